@@ -1,0 +1,1 @@
+//! The turn machine, its host, and what a session is.

@@ -1,0 +1,1 @@
+//! The command line, wiring, exit codes; decides nothing.

@@ -1,0 +1,1 @@
+//! Files, environment and their order; what a person set.

@@ -1,0 +1,1 @@
+//! aye exec: events as lines.

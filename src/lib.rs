@@ -1,0 +1,18 @@
+//! aye: a coding agent for the terminal.
+#![allow(dead_code, unused_imports)]
+
+mod agent;
+mod app;
+mod config;
+mod headless;
+mod llm;
+mod policy;
+mod ports;
+mod protocol;
+mod store;
+mod sys;
+mod text;
+mod tools;
+mod tui;
+
+pub fn main() {}

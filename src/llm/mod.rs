@@ -1,0 +1,1 @@
+//! Providers, and how each says what the agent means.

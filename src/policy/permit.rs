@@ -1,0 +1,72 @@
+//! What a verdict carries; the only place where a `Permit` is made.
+
+use crate::protocol::{Action, CommandPart, Risk};
+
+/// Leave to do exactly these actions, once. Not `Clone`, and only this module makes one.
+#[derive(Debug)]
+pub struct Permit {
+    actions: Vec<Action>,
+    rule: String,
+}
+
+impl Permit {
+    pub(super) fn new(actions: Vec<Action>, rule: String) -> Self {
+        Self { actions, rule }
+    }
+
+    /// Whether this permit was given for these very actions.
+    pub fn covers(&self, actions: &[Action]) -> bool {
+        self.actions == actions
+    }
+
+    /// Which rule, or whose yes, let it happen.
+    pub fn rule(&self) -> &str {
+        &self.rule
+    }
+}
+
+#[derive(Debug)]
+pub enum Verdict {
+    Allow(Permit),
+    Ask(Question),
+    Deny(Denial),
+}
+
+/// What the person has to decide; becomes a permit by their yes.
+#[derive(Debug)]
+pub struct Question {
+    pub(super) actions: Vec<Action>,
+    /// From the bundle's approval rule: `File change`.
+    pub title: String,
+    /// `built-in`, `user:31`.
+    pub rule: String,
+    pub reason: String,
+    pub risk: Risk,
+    pub critical: bool,
+    pub parts: Vec<CommandPart>,
+    /// What "always, until I quit" would allow; absent where nothing may be remembered.
+    pub remember: Option<Grant>,
+}
+
+impl Question {
+    /// The person said yes to this question.
+    pub fn approve(self) -> Permit {
+        Permit::new(self.actions, "approved by you".to_owned())
+    }
+}
+
+/// A rule of this run only, made by the person's "until I quit".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grant {
+    /// Writes to this file.
+    Write { path: std::path::PathBuf },
+    /// Simple commands whose words are exactly these.
+    Command { words: Vec<String> },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    pub rule: String,
+    pub reason: String,
+    pub parts: Vec<CommandPart>,
+}

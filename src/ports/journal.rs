@@ -1,0 +1,121 @@
+//! The journal: what is about to happen, before it happens, and what came of it.
+
+use super::BoxFuture;
+use crate::protocol::{
+    Action, Approval, ApprovalId, CallId, Decision, Failure, Message, Proposal, Resolution, StepId, StopReason, TaskId, ToolCall,
+    ToolResult, Usage,
+};
+use serde::{Deserialize, Serialize};
+
+/// One line of a session's journal. The session is the fold of its records.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Record {
+    TaskStarted {
+        prompt: Message,
+        max_steps: u32,
+    },
+    /// All prompts that wait, as they are now.
+    Queue {
+        prompts: Vec<String>,
+    },
+    StepStarted {
+        task_id: TaskId,
+        step_id: StepId,
+        step_count: u32,
+    },
+    /// Text of an answer still streaming, since the last such record of this step.
+    PartialAnswer {
+        step_id: StepId,
+        text: String,
+    },
+    /// What streamed until here does not count.
+    AnswerDiscarded {
+        step_id: StepId,
+        reason: String,
+    },
+    Answer {
+        message: Message,
+        usage: Usage,
+        stop_reason: StopReason,
+        latency_ms: u64,
+        model: String,
+    },
+    /// A call was planned and judged.
+    Intent {
+        step_id: StepId,
+        call: ToolCall,
+        summary: String,
+        actions: Vec<Action>,
+        proposal: Option<Proposal>,
+        changes: bool,
+    },
+    ApprovalRequested {
+        approval: Approval,
+    },
+    Decided {
+        approval_id: ApprovalId,
+        tool_call_id: CallId,
+        decision: Decision,
+    },
+    /// From here on the effect may have happened.
+    Started {
+        tool_call_id: CallId,
+        rule: String,
+    },
+    Finished {
+        result: ToolResult,
+        latency_ms: u64,
+    },
+    /// What the person said about a call whose outcome was unknown.
+    Resolved {
+        tool_call_id: CallId,
+        resolution: Resolution,
+    },
+    StepCompleted {
+        task_id: TaskId,
+        step_id: StepId,
+        step_count: u32,
+        message: Message,
+    },
+    TaskEnded {
+        task_id: TaskId,
+        step_count: u32,
+        end: TaskEnd,
+    },
+    Paused {
+        failure: Failure,
+    },
+    Continued,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum TaskEnd {
+    Completed,
+    Failed { failure: Failure },
+    Cancelled,
+}
+
+/// What a commit must survive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// The death of the process.
+    Process,
+    /// The loss of power.
+    Power,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot save this session: {message}")]
+pub struct JournalError {
+    pub message: String,
+}
+
+/// The journal of one session.
+pub trait Journal: Send + Sync {
+    /// Committed when it returns `Ok`; all of `records` or none.
+    fn append(&self, records: Vec<Record>, durability: Durability) -> BoxFuture<'_, Result<(), JournalError>>;
+    /// Replaces what the person has typed and not sent.
+    fn save_draft(&self, text: String) -> BoxFuture<'_, Result<(), JournalError>>;
+}

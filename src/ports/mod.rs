@@ -1,0 +1,12 @@
+//! What the agent needs from the world, as traits; others implement them, `app` connects them.
+
+mod journal;
+mod model;
+mod router;
+
+pub use journal::{Durability, Journal, JournalError, Record, TaskEnd};
+pub use model::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};
+pub use router::{Plan, RunContext, ToolRouter};
+
+/// A future that can be kept in a struct.
+pub type BoxFuture<'a, T> = futures_util::future::BoxFuture<'a, T>;

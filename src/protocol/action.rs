@@ -1,0 +1,62 @@
+//! What a call would touch, in terms a policy can judge without looking at a disk.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// One thing a call would do to the world.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Action {
+    /// Read a file or list a directory.
+    Read {
+        target: Target,
+    },
+    /// Create or replace a file or directory.
+    Write {
+        target: Target,
+    },
+    Delete {
+        target: Target,
+    },
+    /// Run a line in `bash`.
+    Exec {
+        command: String,
+        cwd: Target,
+    },
+}
+
+impl Action {
+    /// The capability of the bundle that grants it.
+    pub fn capability(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => "File.Read",
+            Self::Write { .. } => "File.Write",
+            Self::Delete { .. } => "File.Delete",
+            Self::Exec { .. } => "Shell.Exec",
+        }
+    }
+}
+
+/// A path as asked for and as it really is. Made by `sys`, which resolves links; judged by `policy`, which does not look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// As the model wrote it.
+    pub given: String,
+    /// Absolute, links resolved as far as the path exists, no `.` or `..`.
+    pub real: PathBuf,
+    pub place: Place,
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    File {
+        bytes: u64,
+    },
+    Directory,
+    /// Nothing yet; the deepest existing ancestor was resolved.
+    Missing,
+    /// Device, FIFO, socket: never opened.
+    Special,
+}

@@ -1,0 +1,110 @@
+//! A question to the person, with everything they need to answer it.
+
+use super::{ApprovalId, CallId, Proposal};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Risk {
+    #[default]
+    Low,
+    Medium,
+    High,
+}
+
+impl Risk {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// Ordered from the mildest to the strictest, so that the verdict of a whole is the `max` of its parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VerdictKind {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl VerdictKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// One simple command of a shell line, as judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Part {
+    /// The command as written, wrappers included.
+    pub text: String,
+    pub verdict: VerdictKind,
+    /// `built-in`, `user:31`, `session`: which rule decided.
+    pub rule: String,
+    pub reason: String,
+    pub risk: Risk,
+}
+
+/// The question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Approval {
+    pub approval_id: ApprovalId,
+    pub tool_call_id: CallId,
+    pub tool_name: String,
+    /// `File change`, from the bundle's approval rule.
+    pub title: String,
+    /// `Edit src/main.rs`, `Run: cargo test`.
+    pub action_summary: String,
+    pub risk_level: Risk,
+    /// Unknown or downloaded code, or destruction outside the workspace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub critical: bool,
+    /// Which rule asks: `built-in`, `user:31`.
+    pub rule: String,
+    /// Why it asks, in words.
+    pub reason: String,
+    /// What would change; for an edit the diff.
+    pub proposal: Proposal,
+    /// The line of a command and where it would run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandLine>,
+    /// The simple commands of a shell line; empty for other tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// What `a` would allow until aye quits, in words; absent where nothing may be remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remember: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandLine {
+    pub line: String,
+    pub cwd: String,
+    pub timeout_seconds: u64,
+    /// `NONE on this kernel: the command can do what you can do`, or what holds it.
+    pub sandbox: String,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub enum Decision {
+    Approved,
+    /// Approved, and the same is not asked again until aye quits.
+    ApprovedForSession,
+    Denied {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+}

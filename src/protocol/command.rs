@@ -1,0 +1,45 @@
+//! All that a front end may ask for.
+
+use super::{ApprovalId, CallId, Decision};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    /// Start a task, or queue it behind the one that runs.
+    Prompt {
+        text: String,
+    },
+    Decide {
+        approval_id: ApprovalId,
+        decision: Decision,
+    },
+    /// What to do about a call whose outcome a crash left unknown.
+    Resolve {
+        tool_call_id: CallId,
+        resolution: Resolution,
+    },
+    /// Stop the model, start nothing new; running tools finish.
+    Cancel,
+    /// Kill the running commands too.
+    Kill,
+    /// Go on with a paused or interrupted task.
+    Continue,
+    /// Keep what the person has typed but not sent.
+    SaveDraft {
+        text: String,
+    },
+    /// Save and end.
+    Quit,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resolution {
+    /// Ask again, then run again.
+    Rerun,
+    /// Leave it; the model is told that it was skipped.
+    Skip,
+    /// Tell the model that the outcome is unknown and let it look.
+    TellModel,
+}

@@ -1,0 +1,164 @@
+//! All that a front end may learn, in one stream.
+
+use super::{
+    Approval, ApprovalId, Arguments, CallId, Decision, Failure, FailureKind, Mode, Proposal, SessionId, StepId, StopReason,
+    TaskId, ToolError, ToolStatus, Usage, WorkspaceId,
+};
+use serde::{Deserialize, Serialize};
+
+/// One event with the chain of ids it belongs to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    pub workspace_id: WorkspaceId,
+    pub session_id: SessionId,
+    #[serde(default)]
+    pub task_id: Option<TaskId>,
+    #[serde(default)]
+    pub step_id: Option<StepId>,
+    pub timestamp: jiff::Timestamp,
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// What happened. Serialised as `eventType` and `payload`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "eventType", content = "payload", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum EventKind {
+    SessionStarted {
+        model: String,
+        mode: Mode,
+        workspace: String,
+        resumed: bool,
+    },
+    /// What the person typed and had not sent when the process ended.
+    DraftRestored {
+        text: String,
+    },
+    TaskStarted {
+        prompt: String,
+        max_steps: u32,
+    },
+    /// A prompt that waits for the running task to end.
+    PromptQueued {
+        prompt: String,
+    },
+    StepStarted {
+        step_count: u32,
+    },
+    LlmRequestStarted {
+        model: String,
+        estimated_input_tokens: u64,
+    },
+    TextChunk {
+        text: String,
+    },
+    ReasoningChunk {
+        text: String,
+    },
+    /// Arguments of a call arrive; no call runs before the whole answer is there.
+    ToolCallProgress {
+        tool_name: String,
+        bytes: u64,
+    },
+    LlmRequestCompleted {
+        model: String,
+        #[serde(flatten)]
+        usage: Usage,
+        latency_ms: u64,
+        stop_reason: StopReason,
+    },
+    /// The request is sent again after a wait; the partial answer, if any, is discarded.
+    LlmRetry {
+        attempt: u32,
+        max_attempts: u32,
+        delay_ms: u64,
+        kind: FailureKind,
+        message: String,
+    },
+    /// The answer that streamed until now does not count; it stays visible, marked so.
+    AnswerDiscarded {
+        reason: String,
+    },
+    ToolRequested {
+        tool_call_id: CallId,
+        tool_name: String,
+        capability: Option<String>,
+        arguments: Arguments,
+        /// One line for people: `Read src/main.rs`, `$ cargo test`.
+        summary: String,
+    },
+    ApprovalRequested(Approval),
+    ApprovalResolved {
+        approval_id: ApprovalId,
+        tool_call_id: CallId,
+        #[serde(flatten)]
+        decision: Decision,
+        latency_ms: u64,
+    },
+    /// The call runs now.
+    ToolStarted {
+        tool_call_id: CallId,
+        rule: String,
+    },
+    /// Output of a running command, as it comes, escape sequences neutralised by the front end.
+    ToolOutputChunk {
+        tool_call_id: CallId,
+        text: String,
+    },
+    ToolCompleted {
+        tool_call_id: CallId,
+        tool_name: String,
+        status: ToolStatus,
+        latency_ms: u64,
+        output_text: String,
+        error: Option<ToolError>,
+        /// What was applied, for the transcript's card.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proposal: Option<Proposal>,
+    },
+    /// A crash left this call without an outcome; it waits for `Command::Resolve`.
+    ToolInterrupted {
+        tool_call_id: CallId,
+        tool_name: String,
+        summary: String,
+        known: String,
+    },
+    StepCompleted {
+        step_count: u32,
+    },
+    StepLimitApproaching {
+        step_count: u32,
+        max_steps: u32,
+    },
+    PolicyExpired {
+        message: String,
+    },
+    TaskCompleted {
+        text: String,
+        usage: Usage,
+        cost_usd: Option<f64>,
+        step_count: u32,
+    },
+    TaskFailed {
+        #[serde(flatten)]
+        failure: Failure,
+        step_count: u32,
+    },
+    TaskCancelled {
+        step_count: u32,
+    },
+    /// Kept as it is; `Command::Continue` goes on.
+    SessionPaused {
+        failure: Failure,
+    },
+    /// A sentence for the person that belongs to no task.
+    Notice {
+        message: String,
+    },
+    SessionCompleted {
+        task_count: u32,
+        total_tokens: u64,
+        duration_ms: u64,
+    },
+}

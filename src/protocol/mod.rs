@@ -1,0 +1,25 @@
+//! The vocabulary every part shares: ids, messages, tool calls, actions, proposals, approvals, commands, events.
+//!
+//! Nothing here does anything. What is serialised uses camelCase fields and `snake_case` event names.
+
+pub mod action;
+pub mod approval;
+pub mod command;
+pub mod event;
+pub mod failure;
+pub mod id;
+pub mod message;
+pub mod mode;
+pub mod tool;
+pub mod usage;
+
+pub use action::{Action, Place, Target};
+pub use approval::{Approval, Decision, Part as CommandPart, Risk, VerdictKind};
+pub use command::{Command, Resolution};
+pub use event::{Event, EventKind};
+pub use failure::{Failure, FailureKind};
+pub use id::{ApprovalId, CallId, MessageId, SessionId, StepId, TaskId, WorkspaceId};
+pub use message::{Arguments, Message, Part, Role, StopReason, ToolCall};
+pub use mode::Mode;
+pub use tool::{ErrorCode, Proposal, ToolDefinition, ToolError, ToolResult, ToolStatus};
+pub use usage::Usage;

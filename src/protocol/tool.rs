@@ -1,0 +1,156 @@
+//! Tools: what is offered, what a call would do, what it did.
+
+use super::CallId;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// What a model is told about a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolDefinition {
+    pub tool_name: String,
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub input_schema: Value,
+}
+
+/// What a call would do, shown before it does it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Proposal {
+    /// One line: `Edit src/main.rs +6 −5`.
+    pub summary: String,
+    /// Unified diff, empty when nothing changes or nothing can be foretold.
+    pub diff: String,
+    /// Every path an effect touches.
+    pub paths: Vec<PathBuf>,
+    /// Bytes that would be written.
+    pub bytes: u64,
+    /// What the diff cannot show: `creates the file`, `line endings stay CRLF`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolStatus {
+    Succeeded,
+    Failed,
+    Denied,
+}
+
+/// Codes a model can act on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ErrorCode {
+    ToolNotFound,
+    InvalidRequest,
+    FileNotFound,
+    FileTooLarge,
+    PermissionDenied,
+    ToolExecutionFailed,
+    ToolExecutionTimeout,
+    PolicyDenied,
+    UserDenied,
+    NoApprover,
+    Conflict,
+    Cancelled,
+    OutcomeUnknown,
+}
+
+/// Why a call gave no result; the message says what to do next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolError {
+    pub code: ErrorCode,
+    pub message: String,
+}
+
+impl ToolError {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+/// What a call did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResult {
+    pub tool_call_id: CallId,
+    pub tool_name: String,
+    pub status: ToolStatus,
+    /// What the model reads.
+    pub output_text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ToolError>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifact_uris: Vec<String>,
+}
+
+impl ToolResult {
+    pub fn succeeded(id: CallId, tool: impl Into<String>, output: impl Into<String>) -> Self {
+        Self {
+            tool_call_id: id,
+            tool_name: tool.into(),
+            status: ToolStatus::Succeeded,
+            output_text: output.into(),
+            error: None,
+            artifact_uris: Vec::new(),
+        }
+    }
+
+    /// `denied` for the codes that mean a person or a rule said no, `failed` for all others.
+    pub fn refused(id: CallId, tool: impl Into<String>, error: ToolError) -> Self {
+        let status = match error.code {
+            ErrorCode::PolicyDenied | ErrorCode::UserDenied | ErrorCode::NoApprover => ToolStatus::Denied,
+            ErrorCode::ToolNotFound
+            | ErrorCode::InvalidRequest
+            | ErrorCode::FileNotFound
+            | ErrorCode::FileTooLarge
+            | ErrorCode::PermissionDenied
+            | ErrorCode::ToolExecutionFailed
+            | ErrorCode::ToolExecutionTimeout
+            | ErrorCode::Conflict
+            | ErrorCode::Cancelled
+            | ErrorCode::OutcomeUnknown => ToolStatus::Failed,
+        };
+        Self {
+            tool_call_id: id,
+            tool_name: tool.into(),
+            status,
+            output_text: String::new(),
+            error: Some(error),
+            artifact_uris: Vec::new(),
+        }
+    }
+
+    /// What the model reads: the error's code and sentence before whatever was printed.
+    pub fn text_for_model(&self) -> String {
+        match (&self.error, self.output_text.is_empty()) {
+            (None, _) => self.output_text.clone(),
+            (Some(error), true) => format!("{}: {}", error.code.as_str(), error.message),
+            (Some(error), false) => format!("{}: {}\n{}", error.code.as_str(), error.message, self.output_text),
+        }
+    }
+}
+
+impl ErrorCode {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ToolNotFound => "TOOL_NOT_FOUND",
+            Self::InvalidRequest => "INVALID_REQUEST",
+            Self::FileNotFound => "FILE_NOT_FOUND",
+            Self::FileTooLarge => "FILE_TOO_LARGE",
+            Self::PermissionDenied => "PERMISSION_DENIED",
+            Self::ToolExecutionFailed => "TOOL_EXECUTION_FAILED",
+            Self::ToolExecutionTimeout => "TOOL_EXECUTION_TIMEOUT",
+            Self::PolicyDenied => "POLICY_DENIED",
+            Self::UserDenied => "USER_DENIED",
+            Self::NoApprover => "NO_APPROVER",
+            Self::Conflict => "CONFLICT",
+            Self::Cancelled => "CANCELLED",
+            Self::OutcomeUnknown => "OUTCOME_UNKNOWN",
+        }
+    }
+}

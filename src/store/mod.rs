@@ -1,0 +1,1 @@
+//! SQLite in the data directory: sessions and their journals.

@@ -1,0 +1,1 @@
+//! The operating system: paths, atomic writes, processes, HTTP transport.

@@ -1,0 +1,1 @@
+//! Widths, wrapping, truncation, diff hunks, neutralised escape sequences.

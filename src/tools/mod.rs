@@ -1,0 +1,1 @@
+//! The tools: plan and run, one file each.
