@@ -1,1 +1,84 @@
 //! Providers, and how each says what the agent means.
+
+mod anthropic;
+mod catalogue;
+mod chat;
+mod deltas;
+mod fault;
+mod remote;
+mod sse;
+mod thread;
+
+pub use catalogue::{ModelCard, card};
+
+use crate::ports::Model;
+use crate::protocol::Failure;
+use crate::sys::http::Timeouts;
+use std::fmt;
+use std::sync::Arc;
+
+/// The language a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions, and every server that speaks like it.
+    OpenAiChat,
+}
+
+impl Api {
+    /// Where the provider itself is; a key is needed there.
+    pub fn home(self) -> &'static str {
+        match self {
+            Self::Anthropic => "https://api.anthropic.com",
+            Self::OpenAiChat => "https://api.openai.com/v1",
+        }
+    }
+}
+
+/// A key; nothing prints it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    fn reveal(&self) -> &str {
+        self.0.trim()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// Who answers, and where.
+#[derive(Debug, Clone)]
+pub struct ProviderSpec {
+    /// What stands before the slash of a model's name: `anthropic`.
+    pub name: String,
+    pub api: Api,
+    /// For Anthropic what stands before `/v1/messages`, for chat what stands before `/chat/completions`.
+    pub base_url: String,
+    pub key: Option<Secret>,
+    /// The variable the key comes from, for the sentence that asks for it.
+    pub key_variable: String,
+    pub timeouts: Timeouts,
+}
+
+/// Both halves of `provider/name`; the name may have slashes of its own.
+pub fn split_name(full: &str) -> Option<(&str, &str)> {
+    full.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty())
+}
+
+/// A model at a provider; `model` is the name the provider knows. Nothing is sent yet.
+pub fn connect(spec: ProviderSpec, model: &str) -> Result<Arc<dyn Model>, Failure> {
+    Ok(Arc::new(remote::Remote::new(spec, model)?))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,264 @@
+//! An answer of the Messages API, put together block by block.
+
+use super::wire::{BlockDelta, BlockStart, BlockStop, Delta, Head, MessageDelta, MessageStart, WireUsage, text_of};
+use crate::llm::deltas::Deltas;
+use crate::llm::fault::{Speaker, shown};
+use crate::llm::remote::{Answer, Progress};
+use crate::llm::sse::Event;
+use crate::ports::{Completion, ModelError};
+use crate::protocol::{Arguments, CallId, Part, StopReason, ToolCall};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+pub(in crate::llm) struct Reader {
+    speaker: Speaker,
+    id: Option<String>,
+    started: bool,
+    model: Option<String>,
+    blocks: Vec<Block>,
+    stop_reason: Option<String>,
+    usage: WireUsage,
+}
+
+struct Block {
+    index: u64,
+    kind: Kind,
+    /// As it started, without what arrives in pieces.
+    start: Map<String, Value>,
+    /// The pieces: text, thinking or arguments.
+    pieces: String,
+    ended: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+    Call,
+    /// Goes back as it came: redacted thinking, and what the provider did itself.
+    Opaque,
+}
+
+impl Reader {
+    pub fn new(speaker: Speaker) -> Self {
+        Self {
+            speaker,
+            id: None,
+            started: false,
+            model: None,
+            blocks: Vec::new(),
+            stop_reason: None,
+            usage: WireUsage::default(),
+        }
+    }
+
+    fn parse<'a, T: Deserialize<'a>>(&self, event: &'a Event) -> Result<T, ModelError> {
+        serde_json::from_str(&event.data).map_err(|_| self.unreadable(event))
+    }
+
+    fn unreadable(&self, event: &Event) -> ModelError {
+        if event.unfinished {
+            return self.speaker.cut();
+        }
+        self.speaker.garbage(&format!("expected an event of the Messages API, got `{}`", shown(event.data.as_bytes())))
+    }
+
+    fn start(&mut self, event: &Event, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let MessageStart { message } = self.parse(event)?;
+        if self.started {
+            if self.id == message.id {
+                return Ok(());
+            }
+            return Err(self.speaker.garbage("a second message began inside the answer"));
+        }
+        self.started = true;
+        self.id = message.id;
+        self.model = message.model;
+        self.stop_reason = message.stop_reason;
+        if let Some(usage) = message.usage {
+            self.usage.merge(usage);
+        }
+        for (index, content) in message.content.into_iter().flatten().enumerate() {
+            // Blocks of the stream count from 0 again; these are done and take no deltas.
+            self.open(u64::MAX - index as u64, content, deltas);
+            if let Some(block) = self.blocks.last_mut() {
+                block.ended = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, index: u64, mut start: Map<String, Value>, deltas: &mut Deltas) {
+        let kind = match start.get("type").and_then(Value::as_str) {
+            Some("text") => Kind::Text,
+            Some("thinking") => Kind::Thinking,
+            Some("tool_use") => Kind::Call,
+            Some(_) | None => Kind::Opaque,
+        };
+        let field = match kind {
+            Kind::Text => "text",
+            Kind::Thinking => "thinking",
+            Kind::Call | Kind::Opaque => "",
+        };
+        let mut pieces = String::new();
+        if let Some(Value::String(text)) = start.get_mut(field) {
+            pieces = std::mem::take(text);
+        }
+        match kind {
+            Kind::Text => deltas.text(&pieces),
+            Kind::Thinking => deltas.reasoning(&pieces),
+            Kind::Call => deltas.call(name_of(&start), 0),
+            Kind::Opaque => {}
+        }
+        self.blocks.push(Block { index, kind, start, pieces, ended: false });
+    }
+
+    fn extend(&mut self, event: &Event, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let BlockDelta { index, delta } = self.parse(event)?;
+        let Some(block) = self.blocks.iter_mut().rev().find(|block| block.index == index) else {
+            return Err(self.speaker.garbage(&format!("a piece of block {index} came before the block")));
+        };
+        block.extend(&delta, deltas);
+        Ok(())
+    }
+
+    fn parts(&mut self) -> Vec<Part> {
+        let limited = self.stop_reason.as_deref() == Some("max_tokens");
+        let blocks = std::mem::take(&mut self.blocks);
+        let last = blocks.len().saturating_sub(1);
+        blocks.into_iter().enumerate().filter_map(|(at, block)| block.into_part(limited && at == last)).collect()
+    }
+}
+
+impl Block {
+    fn extend(&mut self, delta: &Delta<'_>, deltas: &mut Deltas) {
+        let text = |raw: Option<&RawValue>| raw.and_then(|raw| text_of(raw).map(|text| text.into_owned()));
+        match (&*delta.kind, self.kind) {
+            ("text_delta", Kind::Text) => {
+                if let Some(piece) = delta.text.and_then(text_of) {
+                    self.pieces.push_str(&piece);
+                    deltas.text(&piece);
+                }
+            }
+            ("thinking_delta", Kind::Thinking) => {
+                if let Some(piece) = delta.thinking.and_then(text_of) {
+                    self.pieces.push_str(&piece);
+                    deltas.reasoning(&piece);
+                }
+            }
+            ("signature_delta", Kind::Thinking) => {
+                if let Some(signature) = text(delta.signature) {
+                    self.start.insert("signature".to_owned(), Value::String(signature));
+                }
+            }
+            ("input_json_delta", Kind::Call | Kind::Opaque) => {
+                if let Some(piece) = delta.partial_json.and_then(text_of) {
+                    self.pieces.push_str(&piece);
+                    if self.kind == Kind::Call {
+                        deltas.call(name_of(&self.start), self.pieces.len());
+                    }
+                }
+            }
+            ("compaction_delta", Kind::Opaque) => {
+                if let Some(Ok(content)) = delta.content.map(|raw| serde_json::from_str::<Value>(raw.get())) {
+                    self.start.insert("content".to_owned(), content);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `cut`: the answer was limited and this is where it stopped.
+    fn into_part(mut self, cut: bool) -> Option<Part> {
+        match self.kind {
+            Kind::Text if self.pieces.is_empty() => None,
+            Kind::Text => Some(Part::Text { text: self.pieces }),
+            Kind::Thinking => {
+                self.start.insert("thinking".to_owned(), Value::String(self.pieces.clone()));
+                Some(Part::Reasoning { text: self.pieces, opaque: Some(Value::Object(self.start)) })
+            }
+            Kind::Call => {
+                let arguments = self.arguments(cut);
+                let id = self.start.get("id").and_then(Value::as_str).unwrap_or_default();
+                let name = name_of(&self.start);
+                Some(Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: name.to_owned(), arguments }))
+            }
+            Kind::Opaque => {
+                if let Ok(input) = serde_json::from_str::<Value>(&self.pieces) {
+                    self.start.insert("input".to_owned(), input);
+                }
+                Some(Part::Reasoning { text: String::new(), opaque: Some(Value::Object(self.start)) })
+            }
+        }
+    }
+
+    fn arguments(&mut self, cut: bool) -> Arguments {
+        if !self.pieces.is_empty() {
+            return Arguments::parse(&self.pieces);
+        }
+        match self.start.remove("input") {
+            Some(Value::Object(map)) if !map.is_empty() || (self.ended && !cut) => Arguments::Object(map),
+            Some(Value::Null) | None if self.ended && !cut => Arguments::Object(Map::new()),
+            Some(Value::Object(_) | Value::Null) | None => Arguments::Malformed(String::new()),
+            Some(other) => Arguments::Malformed(other.to_string()),
+        }
+    }
+}
+
+impl Answer for Reader {
+    fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError> {
+        if event.data.trim().is_empty() || event.data == "[DONE]" {
+            return Ok(Progress::More);
+        }
+        let head: Head<'_> = self.parse(event)?;
+        let kind = head.kind.as_deref().or(event.name.as_deref()).unwrap_or_default();
+        if kind == "error" || (head.kind.is_none() && head.error.is_some()) {
+            return Err(self.speaker.error_event(&event.data));
+        }
+        match kind {
+            "message_start" => self.start(event, deltas)?,
+            "content_block_start" => {
+                let BlockStart { index, content_block } = self.parse(event)?;
+                self.open(index, content_block, deltas);
+            }
+            "content_block_delta" => self.extend(event, deltas)?,
+            "content_block_stop" => {
+                let BlockStop { index } = self.parse(event)?;
+                if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.index == index) {
+                    block.ended = true;
+                }
+            }
+            "message_delta" => {
+                let MessageDelta { delta, usage } = self.parse(event)?;
+                self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
+                if let Some(usage) = usage {
+                    self.usage.merge(usage);
+                }
+            }
+            "message_stop" if self.started => return Ok(Progress::End),
+            _ => {}
+        }
+        Ok(Progress::More)
+    }
+
+    fn complete(&mut self) -> Completion {
+        let content = self.parts();
+        let calls = content.iter().any(|part| matches!(part, Part::ToolCall(_)));
+        let stop_reason = match self.stop_reason.as_deref() {
+            Some("max_tokens") => StopReason::MaxTokens,
+            Some("stop_sequence") => StopReason::StopSequence,
+            Some("refusal") => StopReason::Refusal,
+            Some("pause_turn") => StopReason::PauseTurn,
+            Some("model_context_window_exceeded") => StopReason::ContextWindowExceeded,
+            Some("tool_use") => StopReason::ToolUse,
+            Some(_) | None if calls => StopReason::ToolUse,
+            Some(_) | None => StopReason::EndTurn,
+        };
+        Completion { content, stop_reason, usage: self.usage.total(), model: self.model.take() }
+    }
+}
+
+fn name_of(start: &Map<String, Value>) -> &str {
+    start.get("name").and_then(Value::as_str).unwrap_or_default()
+}

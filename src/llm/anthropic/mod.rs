@@ -1,0 +1,20 @@
+//! The Messages API: its address and its headers.
+
+mod answer;
+mod request;
+mod wire;
+
+pub(super) use answer::Reader;
+pub(super) use request::body;
+
+pub(super) const PATH: &str = "/v1/messages";
+const VERSION: &str = "2023-06-01";
+
+pub(super) fn headers(key: Option<String>) -> Vec<(&'static str, String)> {
+    let mut headers = vec![("anthropic-version", VERSION.to_owned())];
+    headers.extend(key.map(|key| ("x-api-key", key)));
+    headers
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! A request to the Messages API, joined from the messages' own JSON.
+
+use crate::llm::thread::{Fragment, Thread, separate, write_json};
+use crate::ports::ModelRequest;
+use crate::protocol::{Arguments, Message, Part, Role, ToolCall, ToolDefinition, ToolResult, ToolStatus};
+use serde::Serialize;
+use serde_json::Value;
+
+/// After the last block of a message: what stands before it is kept by the provider for the next request.
+const BREAKPOINT: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
+/// The newest user turns that end a cached prefix; the older one is where the request before ended.
+const CACHED_TURNS: usize = 2;
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text {
+        text: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: &'a Value,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        content: &'a str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Speaker {
+    User,
+    Assistant,
+}
+
+/// The whole body.
+pub(in crate::llm) fn body(model: &str, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
+    let fragments = thread.update(&request.messages, blocks);
+    let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 64).sum();
+    let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
+    out.extend_from_slice(br#"{"model":"#);
+    write_json(&mut out, model);
+    out.extend_from_slice(br#","max_tokens":"#);
+    write_json(&mut out, &request.max_output_tokens.max(1));
+    out.extend_from_slice(br#","stream":true"#);
+    let system = !request.system.trim().is_empty();
+    write_tools(&mut out, &request.tools, if system { b"" } else { BREAKPOINT });
+    if system {
+        out.extend_from_slice(br#","system":["#);
+        write_block(&mut out, &Block::Text { text: &request.system });
+        mark(&mut out);
+        out.push(b']');
+    }
+    out.extend_from_slice(br#","messages":["#);
+    write_turns(&mut out, fragments);
+    out.extend_from_slice(b"]}");
+    out
+}
+
+fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition], after_last: &[u8]) {
+    if tools.is_empty() {
+        return;
+    }
+    out.extend_from_slice(br#","tools":["#);
+    for tool in tools {
+        separate(out);
+        write_json(out, &Tool { name: &tool.tool_name, description: &tool.description, input_schema: &tool.input_schema });
+    }
+    if !after_last.is_empty() {
+        mark(out);
+    }
+    out.push(b']');
+}
+
+/// Neighbours of one speaker are one message: the results of a step must stand together.
+fn write_turns(out: &mut Vec<u8>, fragments: &[Fragment]) {
+    let told: Vec<&Fragment> = fragments.iter().filter(|fragment| !fragment.json.is_empty()).collect();
+    let turns: Vec<&[&Fragment]> = told.chunk_by(|a, b| speaker(a) == speaker(b)).collect();
+    let mut user_turns = turns.iter().filter(|turn| speaker(turn[0]) == Speaker::User).count();
+    for turn in turns {
+        separate(out);
+        let user = speaker(turn[0]) == Speaker::User;
+        let head: &[u8] = if user { br#"{"role":"user","content":["# } else { br#"{"role":"assistant","content":["# };
+        out.extend_from_slice(head);
+        for fragment in turn {
+            separate(out);
+            out.extend_from_slice(&fragment.json);
+        }
+        if user {
+            if user_turns <= CACHED_TURNS {
+                mark(out);
+            }
+            user_turns -= 1;
+        }
+        out.extend_from_slice(b"]}");
+    }
+}
+
+/// Puts a cache breakpoint into the object that `out` ends with.
+fn mark(out: &mut Vec<u8>) {
+    if out.pop().is_some() {
+        out.extend_from_slice(BREAKPOINT);
+        out.push(b'}');
+    }
+}
+
+fn speaker(fragment: &Fragment) -> Speaker {
+    match fragment.message().role {
+        Role::User | Role::Tool => Speaker::User,
+        Role::Assistant => Speaker::Assistant,
+    }
+}
+
+/// The blocks of one message, with commas between.
+fn blocks(message: &Message, out: &mut Vec<u8>) {
+    for part in &message.content {
+        match part {
+            // The API refuses a text without a visible character.
+            Part::Text { text } if text.trim().is_empty() => {}
+            Part::Text { text } => write_block(out, &Block::Text { text }),
+            Part::Reasoning { opaque, .. } => {
+                // Another provider's thinking has another shape, and no place here.
+                if let Some(block) = opaque.as_ref().filter(|block| block.get("type").is_some_and(Value::is_string)) {
+                    separate(out);
+                    write_json(out, block);
+                }
+            }
+            Part::ToolCall(call) => write_call(out, call),
+            Part::ToolResult(result) => write_result(out, result),
+        }
+    }
+}
+
+fn write_block(out: &mut Vec<u8>, block: &Block<'_>) {
+    separate(out);
+    write_json(out, block);
+}
+
+fn write_call(out: &mut Vec<u8>, call: &ToolCall) {
+    let input = match &call.arguments {
+        Arguments::Object(map) => Value::Object(map.clone()),
+        // The API takes objects only; the result says what was wrong.
+        Arguments::Malformed(_) => Value::Object(serde_json::Map::new()),
+    };
+    write_block(out, &Block::ToolUse { id: call.tool_call_id.as_str(), name: &call.tool_name, input: &input });
+}
+
+fn write_result(out: &mut Vec<u8>, result: &ToolResult) {
+    let is_error = match result.status {
+        ToolStatus::Succeeded => false,
+        ToolStatus::Failed | ToolStatus::Denied => true,
+    };
+    let content = result.text_for_model();
+    write_block(out, &Block::ToolResult { tool_use_id: result.tool_call_id.as_str(), content: &content, is_error });
+}

@@ -1,0 +1,236 @@
+//! An answer of Chat Completions, put together chunk by chunk.
+
+use super::calls::Calls;
+use super::wire::{Choice, Chunk, ContentPart, Delta, text_of, usage_of};
+use crate::llm::deltas::Deltas;
+use crate::llm::fault::{Speaker, shown};
+use crate::llm::remote::{Answer, Progress};
+use crate::llm::sse::Event;
+use crate::ports::{Completion, ModelError};
+use crate::protocol::{Part, StopReason, Usage};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+pub(in crate::llm) struct Reader {
+    speaker: Speaker,
+    started: bool,
+    model: Option<String>,
+    text: String,
+    reasoning: String,
+    /// The field the thinking came in, and its structured form where there is one.
+    thinking_field: Option<&'static str>,
+    details: Vec<Value>,
+    calls: Calls,
+    finish: Option<String>,
+    usage: Usage,
+}
+
+impl Reader {
+    pub fn new(speaker: Speaker) -> Self {
+        Self {
+            speaker,
+            started: false,
+            model: None,
+            text: String::new(),
+            reasoning: String::new(),
+            thinking_field: None,
+            details: Vec::new(),
+            calls: Calls::default(),
+            finish: None,
+            usage: Usage::default(),
+        }
+    }
+
+    fn choice(&mut self, choice: Choice<'_>, deltas: &mut Deltas) {
+        if choice.index.unwrap_or(0) != 0 {
+            return;
+        }
+        self.count(choice.usage);
+        for delta in [choice.delta, choice.message].into_iter().flatten() {
+            self.delta(delta, deltas);
+        }
+        if let Some(reason) = choice.finish_reason.and_then(text_of).filter(|reason| !reason.is_empty()) {
+            self.finish = Some(reason.into_owned());
+        }
+    }
+
+    fn delta(&mut self, delta: Delta<'_>, deltas: &mut Deltas) {
+        for (field, raw) in [("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning)] {
+            // Some servers send the same thought under both names.
+            if self.thinking_field.is_none_or(|known| known == field)
+                && let Some(piece) = raw.and_then(text_of).filter(|piece| !piece.is_empty())
+            {
+                self.thinking_field = Some(field);
+                self.think(&piece, deltas);
+            }
+        }
+        if let Some(raw) = delta.reasoning_details {
+            self.detail(raw);
+        }
+        if let Some(raw) = delta.content {
+            self.content(raw, deltas);
+        }
+        if let Some(words) = delta.refusal.and_then(text_of) {
+            self.say(&words, deltas);
+        }
+        let pieces = delta.tool_calls.unwrap_or_default();
+        for piece in &pieces {
+            self.calls.add(piece, deltas);
+        }
+        if let Some(function) = delta.function_call
+            && pieces.is_empty()
+            && (self.calls.is_empty() || self.calls.is_legacy())
+        {
+            self.calls.add_legacy(function, deltas);
+        }
+    }
+
+    fn content(&mut self, raw: &RawValue, deltas: &mut Deltas) {
+        if let Some(piece) = text_of(raw) {
+            self.say(&piece, deltas);
+            return;
+        }
+        let Ok(parts) = serde_json::from_str::<Vec<ContentPart<'_>>>(raw.get()) else { return };
+        for part in parts {
+            if let Some(thought) = part.thinking {
+                self.thought(thought, deltas);
+            }
+            for words in [part.text, part.refusal].into_iter().flatten().filter_map(text_of) {
+                self.say(&words, deltas);
+            }
+        }
+    }
+
+    /// A string, or a list of parts with text.
+    fn thought(&mut self, raw: &RawValue, deltas: &mut Deltas) {
+        if let Some(piece) = text_of(raw) {
+            self.think(&piece, deltas);
+        } else if let Ok(parts) = serde_json::from_str::<Vec<ContentPart<'_>>>(raw.get()) {
+            for piece in parts.iter().filter_map(|part| part.text.and_then(text_of)) {
+                self.think(&piece, deltas);
+            }
+        }
+    }
+
+    fn say(&mut self, piece: &str, deltas: &mut Deltas) {
+        self.text.push_str(piece);
+        deltas.text(piece);
+    }
+
+    fn think(&mut self, piece: &str, deltas: &mut Deltas) {
+        self.reasoning.push_str(piece);
+        deltas.reasoning(piece);
+    }
+
+    /// Pieces of one text are joined; what is signed or sealed stays as it came.
+    fn detail(&mut self, raw: &RawValue) {
+        let Ok(details) = serde_json::from_str::<Vec<Value>>(raw.get()) else { return };
+        for detail in details {
+            if let Some(last) = self.details.last_mut()
+                && continues(last, &detail)
+            {
+                join(last, detail);
+            } else {
+                self.details.push(detail);
+            }
+        }
+    }
+
+    fn count(&mut self, usage: Option<&RawValue>) {
+        if let Some(usage) = usage.and_then(usage_of) {
+            self.usage = usage;
+        }
+    }
+
+    fn unreadable(&self, event: &Event) -> ModelError {
+        if event.unfinished {
+            return self.speaker.cut();
+        }
+        self.speaker.garbage(&format!("expected a chunk of Chat Completions, got `{}`", shown(event.data.as_bytes())))
+    }
+
+    fn progress(&self) -> Progress {
+        if self.finish.is_some() { Progress::Whole } else { Progress::More }
+    }
+
+    fn opaque(&mut self) -> Option<Value> {
+        let mut fields = Map::new();
+        if !self.details.is_empty() {
+            fields.insert("reasoning_details".to_owned(), Value::Array(std::mem::take(&mut self.details)));
+        } else if let Some(field) = self.thinking_field {
+            fields.insert(field.to_owned(), Value::String(self.reasoning.clone()));
+        }
+        (!fields.is_empty()).then_some(Value::Object(fields))
+    }
+}
+
+impl Answer for Reader {
+    fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError> {
+        let data = event.data.trim();
+        if data.is_empty() {
+            return Ok(self.progress());
+        }
+        if data == "[DONE]" {
+            return if self.started { Ok(Progress::End) } else { Err(self.speaker.cut()) };
+        }
+        let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|_| self.unreadable(event))?;
+        let failed = chunk.error.is_some_and(|error| error.get() != "null") || chunk.object.as_deref() == Some("error");
+        if failed || event.name.as_deref() == Some("error") {
+            return Err(self.speaker.error_event(data));
+        }
+        self.started |= chunk.choices.is_some();
+        if self.model.is_none() {
+            self.model = chunk.model.filter(|model| !model.is_empty());
+        }
+        for choice in chunk.choices.into_iter().flatten() {
+            self.choice(choice, deltas);
+        }
+        self.count(chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage)));
+        if self.finish.as_deref() == Some("insufficient_system_resource") {
+            return Err(self
+                .speaker
+                .error_event(r#"{"code":"insufficient_system_resource","message":"insufficient_system_resource"}"#));
+        }
+        Ok(self.progress())
+    }
+
+    fn complete(&mut self) -> Completion {
+        let stop_reason = match self.finish.as_deref() {
+            Some("length" | "max_tokens" | "model_length") => StopReason::MaxTokens,
+            Some("content_filter") => StopReason::ContentFilter,
+            Some("refusal") => StopReason::Refusal,
+            Some("error") => StopReason::Error,
+            Some(_) | None if !self.calls.is_empty() => StopReason::ToolUse,
+            Some(_) | None => StopReason::EndTurn,
+        };
+        let mut content = Vec::new();
+        let opaque = self.opaque();
+        if !self.reasoning.is_empty() || opaque.is_some() {
+            content.push(Part::Reasoning { text: std::mem::take(&mut self.reasoning), opaque });
+        }
+        if !self.text.is_empty() {
+            content.push(Part::Text { text: std::mem::take(&mut self.text) });
+        }
+        let calls = std::mem::take(&mut self.calls);
+        content.extend(calls.finish(stop_reason == StopReason::MaxTokens).map(Part::ToolCall));
+        Completion { content, stop_reason, usage: self.usage, model: self.model.take() }
+    }
+}
+
+fn continues(last: &Value, next: &Value) -> bool {
+    ["type", "index", "id"].iter().all(|field| last.get(field) == next.get(field) || next.get(field).is_none())
+        && ["text", "summary"].iter().any(|field| last.get(field).is_some_and(Value::is_string) && next.get(field).is_some())
+}
+
+fn join(last: &mut Value, next: Value) {
+    let (Value::Object(last), Value::Object(next)) = (last, next) else { return };
+    for (field, value) in next {
+        match (last.get_mut(&field), value) {
+            (Some(Value::String(text)), Value::String(piece)) if field == "text" || field == "summary" => text.push_str(&piece),
+            (_, Value::Null) => {}
+            (_, value) => {
+                last.insert(field, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Which piece belongs to which tool call, for servers number them, name them, or do neither.
+
+use super::wire::{CallPiece, FunctionPiece, text_of};
+use crate::llm::deltas::Deltas;
+use crate::protocol::{Arguments, CallId, ToolCall};
+use serde_json::value::RawValue;
+
+#[derive(Debug, Default)]
+pub struct Calls {
+    open: Vec<Call>,
+    legacy: bool,
+}
+
+#[derive(Debug)]
+struct Call {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Calls {
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Whether all there is came as `function_call`.
+    pub fn is_legacy(&self) -> bool {
+        self.legacy
+    }
+
+    pub fn add(&mut self, piece: &CallPiece<'_>, deltas: &mut Deltas) {
+        let id = piece.id.and_then(text_of).unwrap_or_default();
+        let name = piece.function.as_ref().and_then(|function| function.name).and_then(text_of).unwrap_or_default();
+        let at = self.find(piece.index, &id, &name).unwrap_or_else(|| {
+            self.open.push(Call { index: piece.index, id: String::new(), name: String::new(), arguments: String::new() });
+            self.open.len() - 1
+        });
+        let call = &mut self.open[at];
+        if call.id.is_empty() {
+            call.id.push_str(&id);
+        }
+        if call.name.is_empty() {
+            call.name.push_str(&name);
+        }
+        call.extend(piece.function.as_ref().and_then(|function| function.arguments));
+        deltas.call(&call.name, call.arguments.len());
+    }
+
+    /// The one call of the time before `tool_calls`.
+    pub fn add_legacy(&mut self, function: FunctionPiece<'_>, deltas: &mut Deltas) {
+        self.legacy = true;
+        self.add(&CallPiece { index: Some(0), id: None, function: Some(function) }, deltas);
+    }
+
+    fn find(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let same = |call: &Call| !id.is_empty() && call.id == id;
+        if let Some(index) = index {
+            let at = self.open.iter().rposition(|call| call.index == Some(index))?;
+            // Some servers number every call 0: a new id and name after whole arguments is another call.
+            let call = &self.open[at];
+            let other = !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty() && call.is_whole();
+            return if other { self.open.iter().rposition(same) } else { Some(at) };
+        }
+        if !id.is_empty() {
+            if let Some(at) = self.open.iter().rposition(same) {
+                return Some(at);
+            }
+            let last = self.open.last()?;
+            return (last.id.is_empty() && name.is_empty()).then(|| self.open.len() - 1);
+        }
+        let last = self.open.last()?;
+        let begins_another = !name.is_empty() && (name != last.name || last.is_whole());
+        (!begins_another).then(|| self.open.len() - 1)
+    }
+
+    /// The calls in order. `cut`: the answer was limited, so the last one may be half of one.
+    pub fn finish(self, cut: bool) -> impl Iterator<Item = ToolCall> {
+        let last = self.open.len().saturating_sub(1);
+        let made_up = uuid::Uuid::new_v4().simple().to_string();
+        self.open.into_iter().enumerate().map(move |(at, call)| {
+            let id = if call.id.is_empty() { format!("call_{}_{at}", &made_up[..16]) } else { call.id };
+            let arguments = if cut && at == last && call.arguments.trim().is_empty() {
+                Arguments::Malformed(call.arguments)
+            } else {
+                Arguments::parse(&call.arguments)
+            };
+            ToolCall { tool_call_id: CallId::new(id), tool_name: call.name, arguments }
+        })
+    }
+}
+
+impl Call {
+    /// A string is a piece; an object stands for the whole.
+    fn extend(&mut self, arguments: Option<&RawValue>) {
+        let Some(raw) = arguments else { return };
+        match text_of(raw) {
+            Some(piece) => self.arguments.push_str(&piece),
+            None if raw.get() == "null" => {}
+            None => raw.get().clone_into(&mut self.arguments),
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        !self.arguments.trim().is_empty() && matches!(Arguments::parse(&self.arguments), Arguments::Object(_))
+    }
+}

@@ -1,0 +1,45 @@
+//! What has arrived and was not yet handed on, with neighbours of one kind made one.
+
+use crate::ports::Delta;
+
+/// Deltas in order of arrival.
+#[derive(Debug, Default)]
+pub(super) struct Deltas {
+    ready: Vec<Delta>,
+}
+
+impl Deltas {
+    pub fn text(&mut self, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        if let Some(Delta::Text(text)) = self.ready.last_mut() {
+            text.push_str(piece);
+        } else {
+            self.ready.push(Delta::Text(piece.to_owned()));
+        }
+    }
+
+    pub fn reasoning(&mut self, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        if let Some(Delta::Reasoning(text)) = self.ready.last_mut() {
+            text.push_str(piece);
+        } else {
+            self.ready.push(Delta::Reasoning(piece.to_owned()));
+        }
+    }
+
+    /// `size` is the length of the arguments until now.
+    pub fn call(&mut self, tool: &str, size: usize) {
+        match self.ready.last_mut() {
+            Some(Delta::ToolCallProgress { tool_name, bytes }) if tool_name == tool => *bytes = size as u64,
+            Some(_) | None => self.ready.push(Delta::ToolCallProgress { tool_name: tool.to_owned(), bytes: size as u64 }),
+        }
+    }
+
+    pub fn take(&mut self) -> Vec<Delta> {
+        std::mem::take(&mut self.ready)
+    }
+}

@@ -1,0 +1,205 @@
+//! One request to a provider, from the thread to the last delta.
+
+use super::catalogue::{self, ModelCard};
+use super::deltas::Deltas;
+use super::fault::Speaker;
+use super::sse::{self, Event, Events};
+use super::thread::Thread;
+use super::{Api, ProviderSpec, anthropic, chat};
+use crate::ports::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};
+use crate::protocol::{Failure, FailureKind, Usage};
+use crate::sys::http::{Server, Timeouts};
+use futures_util::StreamExt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
+
+const MAX_ERROR_BYTES: usize = 64 << 10;
+/// Events handled in one go when they are there already; what they bring is handed on as few deltas.
+const BATCH: usize = 256;
+/// How long an answer that is whole but has no end marker is listened to, for its usage.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long the end of the body is awaited, so that the connection can be used again.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// What an event meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    More,
+    /// The answer is whole; only its usage may follow.
+    Whole,
+    /// The end marker.
+    End,
+}
+
+/// Puts an answer together from its events.
+pub(super) trait Answer: Send {
+    fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError>;
+    /// No more events come.
+    fn complete(&mut self) -> Completion;
+}
+
+/// A model behind HTTP.
+pub(super) struct Remote {
+    name: String,
+    card: OnceLock<ModelCard>,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    api: Api,
+    server: Server,
+    headers: Vec<(&'static str, String)>,
+    model: String,
+    speaker: Speaker,
+    thread: Mutex<Thread>,
+}
+
+impl Remote {
+    pub fn new(spec: ProviderSpec, model: &str) -> Result<Self, Failure> {
+        let speaker = Speaker {
+            provider: spec.name.clone(),
+            model: model.to_owned(),
+            key_variable: spec.key_variable.clone(),
+            base_url: spec.base_url.clone(),
+        };
+        if spec.key.is_none() && spec.base_url.trim_end_matches('/') == spec.api.home() {
+            let message = format!("there is no key for provider `{}`", spec.name);
+            let hint = format!("set `{}`, or use a server of your own, or see `aye demo`", spec.key_variable);
+            return Err(Failure::new(FailureKind::Authentication, message, hint));
+        }
+        let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
+        let key = spec.key.as_ref().map(|key| key.reveal().to_owned());
+        let headers = match spec.api {
+            Api::Anthropic => anthropic::headers(key),
+            Api::OpenAiChat => chat::headers(key),
+        };
+        let inner =
+            Inner { api: spec.api, server, headers, model: model.to_owned(), speaker, thread: Mutex::new(Thread::default()) };
+        Ok(Self { name: format!("{}/{model}", spec.name), card: OnceLock::new(), inner: Arc::new(inner) })
+    }
+
+    fn card(&self) -> &ModelCard {
+        self.card.get_or_init(|| catalogue::card(&self.name))
+    }
+}
+
+impl Model for Remote {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn context_window(&self) -> u64 {
+        self.card().context_window
+    }
+
+    fn cost_usd(&self, usage: &Usage) -> Option<f64> {
+        self.card().cost_usd(usage)
+    }
+
+    fn stream(&self, mut request: ModelRequest) -> ModelStream {
+        if let Some(limit) = self.card().max_output_tokens {
+            request.max_output_tokens = request.max_output_tokens.min(limit);
+        }
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async_stream::try_stream! {
+            let mut batches = inner.send(&request).await?.ready_chunks(BATCH);
+            let mut answer = inner.answer();
+            let mut deltas = Deltas::default();
+            let mut progress = Progress::More;
+            while progress != Progress::End {
+                let Some(batch) = next_batch(&mut batches, progress).await else { break };
+                let outcome = inner.read(batch, answer.as_mut(), &mut deltas, progress);
+                for delta in deltas.take() {
+                    yield delta;
+                }
+                progress = outcome?;
+            }
+            match progress {
+                Progress::More => Err(inner.speaker.cut())?,
+                Progress::Whole => {}
+                Progress::End => drain(batches.into_inner()),
+            }
+            yield Delta::Completed(answer.complete());
+        })
+    }
+}
+
+type Batch = Vec<Result<Event, sse::SseError>>;
+
+async fn next_batch(batches: &mut futures_util::stream::ReadyChunks<Events>, progress: Progress) -> Option<Batch> {
+    match progress {
+        Progress::Whole => tokio::time::timeout(GRACE, batches.next()).await.ok().flatten(),
+        Progress::More | Progress::End => batches.next().await,
+    }
+}
+
+/// Reads what little is left in the background: a body that is dropped before its end closes its connection.
+fn drain(mut events: Events) {
+    tokio::spawn(async move {
+        let _ = tokio::time::timeout(DRAIN, async { while events.next().await.is_some() {} }).await;
+    });
+}
+
+impl Inner {
+    async fn send(&self, request: &ModelRequest) -> Result<Events, ModelError> {
+        let body = self.body(request);
+        let path = match self.api {
+            Api::Anthropic => anthropic::PATH,
+            Api::OpenAiChat => chat::PATH,
+        };
+        let sent = self.server.post(path, &self.headers, body).await;
+        let reply = sent.map_err(|error| self.speaker.transport(&error))?;
+        let status = reply.status();
+        if status == 200 {
+            return Ok(sse::events(reply.into_stream()));
+        }
+        let line = match reply.header("location") {
+            Some(place) if (300..400).contains(&status) => {
+                format!("the server answered {}, a redirect to `{place}`, which is not followed", reply.status_line())
+            }
+            Some(_) | None => reply.status_line(),
+        };
+        let retry_after = reply.retry_after(SystemTime::now());
+        let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(MAX_ERROR_BYTES).await };
+        Err(self.speaker.refused(status, &line, &body, retry_after))
+    }
+
+    fn body(&self, request: &ModelRequest) -> Vec<u8> {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.api {
+            Api::Anthropic => anthropic::body(&self.model, request, &mut thread),
+            Api::OpenAiChat => chat::body(&self.model, &self.speaker.base_url, request, &mut thread),
+        }
+    }
+
+    fn answer(&self) -> Box<dyn Answer> {
+        match self.api {
+            Api::Anthropic => Box::new(anthropic::Reader::new(self.speaker.clone())),
+            Api::OpenAiChat => Box::new(chat::Reader::new(self.speaker.clone())),
+        }
+    }
+
+    fn read(&self, batch: Batch, answer: &mut dyn Answer, deltas: &mut Deltas, before: Progress) -> Result<Progress, ModelError> {
+        let mut progress = before;
+        for event in batch {
+            match event {
+                Ok(event) => progress = progress_of(progress, answer.event(&event, deltas)?),
+                // What breaks after the answer is whole takes nothing from it.
+                Err(_) if progress != Progress::More => return Ok(Progress::End),
+                Err(error) => return Err(self.speaker.broken(error)),
+            }
+            if progress == Progress::End {
+                break;
+            }
+        }
+        Ok(progress)
+    }
+}
+
+/// A whole answer stays whole whatever follows.
+fn progress_of(before: Progress, now: Progress) -> Progress {
+    match (before, now) {
+        (Progress::Whole, Progress::More) => Progress::Whole,
+        (Progress::More | Progress::Whole | Progress::End, now) => now,
+    }
+}

@@ -1,0 +1,137 @@
+//! From the bytes of an answer to its events, or to what the server sent instead of events.
+
+use crate::sys::http::HttpError;
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, Stream, StreamExt};
+use sse_stream::SseByteStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// No provider sends an event this large; a broken one may never end it.
+const MAX_EVENT_BYTES: usize = 16 << 20;
+/// Of a body that is no event stream.
+const MAX_OTHER_BYTES: usize = 64 << 10;
+
+/// One event that has data.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    pub name: Option<String>,
+    pub data: String,
+    /// The body ended inside this event, so it may be half of one.
+    pub unfinished: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SseError {
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    #[error("the answer is not an event stream")]
+    NotEvents(Bytes),
+    #[error("an event of the answer is larger than {} MiB", MAX_EVENT_BYTES >> 20)]
+    TooLarge,
+    #[error("the answer is not UTF-8")]
+    NotText,
+}
+
+pub(super) type Events = BoxStream<'static, Result<Event, SseError>>;
+
+/// The events of `body`. The last one counts also without the blank line after it.
+pub(super) fn events(body: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Events {
+    stream::once(async move {
+        let mut body = body.boxed();
+        match look_ahead(&mut body).await {
+            Ok(head) => frames(head, body),
+            Err(error) => stream::iter([Err(error)]).boxed(),
+        }
+    })
+    .flatten()
+    .boxed()
+}
+
+/// Reads until the first line tells an event stream from anything else.
+async fn look_ahead(body: &mut BoxStream<'static, Result<Bytes, HttpError>>) -> Result<Bytes, SseError> {
+    let mut head = Vec::new();
+    loop {
+        match first_line(&head) {
+            FirstLine::Event => return Ok(head.into()),
+            FirstLine::Other if head.len() < MAX_OTHER_BYTES => match body.next().await {
+                Some(Ok(bytes)) => head.extend_from_slice(&bytes),
+                Some(Err(_)) | None => return Err(SseError::NotEvents(head.into())),
+            },
+            FirstLine::Other => {
+                head.truncate(MAX_OTHER_BYTES);
+                return Err(SseError::NotEvents(head.into()));
+            }
+            FirstLine::Unknown if head.len() > MAX_EVENT_BYTES => return Err(SseError::TooLarge),
+            FirstLine::Unknown => match body.next().await {
+                Some(Ok(bytes)) => head.extend_from_slice(&bytes),
+                Some(Err(error)) => return Err(error.into()),
+                None => return Ok(head.into()),
+            },
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum FirstLine {
+    Event,
+    Other,
+    /// Not enough bytes to say.
+    Unknown,
+}
+
+/// A field's name and a colon, or a comment; a server that sends HTML, JSON or a sentence shows it here.
+fn first_line(head: &[u8]) -> FirstLine {
+    const LONGEST_NAME: usize = 32;
+    const BOM: &[u8] = b"\xEF\xBB\xBF";
+    if head.len() < BOM.len() && BOM.starts_with(head) {
+        return FirstLine::Unknown;
+    }
+    let text = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
+    let name = text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
+    match text.get(name) {
+        _ if name > LONGEST_NAME => FirstLine::Other,
+        None => FirstLine::Unknown,
+        Some(b':') => FirstLine::Event,
+        Some(b'\r' | b'\n') if &text[..name] == b"data" => FirstLine::Event,
+        Some(_) => FirstLine::Other,
+    }
+}
+
+fn frames(head: Bytes, body: BoxStream<'static, Result<Bytes, HttpError>>) -> Events {
+    let pending = Arc::new(AtomicUsize::new(0));
+    let ended = Arc::new(AtomicBool::new(false));
+    let (counter, end) = (Arc::clone(&pending), Arc::clone(&ended));
+    let closing = stream::once(async move {
+        end.store(true, Ordering::Relaxed);
+        Ok(Bytes::from_static(b"\n\n"))
+    });
+    let bytes = stream::iter([Ok(head)]).chain(body).chain(closing).map(move |chunk| {
+        let chunk = chunk.map_err(SseError::Http)?;
+        if counter.fetch_add(chunk.len(), Ordering::Relaxed) > MAX_EVENT_BYTES {
+            return Err(SseError::TooLarge);
+        }
+        Ok(chunk)
+    });
+    SseByteStream::new(bytes)
+        .filter_map(move |event| {
+            pending.store(0, Ordering::Relaxed);
+            let unfinished = ended.load(Ordering::Relaxed);
+            let event = match event {
+                Ok(event) => event.data.map(|data| Ok(Event { name: event.event, data, unfinished })),
+                Err(error) => Some(Err(reason(error))),
+            };
+            async move { event }
+        })
+        .boxed()
+}
+
+fn reason(error: sse_stream::Error) -> SseError {
+    match error {
+        sse_stream::Error::Body(inner) => match inner.downcast::<SseError>() {
+            Ok(error) => *error,
+            Err(_) => SseError::NotText,
+        },
+        _ => SseError::NotText,
+    }
+}

@@ -1,0 +1,181 @@
+use super::*;
+use crate::llm::fault::Speaker;
+use crate::llm::remote::{Answer, Progress};
+use crate::ports::{Completion, Delta, ModelError};
+use crate::protocol::{Arguments, FailureKind, Part, StopReason};
+use crate::sys::http::HttpError;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+mod wire;
+
+pub(super) fn speaker() -> Speaker {
+    Speaker {
+        provider: "anthropic".to_owned(),
+        model: "m".to_owned(),
+        key_variable: "ANTHROPIC_API_KEY".to_owned(),
+        base_url: "http://127.0.0.1:1".to_owned(),
+    }
+}
+
+/// A directory of the corpora, or a visible note that they are not there.
+pub(super) fn corpus(path: &str) -> Option<PathBuf> {
+    let root =
+        std::env::var_os("AYE_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
+    let path = root.join(path);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: {} is not there", path.display());
+    None
+}
+
+/// What a reader makes of these chunks.
+pub(super) async fn play(mut reader: impl Answer, chunks: Vec<Bytes>) -> (Vec<Delta>, Result<Completion, ModelError>) {
+    let body = stream::iter(chunks.into_iter().map(Ok::<_, HttpError>));
+    let mut events = sse::events(body);
+    let mut deltas = deltas::Deltas::default();
+    let mut progress = Progress::More;
+    while let Some(event) = events.next().await {
+        let read = event.map_err(|error| speaker().broken(error)).and_then(|event| reader.event(&event, &mut deltas));
+        match read {
+            Ok(Progress::End) => return (deltas.take(), Ok(reader.complete())),
+            Ok(Progress::Whole) => progress = Progress::Whole,
+            Ok(Progress::More) => {}
+            Err(error) => return (deltas.take(), Err(error)),
+        }
+    }
+    let end = if progress == Progress::Whole { Ok(reader.complete()) } else { Err(speaker().cut()) };
+    (deltas.take(), end)
+}
+
+fn reader(dialect: &str) -> Box<dyn Answer> {
+    match dialect {
+        "anthropic_messages" => Box::new(anthropic::Reader::new(speaker())),
+        _ => Box::new(chat::Reader::new(speaker())),
+    }
+}
+
+impl Answer for Box<dyn Answer> {
+    fn event(&mut self, event: &sse::Event, deltas: &mut deltas::Deltas) -> Result<Progress, ModelError> {
+        (**self).event(event, deltas)
+    }
+    fn complete(&mut self) -> Completion {
+        (**self).complete()
+    }
+}
+
+struct Recording {
+    name: String,
+    dialect: &'static str,
+    stream: Vec<u8>,
+    expected: Value,
+}
+
+fn recordings() -> Vec<Recording> {
+    let Some(root) = corpus("fixtures/llm") else { return Vec::new() };
+    let mut found = Vec::new();
+    for dialect in ["anthropic_messages", "openai_chat"] {
+        let mut directories: Vec<_> = std::fs::read_dir(root.join(dialect)).unwrap().map(|entry| entry.unwrap().path()).collect();
+        directories.sort();
+        for directory in directories {
+            found.push(Recording {
+                name: directory.file_name().unwrap().to_string_lossy().into_owned(),
+                dialect,
+                stream: std::fs::read(directory.join("stream.sse")).unwrap(),
+                expected: serde_json::from_slice(&std::fs::read(directory.join("expected.json")).unwrap()).unwrap(),
+            });
+        }
+    }
+    assert!(!found.is_empty());
+    found
+}
+
+fn text(content: &[Part]) -> String {
+    content.iter().filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None }).collect()
+}
+
+fn reasoning(content: &[Part]) -> String {
+    content.iter().filter_map(|part| if let Part::Reasoning { text, .. } = part { Some(text.as_str()) } else { None }).collect()
+}
+
+fn streamed(deltas: &[Delta]) -> (String, String) {
+    let mut said = (String::new(), String::new());
+    for delta in deltas {
+        match delta {
+            Delta::Text(text) => said.0.push_str(text),
+            Delta::Reasoning(text) => said.1.push_str(text),
+            Delta::ToolCallProgress { .. } | Delta::Completed(_) => {}
+        }
+    }
+    said
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+#[track_caller]
+fn check_recording(recording: &Recording, deltas: &[Delta], end: &Result<Completion, ModelError>) {
+    let (name, expected) = (&recording.name, &recording.expected);
+    let refusal = expected["refusal"].as_str().unwrap_or_default();
+    let wanted_text = format!("{}{refusal}", expected["text"].as_str().unwrap());
+    let (said, thought) = streamed(deltas);
+    if expected["complete"] == false || expected["stop_reason"] == "error" {
+        let Err(error) = end else { panic!("{name}: a broken answer looks whole: {end:?}") };
+        if let Some(message) = expected["error"]["message"].as_str().filter(|_| expected["complete"] == true) {
+            assert_eq!(error.failure.message, message, "{name}");
+        }
+        return;
+    }
+    let completion = end.as_ref().unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(said, wanted_text, "{name}: streamed text");
+    assert_eq!(text(&completion.content), wanted_text, "{name}: text");
+    assert_eq!(thought, expected["reasoning"].as_str().unwrap(), "{name}: streamed reasoning");
+    assert_eq!(reasoning(&completion.content), thought, "{name}: reasoning");
+    let stop = serde_json::to_value(completion.stop_reason).unwrap();
+    assert_eq!(stop, expected["stop_reason"], "{name}: stop reason");
+    let usage = &expected["usage"];
+    let counted = [
+        completion.usage.input_tokens,
+        completion.usage.output_tokens,
+        completion.usage.cache_read_tokens,
+        completion.usage.cache_write_tokens,
+        completion.usage.reasoning_tokens,
+    ];
+    let wanted = ["prompt_tokens_total", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens"]
+        .map(|field| number(&usage[field]));
+    assert_eq!(counted, wanted, "{name}: usage {usage}");
+    check_calls(name, completion, &expected["tool_calls"]);
+}
+
+#[track_caller]
+fn check_calls(name: &str, completion: &Completion, expected: &Value) {
+    let calls: Vec<_> =
+        completion.content.iter().filter_map(|part| if let Part::ToolCall(call) = part { Some(call) } else { None }).collect();
+    let expected = expected.as_array().unwrap();
+    assert_eq!(calls.len(), expected.len(), "{name}: calls");
+    for (call, expected) in calls.iter().zip(expected) {
+        if let Some(id) = expected["id"].as_str().filter(|id| !id.is_empty()) {
+            assert_eq!(call.tool_call_id.as_str(), id, "{name}");
+        }
+        assert_eq!(call.tool_name, expected["name"].as_str().unwrap(), "{name}");
+        match &call.arguments {
+            Arguments::Object(map) => assert_eq!(Value::Object(map.clone()), expected["arguments"], "{name}"),
+            Arguments::Malformed(text) => {
+                assert!(!expected["arguments"].is_object(), "{name}");
+                assert_eq!(text, expected["arguments_raw"].as_str().unwrap(), "{name}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_recorded_answer_is_read_as_it_was_meant() {
+    for recording in recordings() {
+        let (deltas, end) = play(reader(recording.dialect), vec![recording.stream.clone().into()]).await;
+        check_recording(&recording, &deltas, &end);
+    }
+}

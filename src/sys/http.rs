@@ -1,0 +1,241 @@
+//! HTTP as a model provider needs it: one POST whose answer streams, bounded in time.
+
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use reqwest::Url;
+use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
+
+/// How long a server may stay silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    pub connect: Duration,
+    /// Without a byte, before the answer or inside it.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), idle: Duration::from_secs(120) }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HttpError {
+    #[error("`{address}` is not a usable address: {reason}")]
+    Address { address: String, reason: String },
+    #[error("cannot prepare a request: {0}")]
+    Setup(String),
+    #[error("cannot reach `{server}`: {reason}")]
+    Unreachable { server: String, reason: String },
+    #[error("`{server}` did not answer the connection within {seconds} s")]
+    ConnectTimeout { server: String, seconds: u64 },
+    #[error("`{server}` sent nothing for {seconds} s")]
+    Silent { server: String, seconds: u64 },
+    #[error("the connection to `{server}` broke: {reason}")]
+    Cut { server: String, reason: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Transport {
+    /// Plain http, on this machine only, so neither certificates nor a proxy have a say.
+    Loopback,
+    Tls,
+}
+
+/// A server; the client behind it is made by the first request.
+#[derive(Debug)]
+pub struct Server {
+    base: String,
+    name: String,
+    transport: Transport,
+    timeouts: Timeouts,
+    client: OnceLock<reqwest::Client>,
+}
+
+impl Server {
+    /// `base` is what stands before the paths of [`Server::post`].
+    pub fn new(base: &str, timeouts: Timeouts) -> Result<Self, HttpError> {
+        let refuse = |reason: &str| HttpError::Address { address: base.to_owned(), reason: reason.to_owned() };
+        let url = Url::parse(base).map_err(|error| refuse(&error.to_string()))?;
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| refuse("it names no server"))?;
+        let transport = match url.scheme() {
+            "https" => Transport::Tls,
+            "http" if is_loopback(host) => Transport::Loopback,
+            "http" => return Err(refuse("plain http is for this machine only (`localhost`, `127.0.0.1`), use https")),
+            other => return Err(refuse(&format!("expected https, or http on this machine, not `{other}`"))),
+        };
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(refuse("it ends before any `?` or `#`"));
+        }
+        let name = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        let base = base.trim().trim_end_matches('/').to_owned();
+        Ok(Self { base, name, transport, timeouts, client: OnceLock::new() })
+    }
+
+    /// Host, and port where it is not the usual one.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Sends `body` as JSON and waits for the head of the answer. Redirects are not followed.
+    pub async fn post(&self, path: &str, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<Reply, HttpError> {
+        let mut request = self
+            .client()?
+            .post(format!("{}{path}", self.base))
+            .header("content-type", "application/json")
+            .header("accept", "text/event-stream");
+        for (name, value) in headers {
+            let mut value = reqwest::header::HeaderValue::from_str(value)
+                .map_err(|_| HttpError::Setup(format!("`{name}` has characters that a header cannot carry")))?;
+            value.set_sensitive(true);
+            request = request.header(*name, value);
+        }
+        let response = match tokio::time::timeout(self.timeouts.idle, request.body(body).send()).await {
+            Ok(sent) => sent.map_err(|error| self.not_sent(&error))?,
+            Err(_) => return Err(self.silent()),
+        };
+        Ok(Reply { response, server: self.name.clone(), idle: self.timeouts.idle })
+    }
+
+    fn silent(&self) -> HttpError {
+        HttpError::Silent { server: self.name.clone(), seconds: self.timeouts.idle.as_secs() }
+    }
+
+    fn not_sent(&self, error: &reqwest::Error) -> HttpError {
+        let server = self.name.clone();
+        if error.is_timeout() {
+            HttpError::ConnectTimeout { server, seconds: self.timeouts.connect.as_secs() }
+        } else if error.is_connect() {
+            HttpError::Unreachable { server, reason: root_cause(error) }
+        } else if error.is_builder() {
+            HttpError::Setup(root_cause(error))
+        } else {
+            HttpError::Cut { server, reason: root_cause(error) }
+        }
+    }
+
+    fn client(&self) -> Result<&reqwest::Client, HttpError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let builder = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .connect_timeout(self.timeouts.connect)
+            .user_agent(concat!("aye/", env!("CARGO_PKG_VERSION")));
+        let builder = match self.transport {
+            // An empty set of roots costs nothing; reading the system's costs more than all else at the start.
+            Transport::Loopback => builder.no_proxy().tls_backend_preconfigured(no_certificates()?),
+            Transport::Tls => {
+                // An error says that a provider is there already, which is as good.
+                let _ = rustls::crypto::ring::default_provider().install_default();
+                builder
+            }
+        };
+        let client = builder.build().map_err(|error| HttpError::Setup(root_cause(&error)))?;
+        Ok(self.client.get_or_init(|| client))
+    }
+}
+
+fn no_certificates() -> Result<rustls::ClientConfig, HttpError> {
+    let config = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| HttpError::Setup(error.to_string()))?;
+    Ok(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
+}
+
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The innermost error is the one that says something: `connection refused`, `certificate has expired`.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+/// The head of an answer, its body still to come.
+#[derive(Debug)]
+pub struct Reply {
+    response: reqwest::Response,
+    server: String,
+    idle: Duration,
+}
+
+impl Reply {
+    pub fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    /// `404 Not Found`.
+    pub fn status_line(&self) -> String {
+        self.response.status().to_string()
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.response.headers().get(name)?.to_str().ok()
+    }
+
+    /// How long the server asks to be left alone, in any of the three ways it may say so.
+    pub fn retry_after(&self, now: SystemTime) -> Option<Duration> {
+        let milliseconds = self.header("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok());
+        if let Some(wait) = milliseconds.filter(|wait| *wait > 0.0) {
+            return Duration::try_from_secs_f64(wait / 1000.0).ok();
+        }
+        parse_retry_after(self.header("retry-after")?, now)
+    }
+
+    /// Chunks as they come; ends with an error when the connection breaks or falls silent.
+    pub fn into_stream(self) -> BoxStream<'static, Result<Bytes, HttpError>> {
+        stream::unfold(Some(self), |state| async move {
+            let mut reply = state?;
+            match reply.chunk().await {
+                Ok(Some(bytes)) => Some((Ok(bytes), Some(reply))),
+                Ok(None) => None,
+                Err(error) => Some((Err(error), None)),
+            }
+        })
+        .boxed()
+    }
+
+    /// The body's beginning, at most `limit` bytes of it; what came before an error counts.
+    pub async fn into_head(mut self, limit: usize) -> Vec<u8> {
+        let mut head = Vec::new();
+        while let Ok(Some(bytes)) = self.chunk().await {
+            let room = limit - head.len();
+            head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            if head.len() >= limit {
+                break;
+            }
+        }
+        head
+    }
+
+    async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
+        match tokio::time::timeout(self.idle, self.response.chunk()).await {
+            Ok(Ok(bytes)) => Ok(bytes),
+            Ok(Err(error)) => Err(HttpError::Cut { server: self.server.clone(), reason: root_cause(&error) }),
+            Err(_) => Err(HttpError::Silent { server: self.server.clone(), seconds: self.idle.as_secs() }),
+        }
+    }
+}
+
+/// Seconds, whole or not, or an HTTP date.
+fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+    Some(SystemTime::from(date).duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;
