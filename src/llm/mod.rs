@@ -4,6 +4,7 @@ mod anthropic;
 mod catalogue;
 mod chat;
 mod deltas;
+pub mod demo;
 mod fault;
 mod remote;
 mod sse;

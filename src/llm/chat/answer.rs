@@ -46,7 +46,9 @@ impl Reader {
             return;
         }
         self.count(choice.usage);
-        for delta in [choice.delta, choice.message].into_iter().flatten() {
+        // Where both are there, the message repeats all deltas until now.
+        let silent = self.text.is_empty() && self.reasoning.is_empty() && self.calls.is_empty();
+        if let Some(delta) = choice.delta.or(choice.message.filter(|_| silent)) {
             self.delta(delta, deltas);
         }
         if let Some(reason) = choice.finish_reason.and_then(text_of).filter(|reason| !reason.is_empty()) {

@@ -1,0 +1,182 @@
+//! What providers say when they refuse, and what it is taken for.
+
+use super::*;
+
+#[derive(serde::Deserialize)]
+struct Recorded {
+    id: String,
+    http_status: u16,
+    body: String,
+    expect: Expected,
+}
+
+#[derive(serde::Deserialize)]
+struct Expected {
+    kind: String,
+    retryable: bool,
+    message: String,
+}
+
+#[track_caller]
+fn check(status: u16, body: &str, kind: FailureKind) {
+    let error = speaker().refused(status, "status", body.as_bytes(), None);
+    assert_eq!(error.failure.kind, kind, "{status} {body}");
+}
+
+#[test]
+fn every_recorded_refusal_is_taken_for_what_it_is() {
+    let Some(path) = corpus("fixtures/llm_errors/errors.jsonl") else { return };
+    let text = std::fs::read_to_string(path).unwrap();
+    for line in text.lines() {
+        let recorded: Recorded = serde_json::from_str(line).unwrap();
+        let error = speaker().refused(recorded.http_status, "status", recorded.body.as_bytes(), None);
+        let (kind, retryable) = match recorded.expect.kind.as_str() {
+            "auth" => (FailureKind::Authentication, recorded.expect.retryable),
+            "not_found" => (FailureKind::NotFound, recorded.expect.retryable),
+            "context_overflow" => (FailureKind::ContextTooLong, recorded.expect.retryable),
+            "rate_limit" => (FailureKind::RateLimited, recorded.expect.retryable),
+            // The model's own call was at fault, so another attempt may succeed.
+            "tool_use_failed" => (FailureKind::InvalidRequest, true),
+            "invalid_request" => (FailureKind::InvalidRequest, recorded.expect.retryable),
+            other => panic!("{}: unknown kind {other}", recorded.id),
+        };
+        assert_eq!(error.failure.kind, kind, "{}", recorded.id);
+        assert_eq!(error.failure.retryable, retryable, "{}", recorded.id);
+        assert_eq!(error.failure.message, recorded.expect.message, "{}", recorded.id);
+        assert!(!error.failure.hint.is_empty(), "{}", recorded.id);
+    }
+}
+
+#[test]
+fn status_code_and_wording_together_say_what_kind_it_is() {
+    use FailureKind::*;
+    let cases = [
+        (401, r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#, Authentication),
+        (
+            400,
+            r#"{"error":{"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#,
+            Authentication,
+        ),
+        (402, r#"{"error":{"message":"Insufficient Balance","type":"unknown_error"}}"#, Billing),
+        (
+            429,
+            r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+            Billing,
+        ),
+        (
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}"#,
+            Billing,
+        ),
+        (403, r#"{"type":"error","error":{"type":"permission_error","message":"Your key may not use this model"}}"#, Permission),
+        (404, "", NotFound),
+        (404, r#"{"error":{"message":"model 'x' not found, try pulling it first"}}"#, NotFound),
+        (
+            413,
+            r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
+            ContextTooLong,
+        ),
+        (
+            400,
+            r#"{"error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
+            ContextTooLong,
+        ),
+        (
+            400,
+            r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#,
+            ContextTooLong,
+        ),
+        (400, r#"{"error":{"code":"content_filter","message":"The response was filtered"}}"#, GuardrailBlocked),
+        (
+            400,
+            r#"{"error":{"message":"filtered due to the prompt triggering Azure's content management policy"}}"#,
+            GuardrailBlocked,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"max_tokens: 99999 > 8192, which is the maximum allowed","type":"invalid_request_error"}}"#,
+            InvalidRequest,
+        ),
+        (422, r#"{"detail":[{"loc":["body"],"msg":"field required","type":"value_error"}]}"#, InvalidRequest),
+        (429, r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#, RateLimited),
+        (429, "", RateLimited),
+        (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, Overloaded),
+        (503, "<html><body>Service Unavailable</body></html>", Overloaded),
+        (500, r#"{"error":{"message":"The server had an error","type":"server_error"}}"#, Overloaded),
+        (502, "", Overloaded),
+        (504, "", Timeout),
+        (408, "", Timeout),
+        (302, "", InvalidRequest),
+    ];
+    for (status, body, kind) in cases {
+        check(status, body, kind);
+    }
+}
+
+#[test]
+fn the_sentence_of_the_provider_is_kept_unchanged() {
+    let cases = [
+        (r#"{"error":{"message":"a \"b\"\nc"}}"#, "a \"b\"\nc"),
+        (r#"{"error":"plain"}"#, "plain"),
+        (r#"{"message":"top"}"#, "top"),
+        (r#"{"detail":"Not here"}"#, "Not here"),
+        (r#"{"detail":[{"msg":"field required"}]}"#, "field required"),
+        (r#"[{"error":{"message":"in a list","code":400}}]"#, "in a list"),
+        (r#"{"object":"error","message":"of vllm","code":400}"#, "of vllm"),
+        ("  no json at all \n", "no json at all"),
+        ("", "the server answered 400 Bad Request"),
+    ];
+    for (body, message) in cases {
+        let error = speaker().refused(400, "400 Bad Request", body.as_bytes(), None);
+        assert_eq!(error.failure.message, message, "{body}");
+    }
+}
+
+#[test]
+fn an_error_inside_the_stream_has_a_kind_as_well() {
+    use FailureKind::*;
+    let cases = [
+        (r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, Overloaded, "Overloaded"),
+        (r#"{"type":"error","error":{"type":"api_error","message":"Internal"}}"#, Overloaded, "Internal"),
+        (r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}"#, RateLimited, "slow"),
+        (r#"{"type":"error","error":{"type":"invalid_request_error","message":"bad"}}"#, InvalidRequest, "bad"),
+        (r#"{"error":{"code":429,"message":"later"}}"#, RateLimited, "later"),
+        (r#"{"error":{"code":502,"message":"upstream"}}"#, Overloaded, "upstream"),
+        (r#"{"error":"something"}"#, Overloaded, "something"),
+    ];
+    for (data, kind, message) in cases {
+        let failure = speaker().error_event(data).failure;
+        assert_eq!((failure.kind, failure.message.as_str()), (kind, message), "{data}");
+    }
+}
+
+#[test]
+fn a_secret_is_not_printed() {
+    let spec = ProviderSpec {
+        name: "anthropic".to_owned(),
+        api: Api::Anthropic,
+        base_url: Api::Anthropic.home().to_owned(),
+        key: Some(Secret::new("sk-12345")),
+        key_variable: "ANTHROPIC_API_KEY".to_owned(),
+        timeouts: Timeouts::default(),
+    };
+    assert!(!format!("{spec:?}").contains("12345"));
+}
+
+#[test]
+fn without_a_key_the_provider_itself_is_refused_and_a_server_of_ones_own_is_not() {
+    for api in [Api::Anthropic, Api::OpenAiChat] {
+        let spec = |base_url: &str| ProviderSpec {
+            name: "p".to_owned(),
+            api,
+            base_url: base_url.to_owned(),
+            key: None,
+            key_variable: "P_KEY".to_owned(),
+            timeouts: Timeouts::default(),
+        };
+        let failure = connect(spec(api.home()), "m").err().unwrap();
+        assert_eq!(failure.kind, FailureKind::Authentication);
+        assert!(failure.hint.contains("`P_KEY`"));
+        assert_eq!(connect(spec("http://127.0.0.1:9/v1"), "a/b").map(|model| model.name().to_owned()), Ok("p/a/b".to_owned()));
+    }
+}
