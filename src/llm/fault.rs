@@ -34,7 +34,7 @@ impl Speaker {
     /// An answer with a status that is no success, or a body that holds an error.
     pub fn refused(&self, status: u16, status_line: &str, body: &[u8], retry_after: Option<Duration>) -> ModelError {
         let words = read_body(status_line, body);
-        let status = if status < 400 { words.status.unwrap_or(status) } else { status };
+        let status = if status < 300 { words.status.unwrap_or(0) } else { status };
         ModelError { failure: self.judge(status, words), retry_after }
     }
 

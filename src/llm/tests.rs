@@ -180,3 +180,71 @@ async fn every_recorded_answer_is_read_as_it_was_meant() {
         check_recording(&recording, &deltas, &end);
     }
 }
+
+/// A stream that says the same in other bytes.
+fn variants(stream: &[u8]) -> Vec<Vec<u8>> {
+    let text = String::from_utf8_lossy(stream).into_owned();
+    let plain = text.replace("\r\n", "\n");
+    vec![
+        plain.replace('\n', "\r\n").into_bytes(),
+        plain.replace('\n', "\r").into_bytes(),
+        format!("\u{feff}{plain}").into_bytes(),
+        plain.replace("\n\n", "\n\n: still here\n\n").into_bytes(),
+        plain.replace("\n\n", "\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\nx-unknown: 1\n\n").into_bytes(),
+    ]
+}
+
+#[tokio::test]
+async fn the_same_answer_in_other_bytes_is_the_same_answer() {
+    for recording in recordings() {
+        // The largest say nothing that the others do not.
+        if recording.stream.len() > 200_000 {
+            continue;
+        }
+        for variant in variants(&recording.stream) {
+            let (deltas, end) = play(reader(recording.dialect), vec![variant.into()]).await;
+            check_recording(&recording, &deltas, &end);
+        }
+    }
+}
+
+#[tokio::test]
+async fn where_the_chunks_are_split_makes_no_difference() {
+    let mut seed = 1_u64;
+    let mut next = |limit: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % limit + 1
+    };
+    for recording in recordings() {
+        for limit in [1, 7, 97, 4096] {
+            if recording.stream.len() / limit > 60_000 {
+                continue;
+            }
+            let mut rest = recording.stream.as_slice();
+            let mut chunks = Vec::new();
+            while !rest.is_empty() {
+                let (chunk, left) = rest.split_at(next(limit).min(rest.len()));
+                chunks.push(Bytes::copy_from_slice(chunk));
+                rest = left;
+            }
+            let (deltas, end) = play(reader(recording.dialect), chunks).await;
+            check_recording(&recording, &deltas, &end);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_cut_between_events_never_looks_whole() {
+    for recording in recordings().into_iter().filter(|recording| recording.stream.len() < 20_000) {
+        let ends: Vec<usize> =
+            recording.stream.windows(2).enumerate().filter(|(_, pair)| pair == b"\n\n").map(|(at, _)| at + 2).collect();
+        for end in ends {
+            let (deltas, result) = play(reader(recording.dialect), vec![Bytes::copy_from_slice(&recording.stream[..end])]).await;
+            let Ok(completion) = result else { continue };
+            assert_eq!(streamed(&deltas).0, text(&completion.content), "{}", recording.name);
+            let whole =
+                recording.expected["text"].as_str().unwrap().len() + recording.expected["refusal"].as_str().map_or(0, str::len);
+            assert_eq!(text(&completion.content).len(), whole, "{}: cut at {end} and taken for whole", recording.name);
+        }
+    }
+}

@@ -1,1 +1,190 @@
+use super::*;
+use crate::llm::tests::{play, speaker};
+use crate::llm::thread::Thread;
+use crate::ports::{Completion, ModelRequest};
+use crate::protocol::*;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use std::sync::Arc;
 
+fn message(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
+    Arc::new(Message {
+        message_id: MessageId::new(id),
+        role,
+        content,
+        token_count: 1,
+        task_id: TaskId::new("t"),
+        step_id: None,
+        timestamp: jiff::Timestamp::UNIX_EPOCH,
+    })
+}
+
+fn text(text: &str) -> Part {
+    Part::Text { text: text.to_owned() }
+}
+
+fn call(id: &str, arguments: Arguments) -> Part {
+    Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: "Grep".to_owned(), arguments })
+}
+
+fn request(messages: &[Arc<Message>]) -> ModelRequest {
+    ModelRequest {
+        system: "be brief".into(),
+        messages: messages.to_vec(),
+        tools: Arc::new([ToolDefinition {
+            tool_name: "Grep".to_owned(),
+            description: "searches".to_owned(),
+            input_schema: json!({"type": "object"}),
+        }]),
+        max_output_tokens: 99,
+    }
+}
+
+fn parsed(request: &ModelRequest) -> Value {
+    serde_json::from_slice(&body("m", request, &mut Thread::default())).unwrap()
+}
+
+fn thread() -> Vec<Arc<Message>> {
+    let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s1g"});
+    vec![
+        message("1", Role::User, vec![text("find it")]),
+        message(
+            "2",
+            Role::Assistant,
+            vec![
+                Part::Reasoning { text: "hm".to_owned(), opaque: Some(thinking) },
+                Part::Reasoning { text: "foreign".to_owned(), opaque: Some(json!({"reasoning_content": "x"})) },
+                text(" \n"),
+                call("c/1", Arguments::parse(r#"{"pattern":"a"}"#)),
+                call("c/2", Arguments::parse("{bro")),
+            ],
+        ),
+        message("3", Role::Tool, vec![Part::ToolResult(ToolResult::succeeded(CallId::new("c/1"), "Grep", "found"))]),
+        message(
+            "4",
+            Role::Tool,
+            vec![Part::ToolResult(ToolResult::refused(
+                CallId::new("c/2"),
+                "Grep",
+                ToolError::new(ErrorCode::InvalidRequest, "not an object"),
+            ))],
+        ),
+    ]
+}
+
+#[test]
+fn a_thread_becomes_the_request_the_provider_expects() {
+    let mark = json!({"type": "ephemeral"});
+    let expected = json!({
+        "model": "m",
+        "max_tokens": 99,
+        "stream": true,
+        "tools": [{"name": "Grep", "description": "searches", "input_schema": {"type": "object"}}],
+        "system": [{"type": "text", "text": "be brief", "cache_control": mark}],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "find it", "cache_control": mark}]},
+            {"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "s1g"},
+                {"type": "tool_use", "id": "c/1", "name": "Grep", "input": {"pattern": "a"}},
+                {"type": "tool_use", "id": "c/2", "name": "Grep", "input": {}},
+            ]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "c/1", "content": "found"},
+                {"type": "tool_result", "tool_use_id": "c/2", "content": "INVALID_REQUEST: not an object", "is_error": true, "cache_control": mark},
+            ]},
+        ],
+    });
+    assert_eq!(parsed(&request(&thread())), expected);
+}
+
+#[test]
+fn without_a_system_text_the_tools_end_the_cached_prefix() {
+    let mut request = request(&thread());
+    request.system = " ".into();
+    let body = parsed(&request);
+    assert_eq!(body["system"], Value::Null);
+    assert_eq!(body["tools"][0]["cache_control"], json!({"type": "ephemeral"}));
+}
+
+#[test]
+fn a_request_is_the_same_whether_its_messages_were_written_before_or_not() {
+    let mut kept = Thread::default();
+    let messages = thread();
+    for count in [1, 2, 4, 3, 4, 0, 4] {
+        let request = request(&messages[..count]);
+        assert_eq!(body("m", &request, &mut kept), body("m", &request, &mut Thread::default()), "{count}");
+    }
+    let mut changed = messages.clone();
+    changed[0] = message("1", Role::User, vec![text("find something else")]);
+    let request = request(&changed);
+    assert_eq!(body("m", &request, &mut kept), body("m", &request, &mut Thread::default()));
+}
+
+async fn read(events: &[Value]) -> Completion {
+    let stream: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    play(Reader::new(speaker()), vec![Bytes::from(stream)]).await.1.unwrap()
+}
+
+fn tool_answer(pieces: &[&str], stop: bool, reason: &str) -> Vec<Value> {
+    let mut events = vec![
+        json!({"type": "message_start", "message": {"id": "a"}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c", "name": "Grep", "input": {}}}),
+    ];
+    for piece in pieces {
+        events.push(
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": piece}}),
+        );
+    }
+    if stop {
+        events.push(json!({"type": "content_block_stop", "index": 0}));
+    }
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}}));
+    events.push(json!({"type": "message_stop"}));
+    events
+}
+
+#[tokio::test]
+async fn a_call_that_the_limit_cut_is_malformed_and_a_whole_one_is_kept() {
+    let whole = || Arguments::parse(r#"{"a":1}"#);
+    let malformed = |text: &str| Arguments::Malformed(text.to_owned());
+    let cases: [(&[&str], bool, &str, Arguments); 7] = [
+        (&["{\"a\"", ":1}"], true, "max_tokens", whole()),
+        (&["{\"a\"", ":1"], true, "max_tokens", malformed("{\"a\":1")),
+        (&["{\"a\"", ":1"], false, "max_tokens", malformed("{\"a\":1")),
+        (&[], true, "max_tokens", malformed("")),
+        (&[], false, "tool_use", malformed("")),
+        (&[], true, "tool_use", Arguments::parse("{}")),
+        (&["[1]"], true, "tool_use", malformed("[1]")),
+    ];
+    for (pieces, stop, reason, arguments) in cases {
+        let completion = read(&tool_answer(pieces, stop, reason)).await;
+        assert_eq!(completion.content, [call("c", arguments)], "{pieces:?} {stop} {reason}");
+    }
+}
+
+#[tokio::test]
+async fn thinking_comes_back_with_its_signature_and_sealed_blocks_as_they_came() {
+    let sealed = json!({"type": "redacted_thinking", "data": "xyz"});
+    let completion = read(&[
+        json!({"type": "message_start", "message": {"id": "a"}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "let me "}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "see"}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "sig"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "content_block_start", "index": 1, "content_block": sealed}),
+        json!({"type": "content_block_stop", "index": 1}),
+        json!({"type": "message_stop"}),
+    ])
+    .await;
+    let thinking = json!({"type": "thinking", "thinking": "let me see", "signature": "sig"});
+    assert_eq!(
+        completion.content,
+        [
+            Part::Reasoning { text: "let me see".to_owned(), opaque: Some(thinking.clone()) },
+            Part::Reasoning { text: String::new(), opaque: Some(sealed.clone()) },
+        ]
+    );
+    let back = parsed(&request(&[message("1", Role::Assistant, completion.content)]));
+    assert_eq!(back["messages"][0]["content"], json!([thinking, sealed]));
+}

@@ -1,1 +1,254 @@
+use super::*;
+use crate::llm::tests::{play, speaker};
+use crate::llm::thread::Thread;
+use crate::ports::{Completion, ModelRequest};
+use crate::protocol::*;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use std::sync::Arc;
 
+fn message(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
+    Arc::new(Message {
+        message_id: MessageId::new(id),
+        role,
+        content,
+        token_count: 1,
+        task_id: TaskId::new("t"),
+        step_id: None,
+        timestamp: jiff::Timestamp::UNIX_EPOCH,
+    })
+}
+
+fn call(id: &str, name: &str, arguments: &str) -> Part {
+    Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: name.to_owned(), arguments: Arguments::parse(arguments) })
+}
+
+fn text(text: &str) -> Part {
+    Part::Text { text: text.to_owned() }
+}
+
+fn request(messages: Vec<Arc<Message>>) -> ModelRequest {
+    ModelRequest {
+        system: "be brief".into(),
+        messages,
+        tools: Arc::new([ToolDefinition {
+            tool_name: "Grep".to_owned(),
+            description: "searches".to_owned(),
+            input_schema: json!({"type": "object"}),
+        }]),
+        max_output_tokens: 99,
+    }
+}
+
+#[test]
+fn a_thread_becomes_the_request_a_server_expects() {
+    let failed = ToolError::new(ErrorCode::InvalidRequest, "not an object");
+    let thread = vec![
+        message("1", Role::User, vec![text("find it")]),
+        message(
+            "2",
+            Role::Assistant,
+            vec![
+                Part::Reasoning { text: "hm".to_owned(), opaque: Some(json!({"reasoning_content": "hm"})) },
+                Part::Reasoning { text: "foreign".to_owned(), opaque: Some(json!({"type": "thinking", "thinking": "x"})) },
+                call("c/1", "Grep", r#"{"pattern":"a"}"#),
+                call("c/2", "Grep", "{bro"),
+            ],
+        ),
+        message(
+            "3",
+            Role::Tool,
+            vec![
+                Part::ToolResult(ToolResult::succeeded(CallId::new("c/1"), "Grep", "found")),
+                Part::ToolResult(ToolResult::refused(CallId::new("c/2"), "Grep", failed)),
+            ],
+        ),
+        message("4", Role::Assistant, vec![text("done")]),
+    ];
+    let mut kept = Thread::default();
+    let body: Value = serde_json::from_slice(&body("m", "http://127.0.0.1/v1", &request(thread), &mut kept)).unwrap();
+    let function = |name: &str, arguments: &str| json!({"name": name, "arguments": arguments});
+    let expected = json!({
+        "model": "m",
+        "stream": true,
+        "stream_options": {"include_usage": true},
+        "max_tokens": 99,
+        "tools": [{"type": "function", "function": {"name": "Grep", "description": "searches", "parameters": {"type": "object"}}}],
+        "messages": [
+            {"role": "system", "content": "be brief"},
+            {"role": "user", "content": "find it"},
+            {"role": "assistant", "content": null, "reasoning_content": "hm", "tool_calls": [
+                {"id": "c/1", "type": "function", "function": function("Grep", "{\"pattern\":\"a\"}")},
+                {"id": "c/2", "type": "function", "function": function("Grep", "{bro")},
+            ]},
+            {"role": "tool", "tool_call_id": "c/1", "content": "found"},
+            {"role": "tool", "tool_call_id": "c/2", "content": "INVALID_REQUEST: not an object"},
+            {"role": "assistant", "content": "done"},
+        ],
+    });
+    assert_eq!(body, expected);
+}
+
+#[test]
+fn the_limit_has_the_name_that_the_server_knows() {
+    for (base, name) in [
+        ("https://api.openai.com/v1", "max_completion_tokens"),
+        ("https://eu.api.openai.com/v1", "max_completion_tokens"),
+        ("https://x.openai.azure.com/openai/v1", "max_completion_tokens"),
+        ("https://openai.com.example/v1", "max_tokens"),
+        ("http://localhost:11434/v1", "max_tokens"),
+    ] {
+        let body: Value = serde_json::from_slice(&body("m", base, &request(Vec::new()), &mut Thread::default())).unwrap();
+        assert_eq!(body[name], 99, "{base}");
+    }
+}
+
+async fn read(choices: &[Value]) -> Completion {
+    let stream: String = choices.iter().map(|choice| format!("data: {}\n\n", json!({"choices": [choice]}))).collect();
+    play(Reader::new(speaker()), vec![Bytes::from(format!("{stream}data: [DONE]\n\n"))]).await.1.unwrap()
+}
+
+fn piece(call: Value) -> Value {
+    json!({"index": 0, "delta": {"tool_calls": [call]}})
+}
+
+fn finish(reason: &str) -> Value {
+    json!({"index": 0, "delta": {}, "finish_reason": reason})
+}
+
+/// The names and arguments of the calls.
+fn calls(completion: &Completion) -> Vec<(String, String, String)> {
+    completion
+        .content
+        .iter()
+        .filter_map(|part| if let Part::ToolCall(call) = part { Some(call) } else { None })
+        .map(|call| {
+            let arguments = match &call.arguments {
+                Arguments::Object(map) => serde_json::to_string(map).unwrap(),
+                Arguments::Malformed(text) => format!("malformed: {text}"),
+            };
+            (call.tool_call_id.to_string(), call.tool_name.clone(), arguments)
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn pieces_of_calls_find_their_call_however_the_server_marks_them() {
+    let cases = [
+        (
+            "by index, interleaved",
+            vec![
+                json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": ""}}),
+                json!({"index": 1, "id": "b", "function": {"name": "y", "arguments": "{\"k\""}}),
+                json!({"index": 0, "function": {"arguments": "{\"k\":1}"}}),
+                json!({"index": 1, "function": {"arguments": ":2}"}}),
+            ],
+        ),
+        (
+            "in one piece, no index",
+            vec![
+                json!({"id": "a", "function": {"name": "x", "arguments": "{\"k\":1}"}}),
+                json!({"id": "b", "function": {"name": "y", "arguments": "{\"k\":2}"}}),
+            ],
+        ),
+        (
+            "no index, id only at the start",
+            vec![
+                json!({"id": "a", "function": {"name": "x", "arguments": "{\"k\""}}),
+                json!({"function": {"arguments": ":1}"}}),
+                json!({"id": "b", "function": {"name": "y", "arguments": "{\"k\""}}),
+                json!({"function": {"arguments": ":2}"}}),
+            ],
+        ),
+        (
+            "no index, id in every piece",
+            vec![
+                json!({"id": "a", "function": {"name": "x", "arguments": "{\"k\""}}),
+                json!({"id": "a", "function": {"name": "x", "arguments": ":1}"}}),
+                json!({"id": "b", "function": {"name": "y", "arguments": "{\"k\":2}"}}),
+            ],
+        ),
+        (
+            "all numbered 0",
+            vec![
+                json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": "{\"k\":1}"}}),
+                json!({"index": 0, "id": "b", "function": {"name": "y", "arguments": "{\"k\":2}"}}),
+            ],
+        ),
+        (
+            "from 1, with arguments as an object",
+            vec![
+                json!({"index": 1, "id": "a", "function": {"name": "x", "arguments": {"k": 1}}}),
+                json!({"index": 2, "id": "b", "function": {"name": "y", "arguments": {"k": 2}}}),
+            ],
+        ),
+        (
+            "another id in every piece",
+            vec![
+                json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": "{\"k\""}}),
+                json!({"index": 0, "id": "q", "function": {"arguments": ":1}"}}),
+                json!({"index": 1, "id": "b", "function": {"name": "y", "arguments": "{\"k\":2}"}}),
+            ],
+        ),
+    ];
+    let expected = [("a", "x", "{\"k\":1}"), ("b", "y", "{\"k\":2}")]
+        .map(|(id, name, arguments)| (id.into(), name.into(), arguments.into()));
+    for (label, pieces) in cases {
+        let mut choices: Vec<Value> = pieces.into_iter().map(piece).collect();
+        choices.push(finish("tool_calls"));
+        let completion = read(&choices).await;
+        assert_eq!(calls(&completion), expected, "{label}");
+        assert_eq!(completion.stop_reason, StopReason::ToolUse, "{label}");
+    }
+}
+
+#[tokio::test]
+async fn calls_without_ids_get_ids_of_their_own_that_differ_between_answers() {
+    let choices = [
+        piece(json!({"function": {"name": "x", "arguments": "{}"}})),
+        piece(json!({"function": {"name": "x", "arguments": "{}"}})),
+        finish("stop"),
+    ];
+    let mut ids: Vec<String> = Vec::new();
+    for _ in 0..2 {
+        let completion = read(&choices).await;
+        assert_eq!(completion.stop_reason, StopReason::ToolUse);
+        ids.extend(calls(&completion).into_iter().map(|(id, ..)| id));
+    }
+    assert_eq!(ids.len(), 4);
+    assert!(ids.iter().all(|id| id.starts_with("call_")));
+    assert_eq!(ids.iter().collect::<std::collections::BTreeSet<_>>().len(), 4);
+}
+
+#[tokio::test]
+async fn a_call_that_the_limit_cut_is_malformed() {
+    for (arguments, expected) in [("{\"a\":1", "malformed: {\"a\":1"), ("", "malformed: "), ("{\"a\":1}", "{\"a\":1}")] {
+        let completion =
+            read(&[piece(json!({"index": 0, "id": "a", "function": {"name": "x", "arguments": arguments}})), finish("length")])
+                .await;
+        assert_eq!(calls(&completion), [("a".into(), "x".into(), expected.to_owned())]);
+        assert_eq!(completion.stop_reason, StopReason::MaxTokens);
+    }
+}
+
+#[tokio::test]
+async fn thinking_goes_back_under_the_name_it_came_by() {
+    let signed = json!([{"type": "reasoning.text", "text": "let me", "index": 0, "signature": "sig"}]);
+    let cases = [
+        (vec![json!({"reasoning": "let "}), json!({"reasoning": "me"})], json!({"reasoning": "let me"})),
+        (vec![json!({"reasoning_content": "let me", "reasoning": "let me"})], json!({"reasoning_content": "let me"})),
+        (
+            vec![
+                json!({"reasoning": "let ", "reasoning_details": [{"type": "reasoning.text", "text": "let ", "index": 0}]}),
+                json!({"reasoning": "me", "reasoning_details": [{"type": "reasoning.text", "text": "me", "index": 0, "signature": "sig"}]}),
+            ],
+            json!({"reasoning_details": signed}),
+        ),
+    ];
+    for (deltas, opaque) in cases {
+        let mut choices: Vec<Value> = deltas.into_iter().map(|delta| json!({"index": 0, "delta": delta})).collect();
+        choices.push(finish("stop"));
+        let completion = read(&choices).await;
+        assert_eq!(completion.content, [Part::Reasoning { text: "let me".to_owned(), opaque: Some(opaque) }]);
+    }
+}

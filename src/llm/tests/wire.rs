@@ -1,1 +1,233 @@
+//! What becomes of servers that misbehave, over a real connection on this machine.
 
+use super::*;
+use crate::ports::ModelRequest;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
+const HELLO: &str = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"a\",\"usage\":{\"input_tokens\":3}}}\n\n\
+    data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
+    data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"hel\"}}\n\n\
+    data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"lo\"}}\n\n";
+const END: &str = "data: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
+    data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n\
+    data: {\"type\":\"message_stop\"}\n\n";
+
+/// What the server does after it has sent its bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Close,
+    Stall,
+}
+
+fn spec(api: Api, base_url: String, idle: Duration) -> ProviderSpec {
+    ProviderSpec {
+        name: "p".to_owned(),
+        api,
+        base_url,
+        key: Some(Secret::new("sekret")),
+        key_variable: "P_KEY".to_owned(),
+        timeouts: Timeouts { connect: Duration::from_secs(5), idle },
+    }
+}
+
+fn request() -> ModelRequest {
+    ModelRequest { system: "be brief".into(), messages: Vec::new(), tools: Arc::new([]), max_output_tokens: 10 }
+}
+
+/// Reads one request; `None` at the end of the connection.
+async fn read_request(socket: &mut TcpStream) -> Option<String> {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length =
+                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok());
+            if body.len() >= length.unwrap_or(0) {
+                return Some(text);
+            }
+        }
+        if socket.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+}
+
+async fn serve(reply: Vec<u8>, then: Then) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        read_request(&mut socket).await.unwrap();
+        socket.write_all(&reply).await.unwrap();
+        match then {
+            Then::Close => {}
+            Then::Stall => {
+                let _ = socket.read(&mut [0; 1]).await;
+            }
+        }
+    });
+    address
+}
+
+async fn ask(api: Api, base_url: String, idle: Duration) -> (String, Result<Completion, ModelError>) {
+    let model = connect(spec(api, base_url, idle), "m").unwrap();
+    let mut stream = model.stream(request());
+    let mut said = String::new();
+    while let Some(item) = stream.next().await {
+        match item {
+            Ok(Delta::Text(text)) => said.push_str(&text),
+            Ok(Delta::Completed(completion)) => return (said, Ok(completion)),
+            Ok(Delta::Reasoning(_) | Delta::ToolCallProgress { .. }) => {}
+            Err(error) => return (said, Err(error)),
+        }
+    }
+    panic!("the stream ended without a word");
+}
+
+const LONG: Duration = Duration::from_secs(30);
+
+async fn fail(reply: String, then: Then, idle: Duration) -> (String, ModelError) {
+    let address = serve(reply.into_bytes(), then).await;
+    let (said, end) = ask(Api::Anthropic, address, idle).await;
+    (said, end.unwrap_err())
+}
+
+#[tokio::test]
+async fn a_whole_answer_arrives_with_its_text_and_usage() {
+    let address = serve(format!("{HEAD}\r\n{HELLO}{END}").into_bytes(), Then::Stall).await;
+    let (said, end) = ask(Api::Anthropic, address, LONG).await;
+    let completion = end.unwrap();
+    assert_eq!(said, "hello");
+    assert_eq!((completion.usage.input_tokens, completion.usage.output_tokens), (3, 2));
+}
+
+#[tokio::test]
+async fn nobody_listening_is_a_network_failure_that_names_the_server() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let error = ask(Api::Anthropic, address.clone(), LONG).await.1.unwrap_err();
+    assert_eq!(error.failure.kind, FailureKind::Network);
+    assert!(error.failure.message.contains(address.trim_start_matches("http://")), "{error}");
+    assert!(error.failure.retryable);
+}
+
+#[tokio::test]
+async fn a_cut_stream_keeps_what_was_said_and_is_no_answer() {
+    for reply in [
+        format!("{HEAD}\r\n{HELLO}"),
+        format!("{HEAD}\r\n{HELLO}data: {{\"type\":\"mess"),
+        format!("{HEAD}content-length: 100000\r\n\r\n{HELLO}"),
+        format!("{HEAD}transfer-encoding: chunked\r\n\r\n{:x}\r\n{HELLO}\r\n", HELLO.len()),
+    ] {
+        let (said, error) = fail(reply.clone(), Then::Close, LONG).await;
+        assert_eq!((said.as_str(), error.failure.kind), ("hello", FailureKind::CutStream), "{reply}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_is_a_timeout() {
+    let idle = Duration::from_millis(150);
+    let (said, error) = fail(format!("{HEAD}\r\n{HELLO}"), Then::Stall, idle).await;
+    assert_eq!((said.as_str(), error.failure.kind), ("hello", FailureKind::Timeout));
+    let (said, error) = fail(String::new(), Then::Stall, idle).await;
+    assert_eq!((said.as_str(), error.failure.kind), ("", FailureKind::Timeout));
+}
+
+#[tokio::test]
+async fn what_is_no_event_stream_is_shown() {
+    for body in ["<!doctype html><p>Log in first", "Internal trouble", "{\"hello\": 1}"] {
+        let reply = format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let (_, error) = fail(reply, Then::Stall, LONG).await;
+        assert_eq!(error.failure.kind, FailureKind::Protocol);
+        assert!(error.failure.message.contains(body), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_with_status_200_is_an_error() {
+    let body = r#"{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}"#;
+    let reply = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let (_, error) = fail(reply, Then::Stall, LONG).await;
+    assert_eq!((error.failure.kind, error.failure.message.as_str()), (FailureKind::Authentication, "Incorrect API key provided"));
+}
+
+#[tokio::test]
+async fn garbage_between_events_is_a_protocol_failure_after_what_was_said() {
+    for garbage in ["data: {not json}\n\n", "data: \u{1}\u{2}\n\n", "data: [1,2]\n\n"] {
+        let (said, error) = fail(format!("{HEAD}\r\n{HELLO}{garbage}{END}"), Then::Stall, LONG).await;
+        assert_eq!((said.as_str(), error.failure.kind), ("hello", FailureKind::Protocol), "{garbage}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_says_how_long_to_wait() {
+    let body = r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#;
+    for (header, wait) in [
+        ("retry-after: 7", Some(Duration::from_secs(7))),
+        ("retry-after: 1\r\nretry-after-ms: 1500", Some(Duration::from_millis(1500))),
+        ("retry-after: 1\r\nretry-after-ms: 0", Some(Duration::from_secs(1))),
+        ("x-none: 1", None),
+    ] {
+        let reply = format!("HTTP/1.1 429 Too Many Requests\r\n{header}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let (_, error) = fail(reply, Then::Stall, LONG).await;
+        assert_eq!((error.failure.kind, error.retry_after), (FailureKind::RateLimited, wait), "{header}");
+        assert_eq!(error.failure.message, "slow down");
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_and_says_where_it_led() {
+    let reply = "HTTP/1.1 302 Found\r\nlocation: https://login.example/\r\ncontent-length: 0\r\n\r\n".to_owned();
+    let (_, error) = fail(reply, Then::Stall, LONG).await;
+    assert_eq!(error.failure.kind, FailureKind::InvalidRequest);
+    assert!(error.failure.message.contains("https://login.example/") && !error.failure.retryable, "{error}");
+}
+
+#[tokio::test]
+async fn chat_without_done_is_whole_once_it_has_a_finish_reason() {
+    let reply = format!(
+        "{HEAD}\r\ndata: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"hi\"}},\"finish_reason\":\"stop\"}}]}}\n\n"
+    );
+    let address = serve(reply.into_bytes(), Then::Close).await;
+    let (said, end) = ask(Api::OpenAiChat, address, LONG).await;
+    assert_eq!((said.as_str(), end.unwrap().stop_reason), ("hi", StopReason::EndTurn));
+}
+
+#[tokio::test]
+async fn one_connection_serves_one_request_after_the_other() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let body = format!("{HELLO}{END}");
+    let server = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut requests = Vec::new();
+        while requests.len() < 2 {
+            requests.push(read_request(&mut socket).await.unwrap());
+            let reply = format!("{HEAD}content-length: {}\r\n\r\n{body}", body.len());
+            socket.write_all(reply.as_bytes()).await.unwrap();
+        }
+        requests
+    });
+    let model = connect(spec(Api::Anthropic, address, LONG), "m").unwrap();
+    for _ in 0..2 {
+        let last = model.stream(request()).map(Result::unwrap).collect::<Vec<_>>().await.pop();
+        assert!(matches!(last, Some(Delta::Completed(_))));
+    }
+    let requests = server.await.unwrap();
+    assert!(requests[0].starts_with("POST /v1/messages HTTP/1.1\r\n"), "{}", requests[0]);
+    assert!(requests[0].contains("x-api-key: sekret\r\n") && requests[0].contains("anthropic-version: 2023-06-01\r\n"));
+    assert!(requests[0].ends_with('}') && requests[0].contains("be brief"));
+}
+
+#[tokio::test]
+async fn pieces_that_are_there_together_come_as_one_delta() {
+    let address = serve(format!("{HEAD}\r\n{HELLO}{END}").into_bytes(), Then::Stall).await;
+    let model = connect(spec(Api::Anthropic, address, LONG), "m").unwrap();
+    let deltas: Vec<_> = model.stream(request()).map(Result::unwrap).collect().await;
+    assert_eq!(deltas[0], Delta::Text("hello".to_owned()));
+    assert_eq!(deltas.len(), 2);
+}
