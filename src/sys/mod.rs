@@ -1,1 +1,3 @@
 //! The operating system: paths, atomic writes, processes, HTTP transport.
+
+pub mod instance;
