@@ -9,6 +9,9 @@ use clap::Parser;
 use definition::Line;
 use std::ffi::OsString;
 
+/// Flags that take one value and may be given many times.
+const REPEATABLE: [&str; 2] = ["--add-dir", "--set"];
+
 /// Whether aye was started by a command that an aye runs (`AYE=1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nesting {
@@ -33,7 +36,7 @@ pub enum Stop {
 
 /// Reads the words, program name first.
 pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, Stop> {
-    let words = mark_session_ids(words);
+    let words = gather_repeatable(mark_session_ids(words));
     let line = Line::try_parse_from(words)
         .map_err(|error| if error.use_stderr() { Stop::Usage(error.render().to_string()) } else { Stop::Told(error) })?;
     let invocation = line.check().map_err(usage)?;
@@ -67,6 +70,31 @@ fn mark_session_ids(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
         }
     }
     marked
+}
+
+/// Puts flags that may be repeated in one place: given both before and after a subcommand, clap would keep the latter only.
+fn gather_repeatable(words: Vec<OsString>) -> Vec<OsString> {
+    let (mut gathered, mut others) = (Vec::new(), Vec::new());
+    let mut words = words.into_iter().peekable();
+    others.extend(words.next());
+    while let Some(word) = words.next() {
+        let text = word.to_str().unwrap_or_default();
+        if text == "--" {
+            others.push(word);
+            others.extend(words);
+            break;
+        }
+        let bare = REPEATABLE.contains(&text);
+        let with_value = REPEATABLE.iter().any(|flag| text.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')));
+        let value = words.next_if(|value| bare && !value.as_encoded_bytes().starts_with(b"-"));
+        let place = if with_value || value.is_some() { &mut gathered } else { &mut others };
+        place.push(word);
+        place.extend(value);
+    }
+    let rest = others.split_off(others.len().min(1));
+    others.extend(gathered);
+    others.extend(rest);
+    others
 }
 
 #[cfg(test)]

@@ -134,7 +134,12 @@ fn common_flags_stand_before_and_after_every_subcommand() {
         assert_eq!(invocation(&format!("{flags} {sub}")).common, expected, "{sub}");
         assert_eq!(invocation(&format!("{sub} {flags}")).common, expected, "{sub}");
     }
-    for (line, dirs) in [("--add-dir /a exec hi --add-dir /b", vec!["/a", "/b"]), ("--add-dir /a hi", vec!["/a"])] {
+    for (line, dirs) in [
+        ("--add-dir /a exec hi --add-dir /b", vec!["/a", "/b"]),
+        ("--add-dir=/a tool list --add-dir /b", vec!["/a", "/b"]),
+        ("--add-dir /a hi", vec!["/a"]),
+        ("-- --add-dir", vec![]),
+    ] {
         assert_eq!(invocation(line).common.add_dirs, dirs.into_iter().map(PathBuf::from).collect::<Vec<_>>(), "{line}");
     }
     assert_eq!(invocation("-m a/b exec -m c/d hi").common.model.as_deref(), Some("c/d"));
@@ -161,6 +166,7 @@ fn what_cannot_be_meant_is_refused() {
         ("--set nonsense", "KEY=VALUE"),
         ("--max-steps 0", "1.."),
         ("--max-steps many", "invalid"),
+        ("exec hi --add-dir", "a value is required"),
         ("tool", "list"),
         ("tool call", "NAME"),
         ("policy check", "--jsonl"),
