@@ -1,1 +1,189 @@
 //! aye exec: events as lines.
+
+mod plain;
+
+use crate::protocol::{ErrorCode, Event, EventKind, FailureKind};
+use plain::Plain;
+use std::borrow::Cow;
+use std::io::{self, Write};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+/// How a run is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// The final text; what happens on the way as lines beside it.
+    Text,
+    /// One object when all is over: the event that ended the task.
+    Json,
+    /// Every event as one line, when it happens.
+    StreamJson,
+}
+
+/// How a run ended; the exit code is chosen by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Completed,
+    /// Completed, but something was refused by policy or because there was nobody to ask.
+    CompletedWithDenials,
+    Failed,
+    LimitReached,
+    AuthenticationFailed,
+    Cancelled,
+    /// Whoever read the output went away.
+    OutputClosed,
+}
+
+/// Makes text safe for a terminal.
+pub type Clean = fn(&str) -> Cow<'_, str>;
+
+/// Where the lines go.
+pub struct Output<'a> {
+    pub out: &'a mut (dyn Write + Send),
+    pub err: &'a mut (dyn Write + Send),
+    pub out_is_terminal: bool,
+    pub clean: Clean,
+}
+
+/// Tells the events of a run until their sender is gone.
+pub async fn run(mut events: UnboundedReceiver<Event>, format: Format, output: Output<'_>) -> Outcome {
+    let mut teller = Teller::new(format, output);
+    while let Some(event) = events.recv().await {
+        let told = teller.tell(event).and_then(|()| if events.is_empty() { teller.output.out.flush() } else { Ok(()) });
+        if told.is_err() {
+            return Outcome::OutputClosed;
+        }
+    }
+    match teller.finish() {
+        Ok(()) => teller.verdict.outcome(),
+        Err(_) => Outcome::OutputClosed,
+    }
+}
+
+struct Teller<'a> {
+    format: Format,
+    output: Output<'a>,
+    plain: Plain,
+    verdict: Verdict,
+    /// The event that ended the last task, or the last event while none has ended.
+    last: Option<Event>,
+}
+
+impl<'a> Teller<'a> {
+    fn new(format: Format, output: Output<'a>) -> Self {
+        Self { format, output, plain: Plain::default(), verdict: Verdict::default(), last: None }
+    }
+
+    fn tell(&mut self, event: Event) -> io::Result<()> {
+        self.verdict.learn(&event.kind);
+        match self.format {
+            Format::Text => self.plain.tell(&event.kind, &mut self.output)?,
+            Format::StreamJson => write_line(self.output.out, &event)?,
+            Format::Json => {
+                let ended = self.last.as_ref().is_some_and(|last| ends_a_task(&last.kind));
+                if ends_a_task(&event.kind) || !ended {
+                    self.last = Some(event);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        if let Some(last) = self.last.take() {
+            write_line(self.output.out, &last)?;
+        }
+        self.output.out.flush()
+    }
+}
+
+fn write_line(out: &mut dyn Write, event: &Event) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, event)?;
+    out.write_all(b"\n")
+}
+
+fn ends_a_task(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::TaskCompleted { .. }
+            | EventKind::TaskFailed { .. }
+            | EventKind::TaskCancelled { .. }
+            | EventKind::SessionPaused { .. }
+    )
+}
+
+/// What the run comes to, by what was heard of it until now.
+#[derive(Debug, Default)]
+struct Verdict {
+    ended: Option<Outcome>,
+    denied: bool,
+}
+
+impl Verdict {
+    fn learn(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::ToolCompleted { error: Some(error), .. } => {
+                self.denied |= matches!(error.code, ErrorCode::NoApprover | ErrorCode::PolicyDenied);
+            }
+            EventKind::TaskCompleted { .. } => self.ended = Some(Outcome::Completed),
+            EventKind::TaskFailed { failure, .. } => self.ended = Some(failed(failure.kind)),
+            EventKind::SessionPaused { failure } => self.ended = Some(failed(failure.kind)),
+            EventKind::TaskCancelled { .. } => self.ended = Some(Outcome::Cancelled),
+            EventKind::SessionStarted { .. }
+            | EventKind::DraftRestored { .. }
+            | EventKind::TaskStarted { .. }
+            | EventKind::PromptQueued { .. }
+            | EventKind::StepStarted { .. }
+            | EventKind::LlmRequestStarted { .. }
+            | EventKind::TextChunk { .. }
+            | EventKind::ReasoningChunk { .. }
+            | EventKind::ToolCallProgress { .. }
+            | EventKind::LlmRequestCompleted { .. }
+            | EventKind::LlmRetry { .. }
+            | EventKind::AnswerDiscarded { .. }
+            | EventKind::ToolRequested { .. }
+            | EventKind::ApprovalRequested(_)
+            | EventKind::ApprovalResolved { .. }
+            | EventKind::ToolStarted { .. }
+            | EventKind::ToolOutputChunk { .. }
+            | EventKind::ToolCompleted { error: None, .. }
+            | EventKind::ToolInterrupted { .. }
+            | EventKind::StepCompleted { .. }
+            | EventKind::StepLimitApproaching { .. }
+            | EventKind::PolicyExpired { .. }
+            | EventKind::Notice { .. }
+            | EventKind::SessionCompleted { .. } => {}
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        match self.ended {
+            Some(Outcome::Completed) if self.denied => Outcome::CompletedWithDenials,
+            Some(outcome) => outcome,
+            None => Outcome::Failed,
+        }
+    }
+}
+
+fn failed(kind: FailureKind) -> Outcome {
+    match kind {
+        FailureKind::Authentication => Outcome::AuthenticationFailed,
+        FailureKind::BudgetExceeded | FailureKind::MaxStepsExceeded => Outcome::LimitReached,
+        FailureKind::RateLimited
+        | FailureKind::Overloaded
+        | FailureKind::Billing
+        | FailureKind::Permission
+        | FailureKind::NotFound
+        | FailureKind::ContextTooLong
+        | FailureKind::GuardrailBlocked
+        | FailureKind::InvalidRequest
+        | FailureKind::Network
+        | FailureKind::Timeout
+        | FailureKind::CutStream
+        | FailureKind::Protocol
+        | FailureKind::PolicyExpired
+        | FailureKind::Internal => Outcome::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,3 +1,4 @@
 //! The operating system: paths, atomic writes, processes, HTTP transport.
 
 pub mod http;
+pub mod instance;

@@ -1,0 +1,227 @@
+//! What may stand on the command line, as clap reads it.
+
+use super::looks_like_an_id;
+use crate::protocol::Mode;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Parser)]
+#[command(name = "aye", version, about = "A coding agent for the terminal", max_term_width = 100)]
+#[command(disable_help_subcommand = true, args_override_self = true)]
+pub(super) struct Line {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    #[command(flatten)]
+    pub session: SessionArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Run one task without the screen: `aye -p PROMPT` is `aye exec PROMPT`
+    #[arg(short = 'p', long = "print")]
+    pub print: bool,
+    /// What to do; more words belong in quotes
+    pub prompt: Option<String>,
+    #[command(subcommand)]
+    pub subcommand: Option<Sub>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CommonArgs {
+    /// Work in this directory
+    #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    pub directory: Option<PathBuf>,
+    /// The model to use
+    #[arg(short = 'm', long, value_name = "PROVIDER/NAME", global = true, value_parser = model)]
+    pub model: Option<String>,
+    /// How much runs without a question
+    #[arg(long, value_name = "MODE", global = true, value_parser = modes())]
+    pub mode: Option<Mode>,
+    /// A policy file in place of your own
+    #[arg(long, value_name = "FILE", global = true)]
+    pub policy: Option<PathBuf>,
+    /// One more directory that belongs to the workspace; may be repeated
+    #[arg(long = "add-dir", value_name = "DIR", global = true, action = ArgAction::Append)]
+    pub add_dirs: Vec<PathBuf>,
+    /// Trust this directory for this run
+    #[arg(long, global = true)]
+    pub trust: bool,
+    /// Set a key of the configuration for this run; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", global = true, action = ArgAction::Append, value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+    /// Stop after so many requests to the model
+    #[arg(long = "max-steps", value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_steps: Option<u32>,
+    /// Write no colours
+    #[arg(long = "no-color", global = true)]
+    pub no_color: bool,
+    /// Say more; may be repeated
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SessionArgs {
+    /// Go on with the latest session of this project
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub latest: bool,
+    /// Go on with a session; without an ID you choose from a list
+    #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, value_parser = session_id)]
+    pub resume: Option<Option<String>>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OutputArgs {
+    /// One event per line on stdout; the same as `--output-format stream-json`
+    #[arg(long, conflicts_with = "output_format")]
+    pub json: bool,
+    /// What stands on stdout
+    #[arg(long = "output-format", value_name = "FORMAT")]
+    pub output_format: Option<FormatArg>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum FormatArg {
+    Text,
+    Json,
+    StreamJson,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Sub {
+    /// Run one task without the screen, then exit
+    Exec {
+        #[command(flatten)]
+        session: SessionArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+        /// Accepted for those who are used to it
+        #[arg(short = 'p', long = "print", hide = true)]
+        print: bool,
+        /// What to do, or `-` to read it from stdin
+        prompt: Option<String>,
+    },
+    /// See it work, offline: a recorded model on a sample project
+    Demo {
+        /// Answer every question of the demo with yes
+        #[arg(long)]
+        yes: bool,
+    },
+    /// The tools, one by one
+    Tool {
+        #[command(subcommand)]
+        tool: ToolSub,
+    },
+    /// What may happen
+    Policy {
+        #[command(subcommand)]
+        policy: PolicySub,
+    },
+    /// What was said
+    Sessions {
+        #[command(subcommand)]
+        sessions: SessionsSub,
+    },
+    /// What is set, and where
+    Config {
+        #[command(subcommand)]
+        config: ConfigSub,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ToolSub {
+    /// List the tools
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a tool's definition
+    Schema { name: String },
+    /// Call a tool as a model would
+    Call {
+        name: String,
+        /// The arguments: JSON, `@FILE`, or `-` for stdin
+        #[arg(long, value_name = "JSON|@FILE|-", default_value = "{}")]
+        args: String,
+        /// Say what it would do and do nothing
+        #[arg(long)]
+        plan: bool,
+        /// Print the whole result as JSON
+        #[arg(long)]
+        json: bool,
+        /// Answer the policy's question with yes; a deny stays a deny
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PolicySub {
+    /// Judge actions, one JSON object a line on stdin, and do none of them
+    Check {
+        /// Read and write JSON lines
+        #[arg(long, required = true)]
+        jsonl: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SessionsSub {
+    /// List the sessions of this project
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        /// Those of all projects
+        #[arg(long)]
+        all: bool,
+    },
+    /// Print what was said
+    Show {
+        #[arg(value_parser = session_id)]
+        id: String,
+    },
+    /// Forget a session
+    Delete {
+        #[arg(value_parser = session_id)]
+        id: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigSub {
+    /// Print where the files are
+    Path,
+    /// Print every key with its value and where that comes from
+    Show,
+    /// Print every key with its type, default and meaning
+    Schema,
+}
+
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
+    PossibleValuesParser::new(MODES.map(Mode::as_str))
+        .map(|given| MODES.into_iter().find(|mode| mode.as_str() == given).unwrap_or_default())
+}
+
+fn model(given: &str) -> Result<String, String> {
+    match given.split_once('/') {
+        Some((provider, name)) if !provider.is_empty() && !name.is_empty() => Ok(given.to_owned()),
+        _ => Err("expected PROVIDER/NAME, for example `anthropic/claude-sonnet-5`".to_owned()),
+    }
+}
+
+fn assignment(given: &str) -> Result<(String, String), String> {
+    match given.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE, for example `llm.max_retries=5`; `aye config schema` lists the keys".to_owned()),
+    }
+}
+
+fn session_id(given: &str) -> Result<String, String> {
+    if looks_like_an_id(given) {
+        return Ok(given.to_ascii_lowercase());
+    }
+    Err("expected at least 6 hex digits of a session id; `aye sessions list` shows them".to_owned())
+}

@@ -1,0 +1,101 @@
+//! From the words on the command line to one checked invocation.
+
+mod definition;
+mod invocation;
+
+pub use invocation::{Action, Answers, Color, Common, ExecPrompt, Invocation, OutputFormat, SessionChoice, SessionScope, Trust};
+
+use clap::Parser;
+use definition::Line;
+use std::ffi::OsString;
+
+/// Flags that take one value and may be given many times.
+const REPEATABLE: [&str; 2] = ["--add-dir", "--set"];
+
+/// Whether aye was started by a command that an aye runs (`AYE=1`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nesting {
+    Outermost,
+    InsideAye,
+}
+
+impl Nesting {
+    pub fn of_process() -> Self {
+        if std::env::var_os("AYE").is_some_and(|value| value == "1") { Self::InsideAye } else { Self::Outermost }
+    }
+}
+
+/// What to print instead of running, and where.
+#[derive(Debug)]
+pub enum Stop {
+    /// `--help`, `--version`: for stdout, exit 0.
+    Told(clap::Error),
+    /// A usage error: for stderr, exit 2.
+    Usage(String),
+}
+
+/// Reads the words, program name first.
+pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, Stop> {
+    let words = gather_repeatable(mark_session_ids(words));
+    let line = Line::try_parse_from(words)
+        .map_err(|error| if error.use_stderr() { Stop::Usage(error.render().to_string()) } else { Stop::Told(error) })?;
+    let invocation = line.check().map_err(usage)?;
+    if nesting == Nesting::InsideAye {
+        invocation.refuse_widening().map_err(usage)?;
+    }
+    Ok(invocation)
+}
+
+fn usage(message: String) -> Stop {
+    Stop::Usage(format!("error: {message}\n\nFor more information, try '--help'.\n"))
+}
+
+/// An id, or the start of one.
+pub(super) fn looks_like_an_id(word: &str) -> bool {
+    (6..=32).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// `--resume ID` becomes `--resume=ID` where the word looks like an id; any other word after it is the prompt.
+fn mark_session_ids(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut marked: Vec<OsString> = Vec::new();
+    let mut only_operands = false;
+    for word in words {
+        let id = word.to_str().filter(|word| !only_operands && looks_like_an_id(word));
+        match (id, marked.last_mut()) {
+            (Some(id), Some(last)) if last == "--resume" => last.push(format!("={id}")),
+            _ => {
+                only_operands |= word == "--";
+                marked.push(word);
+            }
+        }
+    }
+    marked
+}
+
+/// Puts flags that may be repeated in one place: given both before and after a subcommand, clap would keep the latter only.
+fn gather_repeatable(words: Vec<OsString>) -> Vec<OsString> {
+    let (mut gathered, mut others) = (Vec::new(), Vec::new());
+    let mut words = words.into_iter().peekable();
+    others.extend(words.next());
+    while let Some(word) = words.next() {
+        let text = word.to_str().unwrap_or_default();
+        if text == "--" {
+            others.push(word);
+            others.extend(words);
+            break;
+        }
+        let bare = REPEATABLE.contains(&text);
+        let with_value = REPEATABLE.iter().any(|flag| text.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')));
+        let value = words.next_if(|value| bare && !value.as_encoded_bytes().starts_with(b"-"));
+        let place = if with_value || value.is_some() { &mut gathered } else { &mut others };
+        place.push(word);
+        place.extend(value);
+    }
+    let rest = others.split_off(others.len().min(1));
+    others.extend(gathered);
+    others.extend(rest);
+    others
+}
+
+#[cfg(test)]
+mod tests;

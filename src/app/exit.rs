@@ -1,0 +1,80 @@
+//! The numbers a script sees when aye ends.
+
+use crate::headless::Outcome;
+use std::process::ExitCode;
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Completed,
+    /// The task or the provider failed.
+    Failed,
+    /// Usage, configuration or policy file.
+    Usage,
+    /// Completed, but something was denied by policy or for want of an approver.
+    Denied,
+    /// Steps, tokens or money.
+    Limit,
+    Authentication,
+    /// SIGINT.
+    Interrupted,
+    /// SIGTERM.
+    Terminated,
+}
+
+impl Exit {
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Completed => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Denied => 3,
+            Self::Limit => 4,
+            Self::Authentication => 5,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+impl From<Outcome> for Exit {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Completed => Self::Completed,
+            Outcome::CompletedWithDenials => Self::Denied,
+            // Whoever closed the output did not get all of it.
+            Outcome::Failed | Outcome::OutputClosed => Self::Failed,
+            Outcome::LimitReached => Self::Limit,
+            Outcome::AuthenticationFailed => Self::Authentication,
+            // A run without a screen is cancelled by a signal only; which one, its receiver knows.
+            Outcome::Cancelled => Self::Interrupted,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_outcome_has_the_number_scripts_rely_on() {
+        for (outcome, code) in [
+            (Outcome::Completed, 0),
+            (Outcome::Failed, 1),
+            (Outcome::OutputClosed, 1),
+            (Outcome::CompletedWithDenials, 3),
+            (Outcome::LimitReached, 4),
+            (Outcome::AuthenticationFailed, 5),
+            (Outcome::Cancelled, 130),
+        ] {
+            assert_eq!(Exit::from(outcome).code(), code, "{outcome:?}");
+        }
+        assert_eq!((Exit::Usage.code(), Exit::Terminated.code()), (2, 143));
+    }
+}

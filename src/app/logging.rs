@@ -1,0 +1,120 @@
+//! What a developer may want to know later: JSON lines in the data directory, never on the screen.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
+use tracing_appender::rolling::{RollingFileAppender, Rotation};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+const DEFAULT_FILTER: &str = "warn";
+const KEPT_FILES: usize = 14;
+/// Lines that wait; what comes on top while the disk is slow is dropped, for nothing waits for the log.
+const WAITING_LINES: usize = 4096;
+
+/// Starts the log. No directory, file or thread is made before the first line. `Err` is a sentence about a filter that cannot be read.
+pub fn start(data_dir: &Path, filter: Option<&str>) -> Result<Log, String> {
+    let (parsed, problem) = match EnvFilter::try_new(filter.unwrap_or(DEFAULT_FILTER)) {
+        Ok(parsed) => (parsed, None),
+        Err(error) => (EnvFilter::new(DEFAULT_FILTER), Some(error)),
+    };
+    let file = LogFile(Arc::new(Opened { directory: data_dir.join("logs"), writer: OnceLock::new(), guard: Mutex::new(None) }));
+    let subscriber = tracing_subscriber::fmt().json().with_env_filter(parsed).with_writer(file.clone()).finish();
+    // Fails where a log was started before, which then goes on.
+    drop(tracing::subscriber::set_global_default(subscriber));
+    match (problem, filter) {
+        (Some(error), Some(filter)) => {
+            Err(format!("AYE_LOG: `{filter}` is no filter ({error}); expected for example `aye=debug`"))
+        }
+        _ => Ok(Log(file)),
+    }
+}
+
+/// Keeps the log open; dropping it writes what still waits.
+pub struct Log(LogFile);
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        drop(self.0.0.guard.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+#[derive(Clone)]
+struct LogFile(Arc<Opened>);
+
+struct Opened {
+    directory: PathBuf,
+    /// Absent inside when the file cannot be made: a log is never a reason to stop.
+    writer: OnceLock<Option<NonBlocking>>,
+    guard: Mutex<Option<WorkerGuard>>,
+}
+
+impl Opened {
+    fn open(&self) -> Option<NonBlocking> {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.directory).ok()?;
+        let rolling = RollingFileAppender::builder()
+            .rotation(Rotation::DAILY)
+            .filename_prefix("aye.log")
+            .max_log_files(KEPT_FILES)
+            .build(&self.directory)
+            .ok()?;
+        let (writer, guard) = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(WAITING_LINES).finish(rolling);
+        *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
+        Some(writer)
+    }
+}
+
+impl MakeWriter<'_> for LogFile {
+    type Writer = LineWriter;
+
+    fn make_writer(&self) -> LineWriter {
+        LineWriter(self.0.writer.get_or_init(|| self.0.open()).clone())
+    }
+}
+
+struct LineWriter(Option<NonBlocking>);
+
+impl Write for LineWriter {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.as_mut().map_or(Ok(line.len()), |writer| writer.write(line))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_mut().map_or(Ok(()), NonBlocking::flush)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_made_by_its_first_line_and_whole_after_its_end() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let file =
+            LogFile(Arc::new(Opened { directory: dir.path().join("logs"), writer: OnceLock::new(), guard: Mutex::new(None) }));
+        let log = Log(file.clone());
+        assert!(!dir.path().join("logs").exists());
+        let subscriber = tracing_subscriber::fmt().json().with_writer(file).finish();
+        tracing::subscriber::with_default(subscriber, || tracing::warn!(answer = 42, "said"));
+        drop(log);
+        let entry = std::fs::read_dir(dir.path().join("logs")).unwrap().next().unwrap().unwrap();
+        assert!(entry.file_name().to_string_lossy().starts_with("aye.log."));
+        let line: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(entry.path()).unwrap()).unwrap();
+        assert_eq!((&line["fields"]["message"], &line["fields"]["answer"]), (&"said".into(), &42.into()));
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_made_stops_nothing() {
+        let dir = tempfile::TempDir::new().unwrap();
+        std::fs::write(dir.path().join("logs"), "in the way").unwrap();
+        let file =
+            LogFile(Arc::new(Opened { directory: dir.path().join("logs"), writer: OnceLock::new(), guard: Mutex::new(None) }));
+        assert_eq!(file.make_writer().write(b"line").unwrap(), 4);
+    }
+}

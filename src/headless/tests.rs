@@ -1,0 +1,198 @@
+use super::*;
+use crate::protocol::{Arguments, CallId, Failure, Mode, SessionId, ToolError, ToolStatus, Usage, WorkspaceId};
+use tokio::sync::mpsc::unbounded_channel;
+
+fn event(kind: EventKind) -> Event {
+    Event {
+        workspace_id: WorkspaceId::new("w"),
+        session_id: SessionId::new("s"),
+        task_id: None,
+        step_id: None,
+        timestamp: jiff::Timestamp::UNIX_EPOCH,
+        kind,
+    }
+}
+
+fn started() -> EventKind {
+    EventKind::SessionStarted { model: "demo/m".to_owned(), mode: Mode::Ask, workspace: "/src".to_owned(), resumed: false }
+}
+
+fn completed(text: &str) -> EventKind {
+    EventKind::TaskCompleted { text: text.to_owned(), usage: Usage::default(), cost_usd: None, step_count: 1 }
+}
+
+fn failed_with(kind: FailureKind) -> EventKind {
+    EventKind::TaskFailed { failure: Failure::new(kind, "it said no", "try later"), step_count: 1 }
+}
+
+fn requested(summary: &str) -> EventKind {
+    EventKind::ToolRequested {
+        tool_call_id: CallId::new("c1"),
+        tool_name: "RunCommand".to_owned(),
+        capability: None,
+        arguments: Arguments::parse("{}"),
+        summary: summary.to_owned(),
+    }
+}
+
+fn refused(code: ErrorCode) -> EventKind {
+    EventKind::ToolCompleted {
+        tool_call_id: CallId::new("c1"),
+        tool_name: "RunCommand".to_owned(),
+        status: ToolStatus::Denied,
+        latency_ms: 0,
+        output_text: String::new(),
+        error: Some(ToolError::new(code, "no one to ask")),
+        proposal: None,
+    }
+}
+
+fn ended() -> EventKind {
+    EventKind::SessionCompleted { task_count: 1, total_tokens: 0, duration_ms: 0 }
+}
+
+/// Standing in for the real one: shows what was asked to be made harmless.
+fn clean(text: &str) -> Cow<'_, str> {
+    text.replace('\x1b', "␛").into()
+}
+
+struct Told {
+    outcome: Outcome,
+    out: String,
+    err: String,
+}
+
+fn told(kinds: Vec<EventKind>, format: Format, out_is_terminal: bool) -> Told {
+    let (sender, events) = unbounded_channel();
+    for kind in kinds {
+        sender.send(event(kind)).unwrap();
+    }
+    drop(sender);
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let output = Output { out: &mut out, err: &mut err, out_is_terminal, clean };
+    let outcome = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(run(events, format, output));
+    Told { outcome, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
+}
+
+#[test]
+fn how_a_run_ended_is_the_same_in_every_format() {
+    let paused = |kind| EventKind::SessionPaused { failure: Failure::new(kind, "", "") };
+    for (kinds, expected) in [
+        (vec![completed("x")], Outcome::Completed),
+        (vec![completed("x"), ended()], Outcome::Completed),
+        (vec![refused(ErrorCode::NoApprover), completed("x")], Outcome::CompletedWithDenials),
+        (vec![refused(ErrorCode::PolicyDenied), completed("x")], Outcome::CompletedWithDenials),
+        (vec![refused(ErrorCode::FileNotFound), completed("x")], Outcome::Completed),
+        (vec![refused(ErrorCode::PolicyDenied), failed_with(FailureKind::Network)], Outcome::Failed),
+        (vec![failed_with(FailureKind::Authentication)], Outcome::AuthenticationFailed),
+        (vec![failed_with(FailureKind::MaxStepsExceeded)], Outcome::LimitReached),
+        (vec![failed_with(FailureKind::BudgetExceeded)], Outcome::LimitReached),
+        (vec![failed_with(FailureKind::Billing)], Outcome::Failed),
+        (vec![failed_with(FailureKind::Overloaded), completed("x")], Outcome::Completed),
+        (vec![paused(FailureKind::Network)], Outcome::Failed),
+        (vec![paused(FailureKind::PolicyExpired)], Outcome::Failed),
+        (vec![EventKind::TaskCancelled { step_count: 1 }, ended()], Outcome::Cancelled),
+        (vec![started()], Outcome::Failed),
+        (vec![], Outcome::Failed),
+    ] {
+        for format in [Format::Text, Format::Json, Format::StreamJson] {
+            assert_eq!(told(kinds.clone(), format, false).outcome, expected, "{kinds:?}");
+        }
+    }
+}
+
+#[test]
+fn the_stream_is_one_event_a_line_that_reads_back() {
+    let kinds = vec![started(), EventKind::TextChunk { text: "a\nb\u{1b}[31m".to_owned() }, completed("done"), ended()];
+    let told = told(kinds.clone(), Format::StreamJson, false);
+    let read: Vec<Event> = told.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(read, kinds.into_iter().map(event).collect::<Vec<_>>());
+    assert_eq!(told.err, "");
+}
+
+#[test]
+fn json_is_one_object_the_event_that_ended_the_task() {
+    for (kinds, expected) in [
+        (vec![started(), completed("done"), ended()], completed("done")),
+        (vec![started(), failed_with(FailureKind::Network), ended()], failed_with(FailureKind::Network)),
+        (vec![started(), ended()], ended()),
+    ] {
+        let told = told(kinds, Format::Json, false);
+        assert_eq!(serde_json::from_str::<Event>(&told.out).unwrap(), event(expected));
+        assert_eq!(told.out.lines().count(), 1);
+    }
+}
+
+#[test]
+fn plain_text_is_the_answer_and_progress_stands_beside_it() {
+    let told = told(
+        vec![
+            started(),
+            EventKind::TextChunk { text: "do".to_owned() },
+            requested("$ cargo test"),
+            EventKind::ToolStarted { tool_call_id: CallId::new("c1"), rule: "built-in".to_owned() },
+            refused(ErrorCode::NoApprover),
+            EventKind::LlmRetry {
+                attempt: 1,
+                max_attempts: 3,
+                delay_ms: 1500,
+                kind: FailureKind::Overloaded,
+                message: "overloaded".to_owned(),
+            },
+            completed("done"),
+        ],
+        Format::Text,
+        false,
+    );
+    assert_eq!(told.out, "done\n");
+    assert_eq!(
+        told.err,
+        "working in /src with demo/m, mode ask\n→ $ cargo test\n✗ $ cargo test: NO_APPROVER: no one to ask\nretry 1 of 3 in 1.5 s: overloaded\n"
+    );
+}
+
+#[test]
+fn a_failure_says_what_happened_and_what_to_do() {
+    let told = told(vec![failed_with(FailureKind::Network)], Format::Text, false);
+    assert_eq!((told.out.as_str(), told.err.as_str()), ("", "failed: it said no · try later\n"));
+}
+
+#[test]
+fn escape_sequences_reach_no_terminal_and_text_makes_no_lines_of_its_own() {
+    let kinds = || {
+        vec![
+            requested("$ echo \u{1b}]0;x\u{7}\nfailed: nothing"),
+            EventKind::ToolStarted { tool_call_id: CallId::new("c1"), rule: String::new() },
+            completed("\u{1b}[31mred\n"),
+        ]
+    };
+    let terminal = told(kinds(), Format::Text, true);
+    assert_eq!(terminal.out, "␛[31mred\n");
+    assert_eq!(terminal.err, "→ $ echo ␛]0;x\u{7} failed: nothing\n");
+    assert_eq!(told(kinds(), Format::Text, false).out, "\u{1b}[31mred\n", "a program gets what the model wrote");
+}
+
+struct Closed;
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+#[test]
+fn a_reader_that_went_away_ends_the_run_quietly() {
+    for format in [Format::Text, Format::Json, Format::StreamJson] {
+        let (sender, events) = unbounded_channel();
+        sender.send(event(completed("x"))).unwrap();
+        drop(sender);
+        let mut err = Vec::new();
+        let output = Output { out: &mut Closed, err: &mut err, out_is_terminal: false, clean };
+        let outcome = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(run(events, format, output));
+        assert_eq!(outcome, Outcome::OutputClosed);
+        assert_eq!(err, b"");
+    }
+}

@@ -1,0 +1,41 @@
+//! Putting a damaged database out of the way with every byte it has.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The files SQLite keeps beside a database.
+pub(super) const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// Renames the database and its companions, so that they still belong together. Returns the new place of the database.
+pub(super) fn move_aside(path: &Path) -> io::Result<PathBuf> {
+    let target = free_name(path);
+    for companion in COMPANIONS {
+        rename_if_there(&beside(path, companion), &beside(&target, companion))?;
+    }
+    rename_if_there(path, &target)?;
+    Ok(target)
+}
+
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+fn free_name(path: &Path) -> PathBuf {
+    let stamp = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
+    let taken = |name: &PathBuf| {
+        std::iter::once(name.clone()).chain(COMPANIONS.map(|c| beside(name, c))).any(|file| file.symlink_metadata().is_ok())
+    };
+    let first = beside(path, &format!(".damaged-{stamp}"));
+    let numbered = (2..).map(|number: u32| beside(path, &format!(".damaged-{stamp}-{number}")));
+    std::iter::once(first.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(first)
+}
+
+fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
+    match std::fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}

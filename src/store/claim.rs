@@ -1,0 +1,107 @@
+//! Who may write to a session: one living process.
+
+use super::{Inner, Store, StoreError, locked};
+use crate::ports::Durability;
+use crate::protocol::SessionId;
+use crate::sys::instance::Instance;
+use rusqlite::{OptionalExtension, params};
+use std::sync::Arc;
+
+/// The right to write to a session, until it is dropped or the process ends.
+pub struct Claim {
+    inner: Arc<Inner>,
+    id: SessionId,
+}
+
+/// What came of asking for a session.
+enum Taken {
+    Yes,
+    NoSession,
+    HeldBy(u32),
+}
+
+impl Claim {
+    pub(super) fn new(inner: Arc<Inner>, id: SessionId) -> Self {
+        Self { inner, id }
+    }
+
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        locked(&self.inner.unwritten).remove(&self.id);
+        let id = self.id.clone();
+        self.inner.writer.submit(move |desk| {
+            let Ok(me) = serde_json::to_string(&Instance::current()) else { return };
+            let freed = desk.transact(Durability::Process, 0, |transaction| {
+                transaction
+                    .prepare_cached("UPDATE sessions SET owner = NULL WHERE id = ?1 AND owner = ?2")?
+                    .execute(params![id.as_str(), me])
+            });
+            // The end of the process frees it as well.
+            if let Err(error) = freed {
+                tracing::warn!(%error, session = %id, "cannot free the session");
+            }
+        });
+    }
+}
+
+impl Store {
+    /// Takes a stored session for this process. One held by a living process is refused, one held by a dead one is free.
+    pub fn claim(&self, id: &SessionId) -> Result<Claim, StoreError> {
+        let wanted = id.clone();
+        let taken = self.inner.writer.ask(move |desk| {
+            desk.transact(Durability::Process, 0, |transaction| {
+                let owner: Option<Option<String>> = transaction
+                    .prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?
+                    .query_row([wanted.as_str()], |row| row.get(0))
+                    .optional()?;
+                let Some(owner) = owner else { return Ok(Taken::NoSession) };
+                if let Some(holder) = living(owner.as_deref()) {
+                    return Ok(Taken::HeldBy(holder.pid));
+                }
+                transaction
+                    .prepare_cached("UPDATE sessions SET owner = ?2 WHERE id = ?1")?
+                    .execute(params![wanted.as_str(), serde_json::to_string(&Instance::current()).ok()])?;
+                Ok(Taken::Yes)
+            })
+        });
+        match taken {
+            Some(Ok(Taken::Yes)) => Ok(Claim::new(self.inner.clone(), id.clone())),
+            Some(Ok(Taken::NoSession)) => Err(StoreError::NoSession { given: id.to_string() }),
+            Some(Ok(Taken::HeldBy(pid))) => Err(StoreError::Held { id: id.to_string(), pid }),
+            Some(Err(error)) => Err(StoreError::database(&self.inner.path, &error)),
+            None => Err(self.writer_is_gone()),
+        }
+    }
+
+    /// Forgets a session and all that was said in it.
+    pub fn delete(&self, id: &SessionId) -> Result<(), StoreError> {
+        let claim = self.claim(id)?;
+        let doomed = id.clone();
+        let deleted = self.inner.writer.ask(move |desk| {
+            desk.transact(Durability::Power, 0, |transaction| {
+                transaction.execute("DELETE FROM sessions WHERE id = ?1", [doomed.as_str()])
+            })
+        });
+        drop(claim);
+        match deleted {
+            Some(Ok(_)) => Ok(()),
+            Some(Err(error)) => Err(StoreError::database(&self.inner.path, &error)),
+            None => Err(self.writer_is_gone()),
+        }
+    }
+
+    fn writer_is_gone(&self) -> StoreError {
+        let reason = "its writing thread ended; start aye again".to_owned();
+        StoreError::Database { path: self.inner.path.clone(), reason }
+    }
+}
+
+/// The process that holds a session, if it lives. A note that cannot be read holds nothing.
+pub(super) fn living(owner: Option<&str>) -> Option<Instance> {
+    owner.and_then(|json| serde_json::from_str::<Instance>(json).ok()).filter(Instance::is_alive)
+}

@@ -1,0 +1,39 @@
+//! The data directory itself: made private, and opened by one process at a time.
+
+use super::StoreError;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::path::Path;
+
+pub(super) fn prepare(data_dir: &Path) -> Result<(), StoreError> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(data_dir).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            StoreError::Unusable { path: data_dir.to_owned(), reason: "it is not a directory".to_owned() }
+        }
+        _ => StoreError::unusable(data_dir, &error),
+    })
+}
+
+/// Held while the database is examined, made or moved, so that two starts at once cannot both move it.
+pub(super) fn lock(data_dir: &Path) -> Result<File, StoreError> {
+    let path = data_dir.join("aye.lock");
+    let file = private().create(true).truncate(false).open(&path).map_err(|error| StoreError::unusable(data_dir, &error))?;
+    match file.lock() {
+        Ok(()) => Ok(file),
+        // A file system without locks: SQLite's own rules still keep the database whole.
+        Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(file),
+        Err(error) => Err(StoreError::unusable(&path, &error)),
+    }
+}
+
+/// Options for files that only their owner may read.
+pub(super) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}

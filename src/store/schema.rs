@@ -1,0 +1,178 @@
+//! The tables, their versions, and whether a file is such a database at all.
+
+use super::aside::{COMPANIONS, beside};
+use super::{StoreError, directory};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// Stands in the header, so that another program's database is not taken for ours.
+const APPLICATION_ID: i64 = 0x6179_6501;
+/// Larger stores are not read through at each start.
+const CHECKED_AT_MOST_BYTES: u64 = 64 << 20;
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// One step per version; a store at version n has had the first n.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE sessions (
+        key INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        workspace_id TEXT NOT NULL,
+        workspace TEXT NOT NULL,
+        title TEXT,
+        created INTEGER NOT NULL,
+        updated INTEGER NOT NULL,
+        status TEXT NOT NULL,
+        model TEXT NOT NULL,
+        draft TEXT NOT NULL DEFAULT '',
+        owner TEXT
+    );
+    CREATE INDEX sessions_by_workspace ON sessions (workspace_id, updated);
+    CREATE TABLE records (
+        key INTEGER PRIMARY KEY,
+        session INTEGER NOT NULL REFERENCES sessions (key) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        json TEXT NOT NULL,
+        time INTEGER NOT NULL,
+        UNIQUE (session, seq)
+    );
+"];
+const VERSION: i64 = MIGRATIONS.len() as i64;
+
+pub(super) enum State {
+    Missing,
+    Sound(Connection),
+    /// Why, in words.
+    Damaged(String),
+}
+
+/// Looks at what stands at `path` and changes none of it unless it is sound.
+pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
+    let companions: Vec<_> = COMPANIONS.iter().filter_map(|suffix| beside(path, suffix).symlink_metadata().ok()).collect();
+    let metadata = match path.metadata() {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            if path.is_symlink() {
+                let reason = "it is a link to a file that is not there".to_owned();
+                return Err(StoreError::Unusable { path: path.to_owned(), reason });
+            }
+            if companions.is_empty() {
+                return Ok(State::Missing);
+            }
+            return Ok(State::Damaged("its main file is missing".to_owned()));
+        }
+        Err(error) => return Err(StoreError::unusable(path, &error)),
+    };
+    if !metadata.is_file() {
+        return Ok(State::Damaged(format!("it is {}, not a file", if metadata.is_dir() { "a directory" } else { "a device" })));
+    }
+    if companions.iter().any(|companion| !companion.is_file()) {
+        return Ok(State::Damaged("a file beside it is not a file".to_owned()));
+    }
+    if metadata.len() == 0 {
+        return Ok(State::Damaged("it is empty".to_owned()));
+    }
+    directory::private().open(path).map_err(|error| StoreError::unusable(path, &error))?;
+    let bytes = metadata.len() + companions.iter().map(std::fs::Metadata::len).sum::<u64>();
+    match check(path, bytes) {
+        Ok(state) => Ok(state),
+        Err(Trouble::Newer(found)) => Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION }),
+        Err(Trouble::Sqlite(error)) => match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Ok(State::Damaged("it is not a database".to_owned())),
+            Some(ErrorCode::DatabaseCorrupt) => Ok(State::Damaged("its pages do not fit together".to_owned())),
+            _ => Err(StoreError::database(path, &error)),
+        },
+    }
+}
+
+enum Trouble {
+    Newer(i64),
+    Sqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+fn check(path: &Path, bytes: u64) -> Result<State, Trouble> {
+    let mut connection = connect(path)?;
+    // Until the file is known to be sound, closing it must not write to it either.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    if version > VERSION {
+        return Err(Trouble::Newer(version));
+    }
+    if application != APPLICATION_ID {
+        return Ok(State::Damaged("it is a database of another program".to_owned()));
+    }
+    if bytes <= CHECKED_AT_MOST_BYTES {
+        let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if verdict != "ok" {
+            return Ok(State::Damaged(verdict));
+        }
+    }
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    migrate(&mut connection)?;
+    if let Err(error) = connection.prepare("SELECT s.draft, s.owner, r.json FROM sessions s JOIN records r ON r.session = s.key")
+    {
+        return Ok(State::Damaged(format!("its tables are not as expected: {error}")));
+    }
+    Ok(State::Sound(connection))
+}
+
+/// A new database appears under its name only when it is whole.
+pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
+    let unfinished = beside(path, ".new");
+    for file in [unfinished.clone(), beside(&unfinished, "-wal"), beside(&unfinished, "-shm"), beside(&unfinished, "-journal")] {
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(StoreError::unusable(&file, &error)),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    directory::private().create_new(true).open(&unfinished).map_err(|error| StoreError::unusable(&unfinished, &error))?;
+    build(&unfinished).map_err(|error| StoreError::database(path, &error))?;
+    std::fs::rename(&unfinished, path).map_err(|error| StoreError::unusable(path, &error))?;
+    #[cfg(unix)]
+    if let Some(directory) = path.parent() {
+        std::fs::File::open(directory)
+            .and_then(|directory| directory.sync_all())
+            .map_err(|error| StoreError::unusable(directory, &error))?;
+    }
+    connect(path).map_err(|error| StoreError::database(path, &error))
+}
+
+fn build(path: &Path) -> rusqlite::Result<()> {
+    let mut connection = connect(path)?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    migrate(&mut connection)?;
+    connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    connection.close().map_err(|(_, error)| error)
+}
+
+fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version == VERSION {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    for step in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or_default()) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
+}
+
+/// A connection to a database that is there. Checkpoints are the writer's business: they must not fall into a step.
+pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
+}
