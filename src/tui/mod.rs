@@ -1,1 +1,4 @@
 //! The terminal screen: model, update, view.
+
+mod ink;
+pub mod theme;
