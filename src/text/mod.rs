@@ -1,1 +1,17 @@
-//! Widths, wrapping, truncation, diff hunks, neutralised escape sequences.
+//! Text as cells: widths, wrapping, truncation and the neutralising of what comes from outside.
+
+mod clean;
+mod escape;
+mod line;
+mod mark;
+mod width;
+mod wrap;
+
+pub use clean::{Filter, clean, reveal};
+pub use line::Cleaner;
+pub use mark::is_mark;
+pub use width::{expand_tabs, grapheme_width, truncate, width};
+pub use wrap::{wrap, wrap_exact};
+
+#[cfg(test)]
+mod tests;
