@@ -1,6 +1,6 @@
 //! The terminal: an answer streams, an edit and a command wait for a yes, and what is answered happens.
 
-use crate::support::{Answer, Gate, Project, Server};
+use crate::support::{Answer, Gate, Project, Server, Terminal};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn an_edit_is_shown_as_a_diff_and_applied_on_yes() {
     let screen = terminal.review("Edit src/main.rs");
     assert!(screen.contains("let x = 1;") && screen.contains("let total = 2;"), "{screen}");
     assert_eq!(project.read("src/main.rs"), BEFORE, "nothing is written before the yes");
-    terminal.decide("y");
+    terminal.decide('y');
     terminal.wait_for("Finished the work.");
     assert_eq!(project.read("src/main.rs"), AFTER);
     let results = server.request(1).tool_results();
@@ -83,7 +83,7 @@ fn no_leaves_the_file_and_tells_the_model() {
     let mut terminal = project.open(&[]);
     terminal.prompt("rename it");
     terminal.review("Edit src/main.rs");
-    terminal.decide("n");
+    terminal.decide('n');
     terminal.wait_for("Finished the work.");
     assert_eq!(project.read("src/main.rs"), BEFORE);
     assert!(server.request(1).tool_results()[0].1.contains("USER_DENIED"), "{:?}", server.request(1).tool_results());
@@ -97,7 +97,7 @@ fn no_with_words_tells_the_model_the_words() {
     terminal.prompt("rename it");
     terminal.review("Edit src/main.rs");
     terminal.send("N");
-    terminal.wait_gone("   y  ");
+    terminal.wait_that("a field for the words opens", |screen| !Terminal::asks(screen));
     terminal.type_text("use the name sum", 5);
     terminal.wait_for("use the name sum");
     terminal.send("\r");
@@ -117,7 +117,7 @@ fn a_command_runs_after_a_yes_and_its_output_is_told() {
     let screen = terminal.review("Run a command");
     assert!(screen.contains("echo from-the-command"), "{screen}");
     assert!(!project.exists("ran"));
-    terminal.decide("y");
+    terminal.decide('y');
     terminal.wait_for("Finished the work.");
     assert!(project.exists("ran"));
     assert!(server.request(1).tool_results()[0].1.contains("from-the-command"));
@@ -135,10 +135,7 @@ fn until_i_quit_asks_once() {
     let mut terminal = project.open(&[]);
     terminal.prompt("run it twice");
     terminal.review("Run a command");
-    terminal.send("a");
-    // What is remembered wants a second key, not sooner than a quarter of a second after the first.
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    terminal.send("\r");
+    terminal.decide('a');
     terminal.wait_for("Finished the work.");
     assert_eq!(server.request(2).tool_results().len(), 2);
 }
@@ -152,7 +149,7 @@ fn a_file_changed_by_hand_meanwhile_is_not_overwritten() {
     terminal.review("Edit src/main.rs");
     let by_hand = "fn main() {\n    let x = 1; // mine\n}\n";
     std::fs::write(project.path("src/main.rs"), by_hand).unwrap();
-    terminal.decide("y");
+    terminal.decide('y');
     terminal.wait_for("Finished the work.");
     assert_eq!(project.read("src/main.rs"), by_hand);
     assert!(server.request(1).tool_results()[0].1.contains("CONFLICT"), "{:?}", server.request(1).tool_results());
@@ -168,15 +165,13 @@ fn an_approval_survives_every_size_of_the_terminal() {
     for (columns, rows) in [(60, 20), (30, 8), (160, 50), (80, 24)] {
         terminal.resize(columns, rows);
         if columns >= 40 {
-            terminal.wait_that("it fits the new size", |screen| {
-                screen.contains("Edit src/main.rs") && screen.contains("let total = 2;")
-            });
+            terminal.wait_that("it fits the new size", |screen| screen.contains("Edit src/main.rs") && Terminal::asks(screen));
         } else {
             terminal.wait_for("40x12");
         }
     }
     terminal.review("Edit src/main.rs");
-    terminal.decide("y");
+    terminal.decide('y');
     terminal.wait_for("Finished the work.");
     assert_eq!(project.read("src/main.rs"), AFTER);
 }

@@ -67,6 +67,13 @@ fn plain_output_is_the_final_text_and_nothing_else() {
 }
 
 #[test]
+fn json_at_the_end_is_the_event_that_ended_the_task() {
+    let server = Server::new([hello()]);
+    let event = Project::with(&server).aye(&["exec", "--output-format", "json", "say hello"]).exits(0).json();
+    assert_eq!((&event["eventType"], &event["payload"]["text"]), (&json!("task_completed"), &json!("Hello there.")));
+}
+
+#[test]
 fn dash_p_is_exec() {
     let server = Server::new([hello()]);
     let output = Project::with(&server).aye(&["-p", "say hello"]).exits(0);

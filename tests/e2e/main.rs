@@ -9,6 +9,7 @@ mod approve;
 mod bad_input;
 mod demo;
 mod exec;
+mod harness;
 mod policy_cli;
 mod resume;
 mod tools_cli;

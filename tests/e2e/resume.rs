@@ -36,7 +36,7 @@ fn a_pending_approval_comes_back_undecided() {
     assert!(screen.contains("written"), "the same proposal\n{screen}");
     assert!(!project.exists("new.txt"));
     assert_eq!(server.requests().len(), 1, "the model is not asked again");
-    terminal.decide("y");
+    terminal.decide('y');
     terminal.wait_for("Finished the work.");
     assert_eq!(project.read("new.txt"), "written\n");
     let request = server.request(1);
@@ -50,7 +50,7 @@ fn killed_while_running(project: &Project, seconds: &str) {
     let mut terminal = project.open(&[]);
     terminal.prompt("run it");
     terminal.review("Run a command");
-    terminal.decide("y");
+    terminal.decide('y');
     assert!(wait_until(PATIENCE, || sleeping(seconds) > 0), "it never ran\n{}", terminal.screen());
     terminal.kill();
     let gone = wait_until(ORPHANS_END, || sleeping(seconds) == 0);
@@ -68,10 +68,9 @@ fn sleep_script(seconds: &str) -> Server {
 #[track_caller]
 fn resumed(project: &Project, server: &Server) -> Terminal {
     let mut terminal = project.open(&["--resume"]);
-    let screen = terminal.wait_for("outcome unknown");
-    for choice in ["re-run", "skip", "tell"] {
-        assert!(screen.contains(choice), "`{choice}` is not offered\n{screen}");
-    }
+    terminal.wait_that("the interrupted call is shown with its three ways on", |screen| {
+        screen.contains("outcome unknown") && ["r  ", "s  ", "t  "].iter().all(|choice| screen.contains(choice))
+    });
     assert_eq!(project.read("ran"), "once\n", "it ran again by itself");
     assert_eq!(server.requests().len(), 1);
     terminal
@@ -85,7 +84,7 @@ fn a_running_command_dies_with_aye_and_its_outcome_is_unknown() {
     let project = Project::with(&server);
     killed_while_running(&project, &seconds);
     let mut terminal = resumed(&project, &server);
-    choose(&mut terminal, "t");
+    terminal.decide('t');
     terminal.wait_for("Finished the work.");
     assert!(server.request(1).tool_results()[0].1.contains("OUTCOME_UNKNOWN"), "{:?}", server.request(1).tool_results());
     assert_eq!(project.read("ran"), "once\n");
@@ -99,7 +98,7 @@ fn an_interrupted_call_can_be_skipped() {
     let project = Project::with(&server);
     killed_while_running(&project, &seconds);
     let mut terminal = resumed(&project, &server);
-    choose(&mut terminal, "s");
+    terminal.decide('s');
     terminal.wait_for("Finished the work.");
     assert!(server.request(1).tool_results()[0].1.to_lowercase().contains("skip"), "{:?}", server.request(1).tool_results());
     assert_eq!(project.read("ran"), "once\n");
@@ -113,24 +112,11 @@ fn an_interrupted_call_runs_again_only_after_a_new_yes() {
     let project = Project::with(&server);
     killed_while_running(&project, &seconds);
     let mut terminal = resumed(&project, &server);
-    choose(&mut terminal, "r");
+    terminal.decide('r');
     terminal.review("Run a command");
     assert_eq!(project.read("ran"), "once\n");
-    terminal.decide("y");
+    terminal.decide('y');
     assert!(wait_until(PATIENCE, || project.read("ran") == "once\nonce\n"));
-}
-
-/// Takes one of the choices once it takes keys.
-#[cfg(target_os = "linux")]
-#[track_caller]
-fn choose(terminal: &mut Terminal, letter: &str) {
-    terminal.wait_that("the choices take keys", |screen| !screen.contains('◔'));
-    terminal.send(letter);
-    let gone = |screen: &str| !screen.contains("re-run");
-    if terminal.look(std::time::Duration::from_millis(1500), gone).is_err() {
-        terminal.send("\r");
-    }
-    terminal.wait_that("the choice is made", gone);
 }
 
 #[cfg(target_os = "linux")]

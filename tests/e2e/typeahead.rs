@@ -30,7 +30,7 @@ fn a_sentence_typed_across_an_opening_approval_lands_in_the_draft() {
     assert!(!project.exists("new.txt"));
     assert_eq!(server.requests().len(), 1, "nothing was decided");
     terminal.review("new.txt");
-    terminal.decide("y");
+    terminal.decide('y');
     terminal.wait_for("Finished the work.");
     assert_eq!(project.read("new.txt"), "written\n");
     terminal.wait_for(SENTENCE);

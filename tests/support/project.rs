@@ -133,6 +133,11 @@ impl Project {
         Terminal::start(&self.invocation(arguments), columns, rows)
     }
 
+    /// Another program in the same surroundings.
+    pub fn open_program(&self, program: &'static str, arguments: &[&str]) -> Terminal {
+        Terminal::start(&Invocation { program, ..self.invocation(arguments) }, 100, 30)
+    }
+
     fn invocation(&self, arguments: &[&str]) -> Invocation<'static> {
         Invocation {
             program: AYE,

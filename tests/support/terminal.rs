@@ -78,6 +78,11 @@ impl Terminal {
         Self { child, master: pair.master, writer, view, settings, _slave: pair.slave }
     }
 
+    /// Whether an approval waits, under the keys or not.
+    pub fn asks(screen: &str) -> bool {
+        row(screen, 'y').is_some() || screen.contains("tab to review")
+    }
+
     /// What the screen shows, one line a row, without trailing blanks.
     pub fn screen(&self) -> String {
         lock(&self.view.parser).screen().contents()
@@ -161,16 +166,20 @@ impl Terminal {
         self.wait_that("the approval takes keys", takes_keys)
     }
 
-    /// Answers the approval under the keys, and waits until it has gone.
+    /// Presses the letter of a choice of the question under the keys, and waits until the question has gone.
     #[track_caller]
-    pub fn decide(&mut self, letter: &str) {
-        self.send(letter);
-        let gone = |screen: &str| !takes_keys(screen);
-        // One letter decides what is of low risk; the rest wants Enter after it.
-        if self.look(Duration::from_millis(1500), gone).is_err() {
+    pub fn decide(&mut self, letter: char) {
+        self.wait_that(&format!("`{letter}` may be chosen"), |screen| row(screen, letter).is_some() && !is_arming(screen));
+        self.send(letter.encode_utf8(&mut [0; 4]));
+        let gone = |screen: &str| row(screen, letter).is_none();
+        // What is of low risk is decided by the letter alone; the rest is highlighted and wants Enter.
+        let highlighted = |screen: &str| row(screen, letter).is_some_and(|row| row.trim_start().starts_with('❯'));
+        let screen =
+            self.wait_that(&format!("`{letter}` decides or is highlighted"), |screen| gone(screen) || highlighted(screen));
+        if !gone(&screen) {
             self.send("\r");
         }
-        self.wait_that("the approval is decided", gone);
+        self.wait_that("the question has gone", |screen| gone(screen) || is_arming(screen));
     }
 
     #[track_caller]
@@ -234,9 +243,20 @@ impl Drop for Terminal {
     }
 }
 
-/// Whether an approval is armed: its `y` row stands there and no row is still grey.
+/// The row of a choice: its letter, blanks, words; a sign may stand before it.
+fn row(screen: &str, letter: char) -> Option<&str> {
+    let start = format!("{letter}  ");
+    screen.lines().find(|line| line.trim_start_matches([' ', '❯', '◔']).starts_with(&start))
+}
+
+/// Whether a question has just opened, and nothing decides yet.
+fn is_arming(screen: &str) -> bool {
+    screen.contains('◔')
+}
+
+/// Whether an approval may be answered.
 fn takes_keys(screen: &str) -> bool {
-    screen.lines().any(|line| line.trim_start().starts_with("y  ")) && !screen.contains('◔')
+    row(screen, 'y').is_some() && !is_arming(screen)
 }
 
 /// Shows what comes until the line closes.
