@@ -1,3 +1,5 @@
+//! The binary: starts the library.
+
 fn main() {
     aye::main();
 }

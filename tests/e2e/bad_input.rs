@@ -1,0 +1,258 @@
+//! What goes wrong outside: keys, providers, streams, calls, files, policies, the data directory.
+
+use crate::support::{Answer, Project, Server};
+use serde_json::json;
+use std::fs::{self, File};
+
+fn refusal() -> Answer {
+    Answer::error(401, "authentication_error", "invalid x-api-key")
+}
+
+fn trouble() -> Answer {
+    Answer::error(500, "api_error", "the provider has a bad day")
+}
+
+#[test]
+fn without_a_key_exec_says_what_to_do() {
+    Project::empty().aye(&["exec", "hello"]).exits(5).says(&["ANTHROPIC_API_KEY", "aye demo"]);
+}
+
+#[test]
+fn without_a_key_the_screen_says_so_and_keeps_the_draft() {
+    let project = Project::empty();
+    let mut terminal = project.open(&[]);
+    terminal.prompt("fix the parser");
+    let screen = terminal.wait_that("the lack of a key is said", |screen| screen.to_lowercase().contains("no key"));
+    assert!(screen.contains("demo"), "{screen}");
+    assert!(screen.contains("fix the parser"), "the draft is lost\n{screen}");
+}
+
+#[test]
+fn a_refused_key_is_sent_once_and_ends_with_5() {
+    let server = Server::new([refusal(), Answer::text("never asked for")]);
+    let events = Project::with(&server).with_quick_retries().aye(&["exec", "--json", "hello"]).exits(5).events();
+    assert_eq!(server.requests().len(), 1);
+    let failure = events.all("task_failed").into_iter().chain(events.all("session_paused")).next().unwrap().to_string();
+    assert!(failure.contains("invalid x-api-key") && failure.contains("authentication"), "{failure}");
+}
+
+#[test]
+fn an_invalid_request_is_sent_once_and_ends_with_1() {
+    let server = Server::new([Answer::error(400, "invalid_request_error", "max_tokens: too large")]);
+    let output = Project::with(&server).with_quick_retries().aye(&["exec", "hello"]).exits(1);
+    assert!(output.stderr.contains("max_tokens: too large"), "{}", output.stderr);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn trouble_at_the_provider_is_retried_and_then_paused() {
+    let server = Server::new((0..4).map(|_| trouble()));
+    let project = Project::with(&server).with_quick_retries();
+    let events = project.aye(&["exec", "--json", "hello"]).exits(1).events();
+    assert_eq!(events.all("llm_retry").len(), 3);
+    assert_eq!(server.requests().len(), 4);
+    assert!(events.only("session_paused").to_string().contains("the provider has a bad day"));
+    server.push(Answer::text("Back again."));
+    let output = project.aye(&["exec", "-c"]).exits(0);
+    assert_eq!(output.stdout.trim_end(), "Back again.");
+    assert!(server.request(4).messages().contains("hello"), "the task goes on where it stopped");
+}
+
+/// What fails the first time and works the second: one retry, one answer, nothing of the first in the second request.
+#[track_caller]
+fn check_retried(first: Answer) {
+    let server = Server::new([first, Answer::text("The whole answer.")]);
+    let project = Project::with(&server).with_quick_retries();
+    let events = project.aye(&["exec", "--json", "hello"]).exits(0).events();
+    assert_eq!(events.all("llm_retry").len(), 1, "{:?}", events.names());
+    assert_eq!(events.only("task_completed")["text"], "The whole answer.");
+    assert_eq!(events.all("tool_requested").len(), 0);
+    assert_eq!(server.request(0).messages(), server.request(1).messages(), "the same request, nothing of the cut answer in it");
+}
+
+#[test]
+fn trouble_that_passes_costs_one_retry() {
+    check_retried(trouble());
+}
+
+#[test]
+fn a_rate_limit_waits_as_long_as_it_is_asked_to() {
+    check_retried(Answer::error(429, "rate_limit_error", "slow down").with_header("retry-after", "0"));
+}
+
+#[test]
+fn an_overloaded_provider_is_asked_again() {
+    check_retried(Answer::error(529, "overloaded_error", "Overloaded"));
+}
+
+#[test]
+fn a_dropped_connection_discards_what_had_come() {
+    check_retried(Answer::text("Half an ans").then_dropped());
+}
+
+#[test]
+fn a_stream_that_ends_early_discards_what_had_come() {
+    check_retried(Answer::text("Half an ans").then_short());
+}
+
+#[test]
+fn a_call_in_a_cut_answer_never_runs() {
+    check_retried(Answer::call("call_1", "ReadFile", json!({"path": "a.txt"})).then_dropped());
+}
+
+#[test]
+fn a_stalled_stream_is_cut_and_asked_again() {
+    check_retried(Answer::text("Half an ans").then_stalled());
+}
+
+#[test]
+fn garbage_in_the_stream_is_asked_again() {
+    check_retried(Answer::text("Half").and_garbage("data: {\"type\": \"content_block_delta\", \"index\": 0, \u{7}\n\n"));
+}
+
+#[test]
+fn a_page_of_html_is_no_answer() {
+    check_retried(Answer::html());
+}
+
+#[test]
+fn a_server_that_is_not_there_is_a_network_failure() {
+    let address = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap()
+    };
+    let project = Project::empty()
+        .with_quick_retries()
+        .env("ANTHROPIC_API_KEY", "sk-ant-scripted")
+        .env("ANTHROPIC_BASE_URL", &format!("http://{address}"));
+    let output = project.aye(&["exec", "hello"]).exits(1);
+    assert!(output.stderr.contains(&address.to_string()), "{}", output.stderr);
+}
+
+/// One call that cannot succeed: the model is told this code under the id it gave, and goes on.
+#[track_caller]
+fn check_failing_call(project: Project, server: &Server, code: &str) {
+    let events = project.aye(&["exec", "--json", "do it"]).exits(0).events();
+    let completed = events.only("tool_completed");
+    assert_eq!((&completed["status"], &completed["error"]["code"]), (&json!("failed"), &json!(code)), "{completed}");
+    assert_eq!(completed["toolCallId"], events.only("tool_requested")["toolCallId"]);
+    let results = server.request(1).tool_results();
+    assert_eq!(results.len(), 1);
+    assert_eq!(results[0].0, "call_1");
+    assert!(results[0].1.contains(code), "{results:?}");
+}
+
+#[test]
+fn arguments_that_are_not_json_fail_the_call() {
+    for arguments in ["{\"path\": \"a.txt\"", "[1, 2]", "path=a.txt"] {
+        let server = Server::new([Answer::empty().and_raw_call("call_1", "ReadFile", arguments), Answer::text("Sorry.")]);
+        check_failing_call(Project::with(&server).file("a.txt", "alpha\n"), &server, "INVALID_REQUEST");
+    }
+}
+
+#[test]
+fn arguments_of_the_wrong_shape_fail_the_call() {
+    let server = Server::new([Answer::call("call_1", "ReadFile", json!({"path": 7})), Answer::text("Sorry.")]);
+    check_failing_call(Project::with(&server), &server, "INVALID_REQUEST");
+}
+
+#[test]
+fn a_tool_that_does_not_exist_fails_the_call() {
+    let server = Server::new([Answer::call("call_1", "LaunchRocket", json!({"to": "the moon"})), Answer::text("Sorry.")]);
+    check_failing_call(Project::with(&server), &server, "TOOL_NOT_FOUND");
+}
+
+#[test]
+fn a_missing_file_fails_the_call() {
+    let server = Server::new([Answer::call("call_1", "ReadFile", json!({"path": "none.txt"})), Answer::text("Sorry.")]);
+    check_failing_call(Project::with(&server), &server, "FILE_NOT_FOUND");
+}
+
+#[test]
+fn a_file_of_two_gigabytes_is_refused_without_being_read() {
+    let server = Server::new([Answer::call("call_1", "ReadFile", json!({"path": "huge.bin"})), Answer::text("Sorry.")]);
+    let project = Project::with(&server).file("huge.bin", "");
+    File::options().write(true).open(project.path("huge.bin")).unwrap().set_len(2 << 30).unwrap();
+    check_failing_call(project, &server, "FILE_TOO_LARGE");
+}
+
+#[test]
+fn a_binary_file_is_named_as_such_and_not_sent() {
+    let server = Server::new([Answer::call("call_1", "ReadFile", json!({"path": "a.bin"})), Answer::text("I see.")]);
+    let project = Project::with(&server).bytes("a.bin", b"\x7fELF\0\x01\x02\xff\xfe\0\0payload");
+    project.aye(&["exec", "read it"]).exits(0);
+    let (_, text) = &server.request(1).tool_results()[0];
+    assert!(text.to_lowercase().contains("binary") && !text.contains("payload"), "{text}");
+}
+
+#[test]
+fn a_typo_in_the_policy_names_file_line_and_the_right_word() {
+    let server = Server::new([]);
+    let policy = "schema_version = 1\nbundle_version = \"1\"\n\n[capabilities.\"File.Write\"]\nrequires_aproval = true\n";
+    let project = Project::with(&server).policy(policy);
+    project.aye(&["exec", "hello"]).exits(2).says(&["policy.toml:5", "requires_aproval", "requires_approval"]);
+    assert_eq!(server.requests().len(), 0, "nothing is sent under a policy that cannot be read");
+}
+
+#[test]
+fn a_value_the_policy_does_not_know_names_what_was_expected() {
+    let policy = "schema_version = 1\nbundle_version = \"1\"\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"ls\"]\ndecision = \"permit\"\n";
+    let project = Project::empty().file("bundle.toml", policy);
+    project.aye(&["exec", "--policy", "bundle.toml", "hello"]).exits(2).says(&["bundle.toml:5", "permit", "allow"]);
+}
+
+#[test]
+fn a_policy_that_is_not_there_is_not_replaced_by_another() {
+    Project::empty().aye(&["exec", "--policy", "nowhere.toml", "hello"]).exits(2).says(&["nowhere.toml"]);
+}
+
+#[test]
+fn a_typo_in_the_config_names_file_and_line() {
+    let project = Project::empty().config("[llm]\nidle_timeout_secnds = 1\n");
+    project.aye(&["exec", "hello"]).exits(2).says(&["config.toml:2", "idle_timeout_seconds"]);
+}
+
+#[test]
+fn flags_that_make_no_sense_are_usage() {
+    for arguments in [
+        ["exec", "--no-such-flag"].as_slice(),
+        &["exec", "--mode", "yolo", "hello"],
+        &["exec", "--max-steps", "0", "hello"],
+        &["exec", "-C", "no/such/directory", "hello"],
+        &["exec", "--resume=ffffffffffff", "hello"],
+    ] {
+        let output = Project::empty().aye(arguments);
+        assert_eq!(output.code, 2, "{arguments:?}: {}", output.stderr);
+        assert!(!output.stderr.trim().is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_one_is_named() {
+    let server = Server::new([Answer::text("never asked for")]);
+    let project = Project::with(&server);
+    let place = project.beside("data");
+    fs::remove_dir(&place).unwrap();
+    fs::write(&place, "a file stands here").unwrap();
+    let output = project.aye(&["exec", "hello"]);
+    assert!(matches!(output.code, 1 | 2), "{}: {}", output.code, output.stderr);
+    assert!(output.stderr.contains(&place.display().to_string()), "{}", output.stderr);
+    assert_eq!(server.requests().len(), 0, "nothing runs that could not be saved");
+    assert_eq!(fs::read_to_string(&place).unwrap(), "a file stands here");
+}
+
+#[test]
+fn a_damaged_store_is_moved_aside_whole() {
+    let server = Server::new([Answer::text("Hello.")]);
+    let project = Project::with(&server);
+    let garbage = b"this is no database, whatever its name says".repeat(300);
+    fs::write(project.beside("data").join("aye.db"), &garbage).unwrap();
+    let output = project.aye(&["exec", "hello"]);
+    assert!(matches!(output.code, 0 | 1), "{}: {}", output.code, output.stderr);
+    assert!(output.stderr.contains("damaged"), "{}", output.stderr);
+    let kept = fs::read_dir(project.beside("data"))
+        .unwrap()
+        .flatten()
+        .any(|entry| fs::read(entry.path()).is_ok_and(|bytes| bytes == garbage));
+    assert!(kept, "the damaged store is gone");
+}

@@ -1,0 +1,100 @@
+//! The harness itself: a terminal that answers, a model that follows its script, processes that are counted.
+
+use crate::support::{Answer, Project, Server, Terminal};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// A shell in a terminal, running this script.
+fn shell(script: &str) -> Terminal {
+    Project::empty().open_program("bash", &["-c", script])
+}
+
+#[test]
+fn a_terminal_answers_what_it_is_asked() {
+    let questions = [("\\033[5n", "[0n", 4), ("\\033[6n", "[1;1R", 6), ("\\033]11;?\\033\\\\", "]11;rgb:1010/1010/1010", 24)];
+    for (question, answer, length) in questions {
+        let script = format!("stty raw -echo; printf '{question}'; dd bs=1 count={length} 2>/dev/null | tr -d '\\033'; sleep 5");
+        shell(&script).wait_for(answer);
+    }
+}
+
+#[test]
+fn a_terminal_knows_what_is_left_on() {
+    let mut terminal = shell("printf '\\033[?1049h\\033[?25lhere'; read -r _; printf '\\033[?1049l\\033[?25h'");
+    terminal.wait_for("here");
+    terminal.send("\r");
+    assert!(terminal.finish().success());
+    terminal.assert_restored();
+}
+
+#[test]
+#[should_panic(expected = "line settings")]
+fn line_settings_that_are_left_changed_are_seen() {
+    let mut terminal = shell("stty raw");
+    terminal.finish();
+    terminal.assert_restored();
+}
+
+#[test]
+#[should_panic(expected = "a mode is left on")]
+fn a_cursor_that_is_left_hidden_is_seen() {
+    let mut terminal = shell("printf '\\033[?25lgone'");
+    terminal.wait_for("gone");
+    terminal.finish();
+    terminal.assert_restored();
+}
+
+/// What the server says to one request.
+fn ask(server: &Server, path: &str, body: &Value) -> String {
+    let address = server.url();
+    let mut stream = TcpStream::connect(address.trim_start_matches("http://")).unwrap();
+    let body = body.to_string();
+    let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn a_server_gives_its_answers_in_both_protocols_and_keeps_the_questions() {
+    let call = || Answer::text("words").and_call("call_1", "ReadFile", json!({"path": "a"}));
+    let server = Server::new([call(), call(), Answer::error(429, "rate_limit_error", "slow").with_header("retry-after", "7")]);
+    let anthropic = ask(&server, "/v1/messages", &json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]}));
+    for part in ["event: message_start", "\"text_delta\"", "\"words\"", "\"tool_use\"", "event: message_stop", "0\r\n\r\n"] {
+        assert!(anthropic.contains(part), "{part} is missing in {anthropic}");
+    }
+    let results = json!([{"role": "tool", "tool_call_id": "call_1", "content": "alpha"}]);
+    let chat = ask(&server, "/v1/chat/completions", &json!({"model": "m", "messages": results}));
+    for part in ["\"content\":\"words\"", "\"tool_calls\"", "[DONE]"] {
+        assert!(chat.contains(part), "{part} is missing in {chat}");
+    }
+    let limited = ask(&server, "/v1/messages", &json!({}));
+    assert!(limited.starts_with("HTTP/1.1 429") && limited.contains("retry-after: 7"), "{limited}");
+    assert!(ask(&server, "/v1/messages", &json!({})).contains("no more answers"));
+    assert_eq!(server.requests().len(), 4);
+    assert!(server.request(0).messages().contains("hi"));
+    assert_eq!(server.request(1).tool_results(), [("call_1".to_owned(), "alpha".to_owned())]);
+}
+
+#[test]
+fn a_cut_stream_has_no_end() {
+    let server = Server::new([Answer::text("half").then_dropped(), Answer::text("half").then_short()]);
+    let dropped = ask(&server, "/v1/messages", &json!({}));
+    assert!(dropped.contains("half") && !dropped.contains("message_stop") && !dropped.ends_with("0\r\n\r\n"), "{dropped}");
+    let short = ask(&server, "/v1/messages", &json!({}));
+    assert!(short.contains("half") && !short.contains("message_stop") && short.ends_with("0\r\n\r\n"), "{short}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn processes_are_counted_by_their_whole_command_line() {
+    use crate::support::{PATIENCE, processes_running, wait_until};
+    let seconds = format!("64.{}", std::process::id());
+    let mut child = std::process::Command::new("sleep").arg(&seconds).spawn().unwrap();
+    assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) == 1));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(processes_running(&["sleep", &seconds]), 0);
+}

@@ -1,0 +1,16 @@
+//! The built binary from outside, against a model that follows a script.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod approve;
+mod bad_input;
+mod demo;
+mod exec;
+mod harness;
+mod policy_cli;
+mod resume;
+mod tools_cli;
+mod typeahead;

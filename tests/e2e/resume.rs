@@ -1,0 +1,198 @@
+//! `kill -9` at any moment, and what `--resume` makes of it.
+
+use crate::support::{Answer, Gate, PATIENCE, Project, Server, Terminal, wait_until};
+use serde_json::json;
+
+/// The promise: nothing of a command lives longer than this after aye was killed.
+#[cfg(target_os = "linux")]
+const ORPHANS_END: std::time::Duration = std::time::Duration::from_millis(500);
+
+/// A command line that no other process of this machine has.
+fn unique_sleep() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    format!("60.{}{:03}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+#[cfg(target_os = "linux")]
+fn sleeping(seconds: &str) -> usize {
+    crate::support::processes_running(&["sleep", seconds])
+}
+
+#[test]
+fn a_pending_approval_comes_back_undecided() {
+    let write = json!({"path": "new.txt", "content": "written\n"});
+    let server = Server::new([
+        Answer::text("I will write it.").and_call("call_1", "WriteFile", write),
+        Answer::text("Finished the work."),
+    ]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("write it");
+    terminal.review("new.txt");
+    terminal.kill();
+    let mut terminal = project.open(&["--resume"]);
+    let screen = terminal.review("new.txt");
+    assert!(screen.contains("written"), "the same proposal\n{screen}");
+    assert!(!project.exists("new.txt"));
+    assert_eq!(server.requests().len(), 1, "the model is not asked again");
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("new.txt"), "written\n");
+    let request = server.request(1);
+    assert!(request.messages().contains("write it") && request.messages().contains("I will write it."));
+    assert_eq!(request.tool_results().len(), 1);
+}
+
+/// A terminal in which the command of the only call runs, killed; and the argument of its sleep.
+#[cfg(target_os = "linux")]
+fn killed_while_running(project: &Project, seconds: &str) {
+    let mut terminal = project.open(&[]);
+    terminal.prompt("run it");
+    terminal.review("Run a command");
+    terminal.decide('y');
+    assert!(wait_until(PATIENCE, || sleeping(seconds) > 0), "it never ran\n{}", terminal.screen());
+    terminal.kill();
+    let gone = wait_until(ORPHANS_END, || sleeping(seconds) == 0);
+    assert!(gone, "the command outlives aye");
+}
+
+#[cfg(target_os = "linux")]
+fn sleep_script(seconds: &str) -> Server {
+    let command = json!({"command": format!("echo once >> ran; sleep {seconds}")});
+    Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Finished the work.")])
+}
+
+/// After `--resume`, the interrupted call is shown and nothing has run.
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn resumed(project: &Project, server: &Server) -> Terminal {
+    let mut terminal = project.open(&["--resume"]);
+    terminal.wait_that("the interrupted call is shown with its three ways on", |screen| {
+        screen.contains("outcome unknown") && ["r  ", "s  ", "t  "].iter().all(|choice| screen.contains(choice))
+    });
+    assert_eq!(project.read("ran"), "once\n", "it ran again by itself");
+    assert_eq!(server.requests().len(), 1);
+    terminal
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_running_command_dies_with_aye_and_its_outcome_is_unknown() {
+    let seconds = unique_sleep();
+    let server = sleep_script(&seconds);
+    let project = Project::with(&server);
+    killed_while_running(&project, &seconds);
+    let mut terminal = resumed(&project, &server);
+    terminal.decide('t');
+    terminal.wait_for("Finished the work.");
+    assert!(server.request(1).tool_results()[0].1.contains("OUTCOME_UNKNOWN"), "{:?}", server.request(1).tool_results());
+    assert_eq!(project.read("ran"), "once\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_call_can_be_skipped() {
+    let seconds = unique_sleep();
+    let server = sleep_script(&seconds);
+    let project = Project::with(&server);
+    killed_while_running(&project, &seconds);
+    let mut terminal = resumed(&project, &server);
+    terminal.decide('s');
+    terminal.wait_for("Finished the work.");
+    assert!(server.request(1).tool_results()[0].1.to_lowercase().contains("skip"), "{:?}", server.request(1).tool_results());
+    assert_eq!(project.read("ran"), "once\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_call_runs_again_only_after_a_new_yes() {
+    let seconds = unique_sleep();
+    let server = sleep_script(&seconds);
+    let project = Project::with(&server);
+    killed_while_running(&project, &seconds);
+    let mut terminal = resumed(&project, &server);
+    terminal.decide('r');
+    terminal.review("Run a command");
+    assert_eq!(project.read("ran"), "once\n");
+    terminal.decide('y');
+    assert!(wait_until(PATIENCE, || project.read("ran") == "once\nonce\n"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn headless_an_unknown_outcome_is_told_and_never_run_again() {
+    let seconds = unique_sleep();
+    let server = sleep_script(&seconds);
+    let project = Project::with(&server).without_questions();
+    let running = project.start(&["exec", "--trust", "run it"]);
+    assert!(wait_until(PATIENCE, || sleeping(&seconds) > 0), "it never ran");
+    running.kill();
+    assert!(wait_until(ORPHANS_END, || sleeping(&seconds) == 0), "the command outlives aye");
+    project.aye(&["exec", "--trust", "-c"]).exits(0);
+    assert!(server.request(1).tool_results()[0].1.contains("OUTCOME_UNKNOWN"), "{:?}", server.request(1).tool_results());
+    assert_eq!(project.read("ran"), "once\n");
+}
+
+#[test]
+fn what_was_said_before_a_crash_is_on_the_screen_after_it() {
+    let gate = Gate::default();
+    let server = Server::new([
+        Answer::text("The answer to the first."),
+        Answer::text("Half of the second").and_wait(&gate),
+        Answer::text("The whole second answer."),
+    ]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("the first question");
+    terminal.wait_for("The answer to the first.");
+    terminal.prompt("the second question");
+    terminal.wait_for("Half of the second");
+    terminal.kill();
+    gate.open();
+    let mut terminal = project.open(&["--resume"]);
+    for said in ["the first question", "The answer to the first.", "the second question"] {
+        terminal.wait_for(said);
+    }
+}
+
+#[test]
+fn a_task_killed_while_it_streamed_goes_on_headless() {
+    let gate = Gate::default();
+    let server = Server::new([Answer::text("Half of it").and_wait(&gate), Answer::text("All of it.")]);
+    let project = Project::with(&server);
+    let running = project.start(&["exec", "the question"]);
+    server.request(0);
+    running.kill();
+    gate.open();
+    let output = project.aye(&["exec", "-c"]).exits(0);
+    assert_eq!(output.stdout.trim_end(), "All of it.");
+    assert!(server.request(1).messages().contains("the question"));
+    assert!(!server.request(1).messages().contains("Half of it"), "a cut answer is not sent back");
+}
+
+#[test]
+fn a_session_can_be_named_by_the_start_of_its_id() {
+    let server = Server::new([Answer::text("One."), Answer::text("Two."), Answer::text("Three.")]);
+    let project = Project::with(&server);
+    let events = project.aye(&["exec", "--json", "the first question"]).exits(0).events();
+    project.aye(&["exec", "the other session"]).exits(0);
+    let id = events.0[0]["sessionId"].as_str().unwrap();
+    project.aye(&["exec", &format!("--resume={}", &id[..8]), "and more"]).exits(0);
+    let messages = server.request(2).messages();
+    assert!(messages.contains("the first question") && !messages.contains("the other session"), "{messages}");
+}
+
+#[test]
+fn a_session_that_is_open_is_not_opened_twice() {
+    let gate = Gate::default();
+    let server = Server::new([Answer::text("Busy").and_wait(&gate), Answer::text("never asked for")]);
+    let project = Project::with(&server);
+    let first = project.start(&["exec", "a long task"]);
+    server.request(0);
+    let second = project.aye(&["exec", "-c", "me too"]);
+    assert_ne!(second.code, 0, "{}", second.stdout);
+    assert_eq!(server.requests().len(), 1);
+    gate.open();
+    first.finish().exits(0);
+}

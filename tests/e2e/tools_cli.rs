@@ -1,0 +1,153 @@
+//! `aye tool`: what is there, what it would do, what it does.
+
+use crate::support::{Output, Project};
+use serde_json::{Value, json};
+
+const TOOLS: [&str; 7] = ["ReadFile", "WriteFile", "EditFile", "ListDirectory", "Glob", "Grep", "RunCommand"];
+
+fn call(project: &Project, tool: &str, arguments: &Value, flags: &[&str]) -> Output {
+    let arguments = arguments.to_string();
+    let mut words = vec!["tool", "call", tool, "--args", &arguments, "--json"];
+    words.extend(flags);
+    project.aye(&words)
+}
+
+#[test]
+fn every_tool_is_listed_and_has_a_schema() {
+    let project = Project::empty();
+    let list = project.aye(&["tool", "list"]).exits(0).stdout;
+    for tool in TOOLS {
+        assert!(list.contains(tool), "{tool} is missing in\n{list}");
+        let schema = project.aye(&["tool", "schema", tool]).exits(0).json();
+        assert_eq!(schema["toolName"], tool);
+        assert_eq!(schema["inputSchema"]["type"], "object", "{schema}");
+        assert!(!schema["description"].as_str().unwrap().is_empty());
+    }
+    project.aye(&["tool", "schema", "NoSuchTool"]).exits(2).says(&["NoSuchTool"]);
+}
+
+#[test]
+fn a_read_succeeds() {
+    let project = Project::empty().file("a.txt", "alpha\nbeta\n");
+    let result = call(&project, "ReadFile", &json!({"path": "a.txt"}), &[]).exits(0).json();
+    assert_eq!((&result["toolName"], &result["status"]), (&json!("ReadFile"), &json!("succeeded")));
+    assert!(result["outputText"].as_str().unwrap().contains("beta"));
+}
+
+#[test]
+fn an_edit_without_a_yes_is_denied_with_one_applied() {
+    let project = Project::empty().bytes("a.txt", b"\xef\xbb\xbfone\r\ntwo\r\nthree");
+    let edit = json!({"path": "a.txt", "edits": [{"oldText": "two", "newText": "2"}]});
+    let denied = call(&project, "EditFile", &edit, &[]).exits(1).json();
+    assert_eq!(denied["status"], "denied");
+    assert_eq!(project.read("a.txt"), "\u{feff}one\r\ntwo\r\nthree");
+    call(&project, "EditFile", &edit, &["--yes"]).exits(0);
+    assert_eq!(project.read("a.txt"), "\u{feff}one\r\n2\r\nthree", "only the word changed");
+}
+
+#[test]
+fn a_plan_shows_and_changes_nothing() {
+    let project = Project::empty().file("a.txt", "one\ntwo\n");
+    let edit = json!({"path": "a.txt", "edits": [{"oldText": "two", "newText": "2"}]});
+    let proposal = call(&project, "EditFile", &edit, &["--plan"]).exits(0).json();
+    let diff = proposal["diff"].as_str().unwrap();
+    assert!(diff.contains("-two") && diff.contains("+2"), "{diff}");
+    assert_eq!(proposal["paths"].as_array().unwrap().len(), 1);
+    assert!(proposal["summary"].is_string() && proposal["bytes"].is_number(), "{proposal}");
+    assert_eq!(project.read("a.txt"), "one\ntwo\n");
+    let empty = call(&project, "ReadFile", &json!({"path": "a.txt"}), &["--plan"]).exits(0).json();
+    assert_eq!(empty["paths"], json!([]), "a read touches nothing");
+}
+
+#[test]
+fn arguments_come_from_a_file_or_stdin_too() {
+    let project = Project::empty().file("a.txt", "alpha\n").file("args.json", r#"{"path": "a.txt"}"#);
+    project.aye(&["tool", "call", "ReadFile", "--args", "@args.json", "--json"]).exits(0);
+    project.aye_with_input(&["tool", "call", "ReadFile", "--args", "-", "--json"], r#"{"path": "a.txt"}"#).exits(0);
+}
+
+#[test]
+fn what_cannot_be_done_has_its_code() {
+    let project = Project::empty().file("a.txt", "alpha\n");
+    let cases = [
+        ("LaunchRocket", json!({}), "TOOL_NOT_FOUND"),
+        ("ReadFile", json!({}), "INVALID_REQUEST"),
+        ("ReadFile", json!({"path": "none.txt"}), "FILE_NOT_FOUND"),
+        ("EditFile", json!({"path": "a.txt", "edits": [{"oldText": "no such text", "newText": ""}]}), "INVALID_REQUEST"),
+    ];
+    for (tool, arguments, code) in cases {
+        let result = call(&project, tool, &arguments, &["--yes"]).exits(1).json();
+        assert_eq!(result["error"]["code"], code, "{tool} {arguments}: {result}");
+        assert!(!result["error"]["message"].as_str().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_yes_does_not_open_what_is_denied() {
+    let project = Project::empty();
+    let outside = project.beside("home").join("out.txt").display().to_string();
+    let result = call(&project, "WriteFile", &json!({"path": outside, "content": "x"}), &["--yes"]).exits(1).json();
+    assert_eq!(result["status"], "denied", "{result}");
+    let git = json!({"path": ".git/hooks/pre-commit", "content": "#!/bin/sh\n", "createDirectories": true});
+    let result = call(&project, "WriteFile", &git, &["--yes"]).exits(1).json();
+    assert_eq!(result["status"], "denied", "{result}");
+    assert!(!project.exists(".git"));
+}
+
+#[test]
+fn a_link_out_of_the_workspace_leads_nowhere() {
+    let project = Project::empty();
+    std::fs::write(project.beside("home").join("secret"), "hidden words").unwrap();
+    std::os::unix::fs::symlink(project.beside("home"), project.path("link")).unwrap();
+    let output = call(&project, "ReadFile", &json!({"path": "link/secret"}), &[]).exits(1);
+    assert!(!output.stdout.contains("hidden words"), "{}", output.stdout);
+    assert_eq!(output.json()["status"], "denied");
+}
+
+#[test]
+fn searches_find_what_is_there() {
+    let project = Project::empty().file("src/a.rs", "fn needle() {}\n").file("src/b.txt", "hay\n");
+    let found =
+        |tool, arguments| call(&project, tool, &arguments, &[]).exits(0).json()["outputText"].as_str().unwrap().to_owned();
+    let grep = found("Grep", json!({"pattern": "need.e"}));
+    assert!(grep.contains("a.rs") && !grep.contains("b.txt"), "{grep}");
+    let glob = found("Glob", json!({"pattern": "**/*.rs"}));
+    assert!(glob.contains("a.rs") && !glob.contains("b.txt"), "{glob}");
+    let list = found("ListDirectory", json!({"path": "src"}));
+    assert!(list.contains("a.rs") && list.contains("b.txt"), "{list}");
+}
+
+#[cfg(target_os = "linux")]
+mod commands {
+    use super::*;
+    use crate::support::{PATIENCE, processes_running, wait_until};
+
+    #[test]
+    fn a_command_that_takes_too_long_dies_with_all_it_started() {
+        let project = Project::empty();
+        let (first, second) = (format!("61.{}", std::process::id()), format!("62.{}", std::process::id()));
+        let command = json!({"command": format!("echo begun; sleep {first} & sleep {second}; wait"), "timeout": 1});
+        let result = call(&project, "RunCommand", &command, &["--yes"]).exits(1).json();
+        assert_eq!(result["error"]["code"], "TOOL_EXECUTION_TIMEOUT", "{result}");
+        assert!(result["outputText"].as_str().unwrap().contains("begun"), "what it said is kept: {result}");
+        for seconds in [&first, &second] {
+            assert!(wait_until(PATIENCE, || processes_running(&["sleep", seconds]) == 0), "sleep {seconds} lives");
+        }
+    }
+
+    #[test]
+    fn what_a_command_leaves_behind_is_killed_not_waited_for() {
+        let project = Project::empty();
+        let seconds = format!("63.{}", std::process::id());
+        let command = json!({"command": format!("sleep {seconds} & echo done")});
+        let result = call(&project, "RunCommand", &command, &["--yes"]).exits(0).json();
+        assert!(result["outputText"].as_str().unwrap().contains("done"), "{result}");
+        assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) == 0));
+    }
+
+    #[test]
+    fn a_command_knows_that_aye_runs_it() {
+        let result = call(&Project::empty(), "RunCommand", &json!({"command": "echo \"AYE=$AYE\""}), &["--yes"]).exits(0).json();
+        assert!(result["outputText"].as_str().unwrap().contains("AYE=1"), "{result}");
+    }
+}

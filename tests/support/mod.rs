@@ -1,0 +1,17 @@
+//! The world around the built binary: a model that follows a script, a terminal, a project on disk.
+
+mod process;
+mod project;
+mod server;
+mod terminal;
+mod wire;
+
+pub use process::{Output, Running, processes_running, wait_until};
+pub use project::Project;
+pub use server::{Answer, Gate, Server};
+pub use terminal::Terminal;
+
+use std::time::Duration;
+
+/// How long a test waits for something that should come soon; generous, because a busy machine is not a failure.
+pub const PATIENCE: Duration = Duration::from_secs(20);

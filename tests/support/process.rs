@@ -1,0 +1,185 @@
+//! A run of the binary without a terminal: its output, its events, its end.
+
+use super::PATIENCE;
+use super::project::Invocation;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A process that has not ended yet.
+pub struct Running {
+    child: Child,
+    stdout: Receiver<String>,
+    stderr: Receiver<String>,
+}
+
+/// What a process left.
+#[derive(Debug)]
+pub struct Output {
+    /// The exit code, or 128 and the signal.
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Running {
+    pub(super) fn start(invocation: &Invocation<'_>, input: Option<&str>) -> Self {
+        let mut child = Command::new(invocation.program)
+            .args(&invocation.arguments)
+            .current_dir(&invocation.directory)
+            .env_clear()
+            .envs(invocation.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
+            let input = input.to_owned();
+            // A program that does not read its input is no reason to stop here.
+            thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+        }
+        let stdout = collect(child.stdout.take().unwrap());
+        let stderr = collect(child.stderr.take().unwrap());
+        Self { child, stdout, stderr }
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub fn finish(mut self) -> Output {
+        let ended = wait_until(PATIENCE, || self.child.try_wait().unwrap().is_some());
+        if !ended {
+            self.child.kill().unwrap();
+        }
+        let status = self.child.wait().unwrap();
+        let stdout = self.stdout.recv_timeout(PATIENCE).unwrap_or_default();
+        let stderr = self.stderr.recv_timeout(PATIENCE).unwrap_or_default();
+        assert!(ended, "it did not end\nstdout:\n{stdout}\nstderr:\n{stderr}");
+        assert!(!stderr.contains("panicked at"), "it panicked:\n{stderr}");
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        Output { code, stdout, stderr }
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+
+    /// As a crash would end it: nothing of it runs any more when this returns.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+fn collect(mut from: impl Read + Send + 'static) -> Receiver<String> {
+    let (to, receiver) = channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        drop(from.read_to_end(&mut bytes));
+        drop(to.send(String::from_utf8_lossy(&bytes).into_owned()));
+    });
+    receiver
+}
+
+impl Output {
+    /// Fails, with all that was written, unless the exit code is this.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "exit code\nstdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// stdout as JSON Lines events.
+    #[track_caller]
+    pub fn events(&self) -> Events {
+        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
+        Events(self.stdout.lines().map(parse).collect())
+    }
+
+    /// stdout as one JSON value.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}\nstdout:\n{}\nstderr:\n{}", self.stdout, self.stderr))
+    }
+
+    /// Fails unless stderr has all of these words.
+    #[track_caller]
+    pub fn says(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.stderr.contains(word), "stderr does not say `{word}`:\n{}", self.stderr);
+        }
+        self
+    }
+}
+
+/// The events of one run.
+#[derive(Debug)]
+pub struct Events(pub Vec<Value>);
+
+impl Events {
+    pub fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|event| event["eventType"].as_str().unwrap_or("?")).collect()
+    }
+
+    /// The payloads of all events of this name.
+    pub fn all(&self, name: &str) -> Vec<&Value> {
+        self.0.iter().filter(|event| event["eventType"] == name).map(|event| &event["payload"]).collect()
+    }
+
+    /// The payload of the only event of this name.
+    #[track_caller]
+    pub fn only(&self, name: &str) -> &Value {
+        let found = self.all(name);
+        assert_eq!(found.len(), 1, "how often `{name}` came: {:?}", self.names());
+        found[0]
+    }
+
+    /// The text that streamed.
+    pub fn text(&self) -> String {
+        self.all("text_chunk").iter().filter_map(|chunk| chunk["text"].as_str()).collect()
+    }
+
+    /// Fails unless these names come in this order, others between them or not.
+    #[track_caller]
+    pub fn in_order(&self, names: &[&str]) {
+        let all = self.names();
+        let mut rest = all.iter();
+        for name in names {
+            assert!(rest.any(|event| event == name), "`{name}` is missing at its place in {all:?}");
+        }
+    }
+}
+
+/// Whether a condition comes true in time. It is looked at again and again: what it asks about has no event to wait for.
+pub fn wait_until(patience: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + patience;
+    loop {
+        if condition() {
+            return true;
+        }
+        if Instant::now() > deadline {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// How many processes run with exactly this command line, in whatever namespace.
+#[cfg(target_os = "linux")]
+pub fn processes_running(command: &[&str]) -> usize {
+    let wanted = command.join("\0") + "\0";
+    let runs = |entry: std::fs::DirEntry| std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| line == wanted.as_bytes());
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(char::is_numeric))
+        .filter_map(|entry| runs(entry).then_some(()))
+        .count()
+}

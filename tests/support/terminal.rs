@@ -1,0 +1,292 @@
+//! A terminal with aye in it: keys go in, the screen comes out as text, and questions to the terminal are answered.
+
+use super::project::Invocation;
+use super::{PATIENCE, wait_until};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+type Writer = Arc<Mutex<Box<dyn Write + Send>>>;
+
+/// The terminal and the process in it, which is killed when this is dropped.
+pub struct Terminal {
+    child: Box<dyn Child + Send + Sync>,
+    master: Box<dyn MasterPty + Send>,
+    writer: Writer,
+    view: Arc<View>,
+    /// Line settings before aye started, to compare with those after.
+    settings: String,
+    /// Keeps the line open, so that its settings can be read after the child has gone.
+    _slave: Box<dyn portable_pty::SlavePty + Send>,
+}
+
+struct View {
+    parser: Mutex<vt100::Parser<Replies>>,
+    changed: Condvar,
+}
+
+/// What the terminal answers to what it was asked.
+#[derive(Default)]
+struct Replies(Vec<u8>);
+
+impl vt100::Callbacks for Replies {
+    fn unhandled_csi(&mut self, screen: &mut vt100::Screen, i1: Option<u8>, _: Option<u8>, params: &[&[u16]], c: char) {
+        let first = params.first().and_then(|param| param.first()).copied().unwrap_or(0);
+        match (i1, first, c) {
+            (None, 5, 'n') => self.0.extend(b"\x1b[0n"),
+            (None, 6, 'n') => {
+                let (row, column) = screen.cursor_position();
+                self.0.extend(format!("\x1b[{};{}R", row + 1, column + 1).as_bytes());
+            }
+            (None, 0, 'c') => self.0.extend(b"\x1b[?62;22c"),
+            _ => {}
+        }
+    }
+
+    fn unhandled_osc(&mut self, _: &mut vt100::Screen, params: &[&[u8]]) {
+        match params {
+            [b"10", b"?"] => self.0.extend(b"\x1b]10;rgb:e6e6/e6e6/e6e6\x1b\\"),
+            [b"11", b"?"] => self.0.extend(b"\x1b]11;rgb:1010/1010/1010\x1b\\"),
+            _ => {}
+        }
+    }
+}
+
+impl Terminal {
+    pub(super) fn start(invocation: &Invocation<'_>, columns: u16, rows: u16) -> Self {
+        let pair = native_pty_system().openpty(size(columns, rows)).unwrap();
+        let settings = settings(pair.master.as_ref());
+        let mut command = CommandBuilder::new(invocation.program);
+        command.args(&invocation.arguments);
+        command.cwd(&invocation.directory);
+        command.env_clear();
+        for (name, value) in &invocation.environment {
+            command.env(name, value);
+        }
+        let child = pair.slave.spawn_command(command).unwrap();
+        let writer: Writer = Arc::new(Mutex::new(pair.master.take_writer().unwrap()));
+        let parser = vt100::Parser::new_with_callbacks(cells(rows), cells(columns), 1000, Replies::default());
+        let view = Arc::new(View { parser: Mutex::new(parser), changed: Condvar::new() });
+        let reader = pair.master.try_clone_reader().unwrap();
+        let (shown, answers) = (Arc::clone(&view), Arc::clone(&writer));
+        thread::spawn(move || follow(reader, &shown, &answers));
+        Self { child, master: pair.master, writer, view, settings, _slave: pair.slave }
+    }
+
+    /// Whether an approval waits, under the keys or not.
+    pub fn asks(screen: &str) -> bool {
+        row(screen, 'y').is_some() || screen.contains("tab to review")
+    }
+
+    /// What the screen shows, one line a row, without trailing blanks.
+    pub fn screen(&self) -> String {
+        lock(&self.view.parser).screen().contents()
+    }
+
+    /// Waits until the screen shows this.
+    #[track_caller]
+    pub fn wait_for(&mut self, text: &str) -> String {
+        self.wait_that(&format!("the screen shows `{text}`"), |screen| screen.contains(text))
+    }
+
+    /// Waits until the screen shows this no more.
+    #[track_caller]
+    pub fn wait_gone(&mut self, text: &str) -> String {
+        self.wait_that(&format!("the screen no longer shows `{text}`"), |screen| !screen.contains(text))
+    }
+
+    /// Waits until something is true of the screen, and says what it showed.
+    #[track_caller]
+    pub fn wait_that(&mut self, what: &str, condition: impl Fn(&str) -> bool) -> String {
+        match self.look(PATIENCE, &condition) {
+            Ok(screen) => screen,
+            Err(screen) => {
+                let end = self.child.try_wait().ok().flatten();
+                panic!("waited in vain until {what}; aye: {}\n{screen}", end.map_or("runs".into(), |end| end.to_string()))
+            }
+        }
+    }
+
+    /// The screen once it is as wanted, or as it was when patience ended.
+    pub fn look(&self, patience: Duration, condition: impl Fn(&str) -> bool) -> Result<String, String> {
+        let deadline = Instant::now() + patience;
+        let mut parser = lock(&self.view.parser);
+        loop {
+            let screen = parser.screen().contents();
+            if condition(&screen) {
+                return Ok(screen);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(screen);
+            }
+            parser = self.view.changed.wait_timeout(parser, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Sends bytes as the terminal would.
+    pub fn send(&mut self, bytes: &str) {
+        let mut writer = lock(&self.writer);
+        writer.write_all(bytes.as_bytes()).unwrap();
+        writer.flush().unwrap();
+    }
+
+    /// Types as a person does: one key after the other.
+    pub fn type_text(&mut self, text: &str, between_ms: u64) {
+        for letter in text.chars() {
+            self.send(letter.encode_utf8(&mut [0; 4]));
+            thread::sleep(Duration::from_millis(between_ms));
+        }
+    }
+
+    /// Types a prompt and sends it, once the composer has it.
+    #[track_caller]
+    pub fn prompt(&mut self, text: &str) {
+        self.wait_that("the composer is there", |screen| screen.contains('❯'));
+        self.type_text(text, 2);
+        self.wait_for(text);
+        // Enter in the same breath as letters would be part of a paste.
+        thread::sleep(Duration::from_millis(60));
+        self.send("\r");
+    }
+
+    /// Brings an approval under the keys, and waits until it takes them.
+    #[track_caller]
+    pub fn review(&mut self, title: &str) -> String {
+        let asked = |screen: &str| screen.contains(title) && (takes_keys(screen) || screen.contains("tab to review"));
+        let screen = self.wait_that(&format!("an approval of `{title}` opens"), asked);
+        if !takes_keys(&screen) && screen.contains("tab to review") {
+            self.send("\t");
+        }
+        self.wait_that("the approval takes keys", takes_keys)
+    }
+
+    /// Presses the letter of a choice of the question under the keys, and waits until the question has gone.
+    #[track_caller]
+    pub fn decide(&mut self, letter: char) {
+        self.wait_that(&format!("`{letter}` may be chosen"), |screen| row(screen, letter).is_some() && !is_arming(screen));
+        self.send(letter.encode_utf8(&mut [0; 4]));
+        let gone = |screen: &str| row(screen, letter).is_none();
+        // What is of low risk is decided by the letter alone; the rest is highlighted and wants Enter.
+        let highlighted = |screen: &str| row(screen, letter).is_some_and(|row| row.trim_start().starts_with('❯'));
+        let screen =
+            self.wait_that(&format!("`{letter}` decides or is highlighted"), |screen| gone(screen) || highlighted(screen));
+        if !gone(&screen) {
+            self.send("\r");
+        }
+        self.wait_that("the question has gone", |screen| gone(screen) || is_arming(screen));
+    }
+
+    #[track_caller]
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        lock(&self.view.parser).set_size(cells(rows), cells(columns));
+        self.master.resize(size(columns, rows)).unwrap();
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let pid = self.child.process_id().unwrap();
+        kill(Pid::from_raw(pid as i32), signal).unwrap();
+    }
+
+    /// As a crash would end it: nothing of it runs any more when this returns.
+    pub fn kill(&mut self) {
+        self.signal(Signal::SIGKILL);
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for the end.
+    #[track_caller]
+    pub fn finish(&mut self) -> ExitStatus {
+        let child = &mut self.child;
+        let mut status = None;
+        wait_until(PATIENCE, || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap_or_else(|| panic!("it did not end\n{}", self.screen()))
+    }
+
+    /// Leaves with the keys that leave.
+    #[track_caller]
+    pub fn quit(&mut self) -> ExitStatus {
+        self.send("\x04");
+        self.finish()
+    }
+
+    /// Fails unless the terminal is as it was before aye: main screen, cursor, line settings, no reporting left on.
+    #[track_caller]
+    pub fn assert_restored(&self) {
+        assert_eq!(settings(self.master.as_ref()), self.settings, "line settings");
+        let left = |screen: &vt100::Screen| {
+            !screen.alternate_screen()
+                && !screen.hide_cursor()
+                && !screen.bracketed_paste()
+                && screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None
+        };
+        // The last bytes may still be on their way from the line to the screen.
+        let restored = wait_until(PATIENCE, || left(lock(&self.view.parser).screen()));
+        assert!(restored, "a mode is left on\n{}", self.screen());
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.signal(Signal::SIGKILL);
+            drop(self.child.wait());
+        }
+    }
+}
+
+/// The row of a choice: its letter, blanks, words; a sign may stand before it.
+fn row(screen: &str, letter: char) -> Option<&str> {
+    let start = format!("{letter}  ");
+    screen.lines().find(|line| line.trim_start_matches([' ', '❯', '◔']).starts_with(&start))
+}
+
+/// Whether a question has just opened, and nothing decides yet.
+fn is_arming(screen: &str) -> bool {
+    screen.contains('◔')
+}
+
+/// Whether an approval may be answered.
+fn takes_keys(screen: &str) -> bool {
+    row(screen, 'y').is_some() && !is_arming(screen)
+}
+
+/// Shows what comes until the line closes.
+fn follow(mut reader: Box<dyn Read + Send>, view: &View, writer: &Writer) {
+    let mut bytes = [0; 8192];
+    while let Ok(count @ 1..) = reader.read(&mut bytes) {
+        let replies = {
+            let mut parser = lock(&view.parser);
+            parser.process(&bytes[..count]);
+            std::mem::take(&mut parser.callbacks_mut().0)
+        };
+        view.changed.notify_all();
+        if !replies.is_empty() {
+            drop(lock(writer).write_all(&replies));
+        }
+    }
+}
+
+fn settings(master: &dyn MasterPty) -> String {
+    format!("{:?}", master.get_termios())
+}
+
+fn size(columns: u16, rows: u16) -> PtySize {
+    PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }
+}
+
+fn cells(count: u16) -> NonZeroU16 {
+    NonZeroU16::new(count).unwrap()
+}
+
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,141 @@
+//! How the two protocols look on the wire: Anthropic Messages and Chat Completions, streamed.
+
+use serde_json::{Value, json};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Anthropic,
+    Chat,
+}
+
+impl Protocol {
+    pub fn of(path: &str) -> Option<Self> {
+        match path {
+            path if path.ends_with("/v1/messages") => Some(Self::Anthropic),
+            path if path.ends_with("/chat/completions") => Some(Self::Chat),
+            _ => None,
+        }
+    }
+}
+
+/// Writes the events of one answer.
+pub(super) struct Emitter {
+    protocol: Protocol,
+    model: String,
+    /// Content blocks (Anthropic) or calls (Chat Completions) until now.
+    count: usize,
+}
+
+impl Emitter {
+    pub fn new(protocol: Protocol, model: &str) -> Self {
+        Self { protocol, model: model.to_owned(), count: 0 }
+    }
+
+    pub fn start(&self) -> String {
+        match self.protocol {
+            Protocol::Anthropic => event(&json!({"type": "message_start", "message": {
+                "id": "msg_scripted", "type": "message", "role": "assistant", "model": self.model, "content": [],
+                "stop_reason": null, "stop_sequence": null,
+                "usage": {"input_tokens": 1200, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 1}}})),
+            Protocol::Chat => self.chunk(&json!({"role": "assistant", "content": ""}), &Value::Null),
+        }
+    }
+
+    pub fn text(&mut self, text: &str) -> String {
+        match self.protocol {
+            Protocol::Anthropic => {
+                let delta = json!({"type": "text_delta", "text": text});
+                self.block(&json!({"type": "text", "text": ""}), &[delta])
+            }
+            Protocol::Chat => self.chunk(&json!({"content": text}), &Value::Null),
+        }
+    }
+
+    /// The arguments come in two halves, as real ones come in many.
+    pub fn call(&mut self, id: &str, name: &str, arguments: &str) -> String {
+        let middle = arguments.char_indices().map(|(at, _)| at).find(|&at| at * 2 >= arguments.len());
+        let (first, second) = arguments.split_at(middle.unwrap_or(0));
+        match self.protocol {
+            Protocol::Anthropic => {
+                let deltas = [first, second].map(|half| json!({"type": "input_json_delta", "partial_json": half}));
+                self.block(&json!({"type": "tool_use", "id": id, "name": name, "input": {}}), &deltas)
+            }
+            Protocol::Chat => {
+                let index = self.count;
+                self.count += 1;
+                let head = json!({"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}});
+                let mut out = self.chunk(&json!({"tool_calls": [head]}), &Value::Null);
+                for half in [first, second] {
+                    let call = json!({"index": index, "function": {"arguments": half}});
+                    out.push_str(&self.chunk(&json!({"tool_calls": [call]}), &Value::Null));
+                }
+                out
+            }
+        }
+    }
+
+    /// `reason` in Anthropic's words.
+    pub fn finish(&self, reason: &str) -> String {
+        match self.protocol {
+            Protocol::Anthropic => {
+                let delta = json!({"stop_reason": reason, "stop_sequence": null});
+                event(&json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 20}}))
+                    + &event(&json!({"type": "message_stop"}))
+            }
+            Protocol::Chat => {
+                let reason = match reason {
+                    "max_tokens" => "length",
+                    "tool_use" => "tool_calls",
+                    _ => "stop",
+                };
+                let usage = json!({"prompt_tokens": 1200, "completion_tokens": 20, "total_tokens": 1220});
+                let last = json!({"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "created": 1, "model": self.model,
+                    "choices": [], "usage": usage});
+                format!("{}data: {last}\n\ndata: [DONE]\n\n", self.chunk(&json!({}), &json!(reason)))
+            }
+        }
+    }
+
+    fn block(&mut self, start: &Value, deltas: &[Value]) -> String {
+        let index = self.count;
+        self.count += 1;
+        let mut out = event(&json!({"type": "content_block_start", "index": index, "content_block": start}));
+        for delta in deltas {
+            out.push_str(&event(&json!({"type": "content_block_delta", "index": index, "delta": delta})));
+        }
+        out + &event(&json!({"type": "content_block_stop", "index": index}))
+    }
+
+    fn chunk(&self, delta: &Value, finish_reason: &Value) -> String {
+        let chunk = json!({"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "created": 1, "model": self.model,
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]});
+        format!("data: {chunk}\n\n")
+    }
+}
+
+fn event(data: &Value) -> String {
+    format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or_default())
+}
+
+/// `(id, text)` of every tool result in a request, in order.
+pub(super) fn tool_results(body: &Value) -> Vec<(String, String)> {
+    let mut results = Vec::new();
+    for message in body["messages"].as_array().into_iter().flatten() {
+        if message["role"] == "tool" {
+            results.push((plain(&message["tool_call_id"]), plain(&message["content"])));
+        }
+        for block in message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "tool_result") {
+            results.push((plain(&block["tool_use_id"]), plain(&block["content"])));
+        }
+    }
+    results
+}
+
+/// Text as text, a list of text blocks as their text, anything else as JSON.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().map(|block| plain(&block["text"])).collect(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,11 @@
+//! The shape of the project, kept true: layers, owners, purity, the size and the head of a file, what documents promise.
+#![expect(clippy::panic, reason = "a test that cannot go on fails")]
+
+#[path = "tidy/documents.rs"]
+mod documents;
+#[path = "tidy/layers.rs"]
+mod layers;
+#[path = "tidy/rules.rs"]
+mod rules;
+#[path = "tidy/source.rs"]
+mod source;

@@ -1,0 +1,96 @@
+//! What README, CHANGELOG and the top of the tree promise.
+
+use crate::source::{package, read};
+use std::fs;
+
+/// The commands that do all the set-up there is.
+const COMMANDS: [&str; 2] = ["cargo run --release -- demo", "cargo test"];
+
+const TOP: &[&str] = &[
+    ".ci",
+    ".git",
+    ".gitignore",
+    "CHANGELOG.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "assets",
+    "benches",
+    "clippy.toml",
+    "docs",
+    "rustfmt.toml",
+    "src",
+    "target",
+    "tests",
+    "themes",
+];
+
+/// The lines inside code blocks.
+fn code_lines(page: &str) -> Vec<&str> {
+    let mut inside = false;
+    let mut lines = Vec::new();
+    for line in page.lines() {
+        if line.trim_start().starts_with("```") {
+            inside = !inside;
+        } else if inside {
+            lines.push(line.trim());
+        }
+    }
+    lines
+}
+
+#[test]
+fn the_two_commands_stand_once_each_in_the_readme() {
+    let page = read("README.md");
+    for command in COMMANDS {
+        let count = code_lines(&page).iter().filter(|line| **line == command).count();
+        assert_eq!(count, 1, "`{command}` in the code blocks of README.md");
+    }
+}
+
+#[test]
+fn pictures_and_pages_that_are_linked_exist() {
+    let pages = fs::read_dir(package().join("docs")).into_iter().flatten().flatten();
+    let pages = pages.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "md"));
+    let mut names: Vec<_> = pages.map(|entry| format!("docs/{}", entry.file_name().to_string_lossy())).collect();
+    names.extend(["README.md".to_owned(), "CHANGELOG.md".to_owned()]);
+    for name in names {
+        let page = read(&name);
+        let directory = package().join(&name);
+        let directory = directory.parent().unwrap_or(&directory).to_owned();
+        for target in page.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = target.split('#').next().unwrap_or_default();
+            let elsewhere = path.is_empty() || path.contains("://");
+            assert!(elsewhere || directory.join(path).exists(), "{name} links to `{target}`, which is not there");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_released_stands_on_top_of_the_changelog() {
+    let page = read("CHANGELOG.md");
+    let first = page.lines().find(|line| line.starts_with("## "));
+    assert_eq!(first, Some("## [Unreleased]"));
+}
+
+#[test]
+fn the_top_of_the_tree_is_what_the_architecture_says() {
+    let entries = fs::read_dir(package()).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let strange: Vec<_> = names.filter(|name| !TOP.contains(&name.as_str()) && !name.starts_with('.')).collect();
+    assert!(strange.is_empty(), "the top of the tree has {strange:?}; see docs/ARCHITECTURE.md");
+    for needed in ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "CHANGELOG.md", "docs/ARCHITECTURE.md", ".ci/run"]
+    {
+        assert!(package().join(needed).exists(), "`{needed}` is missing");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_check_of_everything_can_be_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(package().join(".ci/run")).map(|metadata| metadata.permissions().mode()).unwrap_or(0);
+    assert_ne!(mode & 0o111, 0, ".ci/run is not executable");
+}

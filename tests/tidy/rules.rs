@@ -1,0 +1,189 @@
+//! Rules a file keeps, as tables: who owns what, what is pure, what nobody writes.
+
+use crate::source::{Role, Source, lines_with, sources};
+
+/// A word and the places it may stand in; a place is the start of a path.
+struct Owner {
+    words: &'static [&'static str],
+    places: &'static [&'static str],
+    why: &'static str,
+}
+
+const OWNERS: &[Owner] = &[
+    Owner { words: &["unsafe"], places: &["src/sys/"], why: "only `sys` may" },
+    Owner {
+        words: &["nix", "libc"],
+        places: &["src/sys/", "src/tui/terminal", "src/tui/input/"],
+        why: "the operating system is asked by `sys`, the terminal's own line by `tui`",
+    },
+    Owner {
+        words: &["crossterm", "ratatui", "termina", "tui_textarea"],
+        places: &["src/tui/"],
+        why: "the screen belongs to `tui`",
+    },
+    Owner { words: &["reqwest"], places: &["src/sys/http", "src/llm/"], why: "requests go through `sys`" },
+    Owner { words: &["rusqlite"], places: &["src/store/"], why: "the database belongs to `store`" },
+    Owner {
+        words: &["tree_sitter", "tree_sitter_bash"],
+        places: &["src/policy/"],
+        why: "the shell's grammar belongs to `policy`",
+    },
+    Owner { words: &["clap"], places: &["src/app/"], why: "the command line belongs to `app`" },
+    Owner {
+        words: &["env::var", "env::var_os", "env::vars"],
+        places: &["src/app/", "src/config/", "src/sys/"],
+        why: "the environment is read once, at the start",
+    },
+    Owner {
+        words: &["print!", "println!", "eprint!", "eprintln!", "io::stdout", "io::stderr"],
+        places: &["src/app/", "src/headless/", "src/tui/"],
+        why: "what a person reads goes through a front end",
+    },
+    Owner {
+        words: &["process::exit"],
+        places: &["src/app/", "src/main.rs", "src/sys/"],
+        why: "the exit code is chosen by `app`",
+    },
+];
+
+/// Disk, network, processes, environment, terminal.
+const WORLD: &[&str] = &[
+    "std::fs",
+    "std::env",
+    "std::net",
+    "std::process",
+    "std::io",
+    "std::thread",
+    "tokio::fs",
+    "tokio::net",
+    "tokio::process",
+    "tokio::io",
+    "tempfile",
+];
+
+/// Time and chance: arguments, where a result must depend on nothing else.
+const CLOCK: &[&str] = &["SystemTime", "Instant", "Timestamp::now", "Zoned::now", "Uuid::new_v4"];
+
+/// A place that depends on nothing but its arguments.
+struct Pure {
+    place: &'static str,
+    never: &'static [&'static str],
+    except: &'static str,
+}
+
+const PURE: &[Pure] = &[
+    Pure { place: "src/text/", never: WORLD, except: "" },
+    Pure { place: "src/text/", never: CLOCK, except: "" },
+    Pure { place: "src/protocol/", never: WORLD, except: "" },
+    Pure { place: "src/protocol/", never: CLOCK, except: "" },
+    Pure { place: "src/policy/", never: WORLD, except: "" },
+    Pure { place: "src/policy/", never: CLOCK, except: "" },
+    Pure { place: "src/ports/", never: WORLD, except: "" },
+    Pure { place: "src/ports/", never: CLOCK, except: "" },
+    Pure { place: "src/agent/", never: WORLD, except: "" },
+    // The host does what the machine asks for, and brings it the time and the ids.
+    Pure { place: "src/agent/", never: CLOCK, except: "src/agent/host" },
+];
+
+/// Nobody writes these outside tests.
+const NEVER: &[(&str, &str)] = &[
+    (".unwrap()", "say what to do when it is not there"),
+    (".expect(", "say what to do when it is not there"),
+    ("panic!", "return an error"),
+    ("todo!", "do it"),
+    ("unimplemented!", "do it"),
+    ("dbg!", "take it out"),
+    ("#[allow(", "`#[expect(…, reason = …)]` goes away when it is no longer needed"),
+];
+
+const MAX_LINES: usize = 500;
+
+/// Tests beside a module: their subject's file says what it is.
+fn is_unit_test(source: &Source) -> bool {
+    source.role == Role::Test && source.path.starts_with("src/")
+}
+
+fn product() -> Vec<Source> {
+    sources("src").into_iter().filter(|source| source.role == Role::Product).collect()
+}
+
+#[track_caller]
+fn check(wrong: &[String]) {
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+#[test]
+fn what_has_an_owner_stands_only_there() {
+    let mut wrong = Vec::new();
+    for source in product() {
+        let code = source.code();
+        for owner in OWNERS.iter().filter(|owner| !owner.places.iter().any(|place| source.path.starts_with(place))) {
+            for word in owner.words {
+                wrong.extend(
+                    lines_with(&code, word).iter().map(|line| format!("{}:{line}: `{word}`: {}", source.path, owner.why)),
+                );
+            }
+        }
+    }
+    check(&wrong);
+}
+
+#[test]
+fn what_is_pure_asks_nothing_of_the_world() {
+    let mut wrong = Vec::new();
+    for source in product() {
+        let code = source.code();
+        let held = PURE.iter().filter(|pure| {
+            source.path.starts_with(pure.place) && (pure.except.is_empty() || !source.path.starts_with(pure.except))
+        });
+        for word in held.flat_map(|pure| pure.never) {
+            let lines = lines_with(&code, word);
+            wrong.extend(lines.iter().map(|line| format!("{}:{line}: `{word}` in a place that must be pure", source.path)));
+        }
+    }
+    check(&wrong);
+}
+
+#[test]
+fn nothing_gives_up_or_waits_to_be_written() {
+    let mut wrong = Vec::new();
+    for source in product() {
+        let code = source.code();
+        for (word, why) in NEVER {
+            wrong.extend(lines_with(&code, word).iter().map(|line| format!("{}:{line}: `{word}`: {why}", source.path)));
+        }
+    }
+    check(&wrong);
+}
+
+#[test]
+fn a_file_opens_with_what_it_knows() {
+    let headless = |source: &&Source| !source.text.starts_with("//! ") && !is_unit_test(source);
+    let all = sources("src").into_iter().chain(sources("tests")).collect::<Vec<_>>();
+    let wrong: Vec<_> =
+        all.iter().filter(headless).map(|source| format!("{}: the first line is no `//! ` sentence", source.path)).collect();
+    check(&wrong);
+}
+
+#[test]
+fn a_file_can_be_read_in_one_sitting() {
+    let all = sources("src").into_iter().chain(sources("tests")).collect::<Vec<_>>();
+    let long = all
+        .iter()
+        .map(|source| (source, source.text.lines().count()))
+        .filter(|(source, lines)| *lines > MAX_LINES && !is_unit_test(source));
+    let wrong: Vec<_> = long.map(|(source, lines)| format!("{}: {lines} lines, at most {MAX_LINES}", source.path)).collect();
+    check(&wrong);
+}
+
+#[test]
+fn no_name_says_nothing() {
+    let empty = ["utils", "util", "helpers", "helper", "common", "misc", "manager"];
+    let says_nothing = |source: &&Source| {
+        source.path.trim_end_matches(".rs").split('/').any(|part| part.split('_').any(|word| empty.contains(&word)))
+    };
+    let all = sources("src").into_iter().chain(sources("tests")).collect::<Vec<_>>();
+    let wrong: Vec<_> =
+        all.iter().filter(says_nothing).map(|source| format!("{}: a name that says nothing", source.path)).collect();
+    check(&wrong);
+}

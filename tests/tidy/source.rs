@@ -1,0 +1,210 @@
+//! Rust files as text, and as the code in them: without comments, strings and unit tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One file, its path relative to the package.
+pub struct Source {
+    pub path: String,
+    pub text: String,
+    pub role: Role,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Product,
+    /// `tests.rs`, `…_tests.rs`, all below `tests/`.
+    Test,
+}
+
+impl Source {
+    /// The module it belongs to: the first name below `src`, nothing for the roots of the crate.
+    pub fn module(&self) -> Option<&str> {
+        let below = self.path.strip_prefix("src/")?;
+        match below.split_once('/') {
+            Some((module, _)) => Some(module),
+            None => below.strip_suffix(".rs").filter(|name| !["lib", "main"].contains(name)),
+        }
+    }
+
+    /// How many modules deep it stands: `src/a/mod.rs` 1, `src/a/b.rs` 2.
+    pub fn depth(&self) -> usize {
+        self.path.split('/').filter(|part| *part != "mod.rs").count() - 1
+    }
+
+    /// What the compiler sees of it outside unit tests; line breaks stay, so that lines can be counted.
+    pub fn code(&self) -> String {
+        without_unit_tests(&bare(&self.text))
+    }
+}
+
+pub fn package() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub fn read(path: &str) -> String {
+    fs::read_to_string(package().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// All Rust files below a directory of the package, sorted.
+pub fn sources(directory: &str) -> Vec<Source> {
+    let mut found = Vec::new();
+    collect(&package().join(directory), &mut found);
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn collect(directory: &Path, into: &mut Vec<Source>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, into);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let relative = path.strip_prefix(package()).map(|path| path.to_string_lossy().replace('\\', "/")).unwrap_or_default();
+            let role = if relative.ends_with("tests.rs") || relative.starts_with("tests/") || relative.contains("/tests/") {
+                Role::Test
+            } else {
+                Role::Product
+            };
+            into.push(Source { text: fs::read_to_string(&path).unwrap_or_default(), path: relative, role });
+        }
+    }
+}
+
+/// Blanks comments, strings and characters.
+fn bare(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut word_before = false;
+    while let Some(first) = rest.chars().next() {
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            block_comment(rest)
+        } else if let Some(length) = (!word_before).then(|| raw_string(rest)).flatten() {
+            length
+        } else if first == '"' {
+            quoted(rest, '"')
+        } else if first == '\'' && is_character(rest) {
+            quoted(rest, '\'')
+        } else {
+            word_before = first.is_alphanumeric() || first == '_';
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
+        };
+        out.push(' ');
+        out.extend(rest[..length].chars().filter(|&c| c == '\n'));
+        rest = &rest[length..];
+        word_before = false;
+    }
+    out
+}
+
+fn block_comment(text: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, _) in text.char_indices() {
+        if text[at..].starts_with("/*") {
+            depth += 1;
+        } else if text[..at].ends_with("*/") && at > 3 {
+            depth = depth.saturating_sub(1);
+            if depth == 0 {
+                return at;
+            }
+        }
+    }
+    text.len()
+}
+
+/// `r"…"`, `r#"…"#`, with a `b` or `c` before or not.
+fn raw_string(text: &str) -> Option<usize> {
+    let start = text.strip_prefix(['b', 'c']).unwrap_or(text).strip_prefix('r')?;
+    let hashes = start.len() - start.trim_start_matches('#').len();
+    let body = start[hashes..].strip_prefix('"')?;
+    let close = format!("\"{}", "#".repeat(hashes));
+    let end = body.find(&close).map_or(body.len(), |at| at + close.len());
+    Some(text.len() - body.len() + end)
+}
+
+fn quoted(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, letter) in text.char_indices().skip(1) {
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            letter if letter == quote => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// A character, not a lifetime.
+fn is_character(text: &str) -> bool {
+    let mut letters = text.chars().skip(1);
+    match letters.next() {
+        Some('\\') => true,
+        Some(_) => letters.next() == Some('\''),
+        None => false,
+    }
+}
+
+/// Cuts `#[cfg(test)] mod … { … }`.
+fn without_unit_tests(code: &str) -> String {
+    const MARK: &str = "#[cfg(test)]";
+    let mut out = String::with_capacity(code.len());
+    let mut rest = code;
+    while let Some(at) = rest.find(MARK) {
+        out.push_str(&rest[..at]);
+        let after = &rest[at + MARK.len()..];
+        // The item ends with its first closed block, or before it with a semicolon.
+        let mut depth = 0_usize;
+        let end = after.char_indices().find(|&(_, letter)| {
+            match letter {
+                '{' => depth += 1,
+                '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && (letter == '}' || letter == ';')
+        });
+        let end = end.map_or(after.len(), |(at, _)| at + 1);
+        out.extend(after[..end].chars().filter(|&c| c == '\n'));
+        rest = &after[end..];
+    }
+    out + rest
+}
+
+/// Where a word stands in code, whole words only: 1-based lines.
+pub fn lines_with(code: &str, word: &str) -> Vec<usize> {
+    let whole = |line: &str| {
+        line.match_indices(word).any(|(at, _)| {
+            let part_of_name = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+            let inside = |edge: char| edge.is_alphanumeric() || edge == '_';
+            let open_start = !word.starts_with(inside) || !part_of_name(line[..at].chars().next_back());
+            let open_end = !word.ends_with(inside) || !part_of_name(line[at + word.len()..].chars().next());
+            open_start && open_end
+        })
+    };
+    code.lines().enumerate().filter(|(_, line)| whole(line)).map(|(number, _)| number + 1).collect()
+}
+
+#[test]
+fn code_is_what_stands_outside_comments_strings_and_unit_tests() {
+    let cases = [
+        ("a // b\nc", "a  \nc"),
+        ("a /* b /* c */ d */ e", "a   e"),
+        (r#"f("x // y", 'z', '\'', &'a str)"#, "f( ,  ,  , &'a str)"),
+        ("r#\"unsafe \" \"# + for\"x\"", "  + for "),
+        ("a\n#[cfg(test)]\nmod tests {\n  fn b() { c }\n}\nd", "a\n\n\n\n\nd"),
+        ("a\n#[cfg(test)]\nmod tests;\nd", "a\n\n\nd"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(without_unit_tests(&bare(text)), expected, "{text}");
+    }
+}
+
+#[test]
+fn words_are_whole() {
+    assert_eq!(lines_with("unsafe_code\nunsafe {\n", "unsafe"), [2]);
+    assert_eq!(lines_with("reader.unwrap_or(1)\nx.unwrap()", ".unwrap()"), [2]);
+}
