@@ -23,7 +23,8 @@ pub struct Files {
     pub approval_rule: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// From the strictest to the laxest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum SandboxSetting {
     ReadOnly,
     #[default]
@@ -50,7 +51,7 @@ pub struct Shell {
     pub allowed: Option<Vec<Blocked>>,
     pub allowed_line: usize,
     pub rules: Vec<Rule>,
-    pub sandbox: SandboxSetting,
+    pub sandbox: Option<SandboxSetting>,
     pub environment: Option<Environment>,
     pub max_output_bytes: Option<u64>,
 }
@@ -132,7 +133,7 @@ impl Shell {
             allowed: Blocked::list(section, "allowed_commands")?,
             allowed_line: section.line_of("allowed_commands").unwrap_or_default(),
             rules: section.sections("rules")?.iter().map(Rule::read).collect::<Result<_, _>>()?,
-            sandbox: sandbox.unwrap_or_default(),
+            sandbox,
             environment: environment(section)?,
             max_output_bytes: section.number("max_output_bytes")?,
         })

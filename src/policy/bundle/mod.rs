@@ -5,7 +5,7 @@ mod extras;
 mod reader;
 mod rule;
 
-pub use capability::{Environment, Files, Network, SandboxSetting, Shell};
+pub use capability::{Environment, Files, Network, Pattern, SandboxSetting, Shell};
 pub use extras::{ApprovalRule, Llm};
 pub use reader::BundleError;
 pub use rule::{Blocked, Decision, Rule};
@@ -65,7 +65,9 @@ impl Bundle {
             return Err(whole("the file is empty, expected at least `schema_version = 1`".to_owned()));
         }
         let root = Section { source: &source, table: table.get_ref(), span: 0..0, title: String::new() };
-        Self::read(&root)
+        let bundle = Self::read(&root)?;
+        crate::policy::command::check_examples(&bundle, name)?;
+        Ok(bundle)
     }
 
     /// Parses the bytes of a file, which need not be UTF-8.

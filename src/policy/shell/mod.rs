@@ -2,6 +2,7 @@
 
 mod collect;
 mod grammar;
+pub mod options;
 pub mod pattern;
 mod scan;
 mod see;
