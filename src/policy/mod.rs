@@ -1,5 +1,18 @@
 //! May this happen? Pure: bundle and action in, verdict, rule, reason and risk out. No disk, no clock, no environment.
 
+mod bundle;
+mod command;
+mod danger;
+mod decided;
+mod enforcer;
+mod files;
+mod layer;
+mod paths;
 pub mod permit;
+mod shell;
 
+pub use bundle::{Bundle, BundleError, Environment, Llm, SandboxSetting};
+pub use enforcer::{Enforcer, Explanation};
+pub use layer::{Layer, Scope};
+pub use paths::{Context, Sandbox};
 pub use permit::{Denial, Grant, Permit, Question, Verdict};

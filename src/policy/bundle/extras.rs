@@ -1,0 +1,101 @@
+//! The tables of a bundle that are not capabilities.
+
+use super::reader::{BundleError, Section, one_of};
+use super::rule::DECISIONS;
+use std::collections::BTreeMap;
+
+/// Which models may be called, and how much of them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Llm {
+    /// `PROVIDER/NAME` patterns; `None` where any model may be called.
+    pub allowed_models: Option<Vec<String>>,
+    pub max_input_tokens: Option<u64>,
+    pub max_output_tokens: Option<u64>,
+    pub max_session_tokens: Option<u64>,
+    pub max_session_cost_usd: Option<f64>,
+}
+
+impl Llm {
+    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+        section.only(&[
+            "allowed_models",
+            "max_input_tokens",
+            "max_output_tokens",
+            "max_session_tokens",
+            "max_session_cost_usd",
+        ])?;
+        let models = section.texts("allowed_models")?;
+        Ok(Self {
+            allowed_models: models.map(|models| models.into_iter().map(|model| model.text).collect()),
+            max_input_tokens: section.number("max_input_tokens")?,
+            max_output_tokens: section.number("max_output_tokens")?,
+            max_session_tokens: section.number("max_session_tokens")?,
+            max_session_cost_usd: section.amount("max_session_cost_usd")?,
+        })
+    }
+
+    /// Whether a model may be called, by its `PROVIDER/NAME`.
+    pub fn allows(&self, model: &str) -> bool {
+        self.allowed_models
+            .as_ref()
+            .is_none_or(|patterns| patterns.iter().any(|p| crate::policy::shell::pattern::matches(p, model)))
+    }
+}
+
+/// How a question is headed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalRule {
+    pub title: String,
+    pub description: String,
+}
+
+pub fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, ApprovalRule>, BundleError> {
+    let mut rules = BTreeMap::new();
+    let Some(section) = root.section("approval_rules")? else { return Ok(rules) };
+    for (name, rule) in section.children()? {
+        rule.only(&["title", "description"])?;
+        let title = rule.text("title")?.map_or_else(|| name.text.clone(), |text| text.text);
+        let description = rule.text("description")?.map(|text| text.text).unwrap_or_default();
+        rules.insert(name.text, ApprovalRule { title, description });
+    }
+    Ok(rules)
+}
+
+pub fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, BundleError> {
+    let Some(section) = root.section("approval")? else { return Ok(None) };
+    section.only(&["timeout_seconds", "guard"])?;
+    section.choice("guard", &[("normal", ()), ("strict", ())])?;
+    section.number("timeout_seconds")
+}
+
+/// Tables that other parts of aye act on; here they only have to be right.
+pub fn check_the_rest(root: &Section<'_>) -> Result<(), BundleError> {
+    for command in root.sections("named_commands")? {
+        command.only(&["name", "description", "command", "arguments"])?;
+        command.required("name")?;
+        command.text("description")?;
+        if command.texts("command")?.is_none_or(|words| words.is_empty()) {
+            return Err(command.source.error(&command.span, "[[named_commands]] has no `command`, expected a list of words"));
+        }
+        if let Some(arguments) = command.section("arguments")? {
+            for name in arguments.table.keys() {
+                arguments.text(name.get_ref())?;
+            }
+        }
+    }
+    for test in root.sections("tests")? {
+        test.only(&["name", "tool", "arguments", "verdict"])?;
+        test.required("tool")?;
+        test.section("arguments")?;
+        let names: Vec<&str> = DECISIONS.iter().map(|(name, _)| *name).collect();
+        if test.choice("verdict", DECISIONS)?.is_none() {
+            return Err(test.source.error(&test.span, format!("[[tests]] has no `verdict`, expected {}", one_of(&names))));
+        }
+    }
+    for redaction in root.sections("redaction")? {
+        redaction.only(&["name", "pattern"])?;
+        redaction.text("name")?;
+        redaction.required("pattern")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! A policy bundle as it stands in a file: parsed strictly, refused as a whole when anything in it is not understood.
+
+mod capability;
+mod extras;
+mod reader;
+mod rule;
+
+pub use capability::{Environment, Files, Network, Pattern, SandboxSetting, Shell};
+pub use extras::{ApprovalRule, Llm};
+pub use reader::BundleError;
+pub use rule::{Blocked, Decision, Rule};
+
+use jiff::Timestamp;
+use reader::{Section, Source, suggestion};
+use std::collections::BTreeMap;
+use toml::de::DeTable;
+
+/// More is no policy a person wrote.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+const DEFAULT: &str = include_str!("../../../assets/policy/default.toml");
+
+pub const CAPABILITIES: &[&str] = &[
+    "File.Read",
+    "File.Write",
+    "File.Delete",
+    "Shell.Exec",
+    "Network.Http",
+    "Mcp.Invoke",
+    "Workspace.Upload",
+    "BackendTool.Invoke",
+];
+
+/// What one file says may happen.
+#[derive(Debug, Clone, Default)]
+pub struct Bundle {
+    pub version: String,
+    pub expires_at: Option<Timestamp>,
+    pub session_id: Option<String>,
+    pub llm: Llm,
+    pub read: Option<Files>,
+    pub write: Option<Files>,
+    pub delete: Option<Files>,
+    pub shell: Option<Shell>,
+    pub http: Option<Network>,
+    /// Names of all capabilities that are listed.
+    pub granted: Vec<String>,
+    pub approval_rules: BTreeMap<String, ApprovalRule>,
+    /// How long `serve` and `acp` wait for an answer.
+    pub approval_timeout_seconds: Option<u64>,
+}
+
+impl Bundle {
+    /// Parses a bundle; `name` is what errors call the file.
+    pub fn parse(text: &str, name: &str) -> Result<Self, BundleError> {
+        let whole = |message: String| BundleError { name: name.to_owned(), line: None, message };
+        if text.len() > MOST_BYTES {
+            return Err(whole(format!("the file has {} bytes, more than the {MOST_BYTES} a policy may have", text.len())));
+        }
+        let source = Source { text, name };
+        let table = DeTable::parse(text).map_err(|error| match error.span() {
+            Some(span) => source.error(&span, error.message().to_owned()),
+            None => whole(error.message().to_owned()),
+        })?;
+        if table.get_ref().is_empty() {
+            return Err(whole("the file is empty, expected at least `schema_version = 1`".to_owned()));
+        }
+        let root = Section { source: &source, table: table.get_ref(), span: 0..0, title: String::new() };
+        let bundle = Self::read(&root)?;
+        crate::policy::command::check_examples(&bundle, name)?;
+        Ok(bundle)
+    }
+
+    /// Parses the bytes of a file, which need not be UTF-8.
+    pub fn parse_bytes(bytes: &[u8], name: &str) -> Result<Self, BundleError> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::parse(text.strip_prefix('\u{feff}').unwrap_or(text), name),
+            Err(error) => {
+                let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+                let message = format!("byte 0x{:02x} is not UTF-8 text, expected a TOML file", bytes[error.valid_up_to()]);
+                Err(BundleError { name: name.to_owned(), line: Some(line), message })
+            }
+        }
+    }
+
+    /// What holds where no one wrote a bundle.
+    pub fn built_in() -> Result<Self, BundleError> {
+        Self::parse(DEFAULT, "the built-in policy")
+    }
+
+    fn read(root: &Section<'_>) -> Result<Self, BundleError> {
+        root.only(&[
+            "schema_version",
+            "bundle_version",
+            "expires_at",
+            "session_id",
+            "llm",
+            "capabilities",
+            "approval_rules",
+            "approval",
+            "named_commands",
+            "tests",
+            "redaction",
+        ])?;
+        match root.number("schema_version")? {
+            Some(1) => {}
+            Some(other) => {
+                let line = root.line_of("schema_version");
+                let message = format!("schema_version is {other}, this aye reads version 1");
+                return Err(BundleError { name: root.source.name.to_owned(), line, message });
+            }
+            None => return Err(root.source.error(&(0..0), "`schema_version` is missing, expected `schema_version = 1`")),
+        }
+        let mut bundle = Self {
+            version: root.text("bundle_version")?.map(|text| text.text).unwrap_or_default(),
+            expires_at: root.timestamp("expires_at")?,
+            session_id: root.text("session_id")?.map(|text| text.text),
+            ..Self::default()
+        };
+        if let Some(section) = root.section("llm")? {
+            bundle.llm = Llm::read(&section)?;
+        }
+        if let Some(capabilities) = root.section("capabilities")? {
+            bundle.capabilities(&capabilities)?;
+        }
+        bundle.approval_rules = extras::approval_rules(root)?;
+        bundle.approval_timeout_seconds = extras::approval_timeout(root)?;
+        extras::check_the_rest(root)?;
+        Ok(bundle)
+    }
+
+    fn capabilities(&mut self, section: &Section<'_>) -> Result<(), BundleError> {
+        for (name, capability) in section.children()? {
+            match name.text.as_str() {
+                "File.Read" => self.read = Some(Files::read(&capability, false)?),
+                "File.Write" => self.write = Some(Files::read(&capability, true)?),
+                "File.Delete" => self.delete = Some(Files::read(&capability, true)?),
+                "Shell.Exec" => self.shell = Some(Shell::read(&capability)?),
+                "Network.Http" => self.http = Some(Network::read(&capability)?),
+                "Mcp.Invoke" => capability::check_tools(&capability, "allowed_tools")?,
+                "BackendTool.Invoke" => capability::check_tools(&capability, "allowed_tool_names")?,
+                "Workspace.Upload" => capability.only(&["requires_approval", "approval_rule", "max_file_size_bytes"])?,
+                other => {
+                    let message = format!("unknown capability `{other}`, {}", suggestion(other, CAPABILITIES));
+                    return Err(section.source.error(&name.span, message));
+                }
+            }
+            self.granted.push(name.text);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! TOML tables read with the line of every value, so that a mistake is named where it stands.
+
+use jiff::Timestamp;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Why a bundle was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{}: {message}", name, line.map_or(String::new(), |line| format!(" line {line}")))]
+pub struct BundleError {
+    /// The file, as the caller named it.
+    pub name: String,
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+/// The text a bundle was read from.
+pub struct Source<'a> {
+    pub text: &'a str,
+    pub name: &'a str,
+}
+
+impl Source<'_> {
+    pub fn line(&self, span: &Range<usize>) -> usize {
+        1 + self.text.as_bytes().iter().take(span.start).filter(|byte| **byte == b'\n').count()
+    }
+
+    pub fn error(&self, span: &Range<usize>, message: impl Into<String>) -> BundleError {
+        BundleError { name: self.name.to_owned(), line: Some(self.line(span)), message: message.into() }
+    }
+}
+
+/// A table and the way to it: `[capabilities."File.Read"]`.
+#[derive(Clone)]
+pub struct Section<'a> {
+    pub source: &'a Source<'a>,
+    pub table: &'a DeTable<'a>,
+    pub span: Range<usize>,
+    pub title: String,
+}
+
+type Read<T> = Result<T, BundleError>;
+
+/// A string and where it stands.
+pub struct Text {
+    pub text: String,
+    pub span: Range<usize>,
+}
+
+impl<'a> Section<'a> {
+    pub fn line(&self) -> usize {
+        self.source.line(&self.span)
+    }
+
+    /// Refuses every key that is not one of these.
+    pub fn only(&self, known: &[&str]) -> Read<()> {
+        for key in self.table.keys() {
+            let name = key.get_ref().as_ref();
+            if !known.contains(&name) {
+                let place = if self.title.is_empty() { String::new() } else { format!(" in {}", self.title) };
+                return Err(self.source.error(&key.span(), format!("unknown key `{name}`{place}, {}", suggestion(name, known))));
+            }
+        }
+        Ok(())
+    }
+
+    fn get(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
+    }
+
+    pub fn line_of(&self, key: &str) -> Option<usize> {
+        self.get(key).map(|value| self.source.line(&value.span()))
+    }
+
+    pub fn wrong(&self, key: &str, value: &Spanned<DeValue<'_>>, expected: &str) -> BundleError {
+        let found = kind(value.get_ref());
+        self.source.error(&value.span(), format!("`{key}` is {found}, expected {expected}"))
+    }
+
+    pub fn text(&self, key: &str) -> Read<Option<Text>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value.get_ref().as_str() {
+            Some(text) => Ok(Some(Text { text: text.to_owned(), span: value.span() })),
+            None => Err(self.wrong(key, value, "text in quotes")),
+        }
+    }
+
+    pub fn required(&self, key: &str) -> Read<Text> {
+        let missing = || self.source.error(&self.span, format!("{} has no `{key}`", self.title));
+        self.text(key)?.ok_or_else(missing)
+    }
+
+    pub fn switch(&self, key: &str) -> Read<Option<bool>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        value.get_ref().as_bool().map(Some).ok_or_else(|| self.wrong(key, value, "true or false"))
+    }
+
+    pub fn number(&self, key: &str) -> Read<Option<u64>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let number = value.get_ref().as_integer().and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
+        number.map(Some).ok_or_else(|| self.wrong(key, value, "a whole number from 0 up"))
+    }
+
+    pub fn amount(&self, key: &str) -> Read<Option<f64>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let float = value.get_ref().as_float().and_then(|float| float.as_str().parse::<f64>().ok());
+        let whole = value.get_ref().as_integer().and_then(|number| number.as_str().parse::<f64>().ok());
+        let amount = float.or(whole).filter(|amount| amount.is_finite() && *amount >= 0.0);
+        amount.map(Some).ok_or_else(|| self.wrong(key, value, "a number from 0 up"))
+    }
+
+    pub fn timestamp(&self, key: &str) -> Read<Option<Timestamp>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let text = value.get_ref().as_datetime().map(ToString::to_string);
+        let time = text.and_then(|text| text.parse::<Timestamp>().ok());
+        time.map(Some).ok_or_else(|| self.wrong(key, value, "a time with its offset, such as 2027-06-30T00:00:00Z"))
+    }
+
+    pub fn texts(&self, key: &str) -> Read<Option<Vec<Text>>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let expected = "a list of texts in quotes";
+        let Some(array) = value.get_ref().as_array() else { return Err(self.wrong(key, value, expected)) };
+        let one = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_str() {
+            Some(text) => Ok(Text { text: text.to_owned(), span: item.span() }),
+            None => Err(self.source.error(&item.span(), format!("`{key}` holds {}, expected {expected}", kind(item.get_ref())))),
+        };
+        array.iter().map(one).collect::<Read<Vec<Text>>>().map(Some)
+    }
+
+    /// A list whose items are texts or lists of texts.
+    pub fn alternatives(&self, key: &str) -> Read<Option<Vec<Vec<Text>>>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let expected = "a list of words, each a text or a list of texts";
+        let Some(array) = value.get_ref().as_array() else { return Err(self.wrong(key, value, expected)) };
+        let text = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_str() {
+            Some(text) => Ok(Text { text: text.to_owned(), span: item.span() }),
+            None => Err(self.source.error(&item.span(), format!("`{key}` holds {}, expected {expected}", kind(item.get_ref())))),
+        };
+        let one = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_array() {
+            Some(inner) => inner.iter().map(text).collect::<Read<Vec<Text>>>(),
+            None => text(item).map(|text| vec![text]),
+        };
+        array.iter().map(one).collect::<Read<Vec<Vec<Text>>>>().map(Some)
+    }
+
+    pub fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Read<Option<T>> {
+        let Some(found) = self.text(key)? else { return Ok(None) };
+        let chosen = choices.iter().find(|(name, _)| *name == found.text).map(|(_, value)| *value);
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        chosen
+            .map(Some)
+            .ok_or_else(|| self.source.error(&found.span, format!("unknown {key} `{}`, expected {}", found.text, one_of(&names))))
+    }
+
+    pub fn is_text(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|value| value.get_ref().is_str())
+    }
+
+    pub fn section(&self, key: &str) -> Read<Option<Section<'a>>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let Some(table) = value.get_ref().as_table() else { return Err(self.wrong(key, value, "a table")) };
+        let key = if key.contains('.') { format!("\"{key}\"") } else { key.to_owned() };
+        let title = self.title.trim_matches(['[', ']']);
+        let title = if title.is_empty() { format!("[{key}]") } else { format!("[{title}.{key}]") };
+        Ok(Some(Section { source: self.source, table, span: value.span(), title }))
+    }
+
+    /// All tables below this one, with their names and where the names stand.
+    pub fn children(&self) -> Read<Vec<(Text, Section<'a>)>> {
+        let mut children = Vec::new();
+        for key in self.table.keys() {
+            let name = Text { text: key.get_ref().to_string(), span: key.span() };
+            if let Some(section) = self.section(&name.text)? {
+                children.push((name, section));
+            }
+        }
+        Ok(children)
+    }
+
+    pub fn sections(&self, key: &str) -> Read<Vec<Section<'a>>> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let expected = format!("tables, each headed [[{}]]", key);
+        let Some(array) = value.get_ref().as_array() else { return Err(self.wrong(key, value, &expected)) };
+        let one = |item: &'a Spanned<DeValue<'a>>| match item.get_ref().as_table() {
+            Some(table) => Ok(Section { source: self.source, table, span: item.span(), title: format!("[[{key}]]") }),
+            None => Err(self.wrong(key, item, &expected)),
+        };
+        array.iter().map(one).collect()
+    }
+}
+
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a time",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// `allow, ask or deny`.
+pub fn one_of(names: &[&str]) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+/// `did you mean …?`, or all that is possible.
+pub fn suggestion(name: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
+    match near {
+        Some((distance, known)) if distance <= 1 + known.len() / 4 => format!("did you mean `{known}`?"),
+        _ => format!("expected {}", one_of(known)),
+    }
+}

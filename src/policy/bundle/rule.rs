@@ -1,0 +1,173 @@
+//! Rules about commands as they stand in a bundle, and which words they speak of.
+
+use super::reader::{BundleError, Section, Text};
+use crate::policy::shell::{Arg, base, pattern};
+use jiff::Timestamp;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    Allow,
+    Ask,
+    Deny,
+}
+
+pub const DECISIONS: &[(&str, Decision)] = &[("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Deny)];
+
+/// An entry of `blocked_commands` or `allowed_commands`: a program, with words that must all be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocked {
+    pub text: String,
+    pub line: usize,
+    program: String,
+    words: Vec<String>,
+}
+
+/// `[[capabilities."Shell.Exec".rules]]`.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pub line: usize,
+    pub decision: Decision,
+    pub reason: String,
+    /// Lifts the option table.
+    pub any_args: bool,
+    pub expires_at: Option<Timestamp>,
+    /// Lines it has to decide, and lines it must not, with where they stand.
+    pub matches: Vec<(String, usize)>,
+    pub not_matches: Vec<(String, usize)>,
+    elements: Vec<Vec<String>>,
+}
+
+impl Rule {
+    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+        section.only(&["command", "decision", "reason", "match", "not_match", "args", "expires_at"])?;
+        let Some(elements) = section.alternatives("command")?.filter(|elements| !elements.is_empty()) else {
+            return Err(section
+                .source
+                .error(&section.span, "the rule has no `command`, expected a list such as [\"git\", \"status\"]"));
+        };
+        if let Some(path) = elements[0].iter().find(|name| name.text.contains('/') || name.text.is_empty()) {
+            let message = format!("`{}` is no bare program name, expected one such as `git`", path.text);
+            return Err(section.source.error(&path.span, message));
+        }
+        let Some(decision) = section.choice("decision", DECISIONS)? else {
+            return Err(section.source.error(&section.span, "the rule has no `decision`, expected allow, ask or deny"));
+        };
+        let examples = |key: &str| -> Result<Vec<(String, usize)>, BundleError> {
+            let texts = section.texts(key)?.unwrap_or_default();
+            Ok(texts.into_iter().map(|text| (text.text, section.source.line(&text.span))).collect())
+        };
+        Ok(Self {
+            line: section.line(),
+            decision,
+            reason: section.text("reason")?.map(|text| text.text).unwrap_or_default(),
+            any_args: section.choice("args", &[("any", true), ("table", false)])?.unwrap_or(false),
+            expires_at: section.timestamp("expires_at")?,
+            matches: examples("match")?,
+            not_matches: examples("not_match")?,
+            elements: elements.into_iter().map(|words| words.into_iter().map(|word| word.text).collect()).collect(),
+        })
+    }
+
+    /// Whether the words are what an allow speaks of: the bare name and the words right behind it.
+    pub fn speaks_of(&self, argv: &[Arg]) -> bool {
+        argv.len() >= self.elements.len() && self.elements.iter().zip(argv).all(|(element, arg)| one_matches(element, &arg.text))
+    }
+
+    /// The same where the words stand behind options, as an ask or a deny has to see them.
+    pub fn strikes(&self, argv: &[Arg]) -> bool {
+        let Some((program, rest)) = self.elements.split_first() else { return false };
+        one_matches(program, base(&argv[0].text)) && leads(rest, &argv[1..], false)
+    }
+}
+
+fn one_matches(element: &[String], text: &str) -> bool {
+    element
+        .iter()
+        .any(|alternative| alternative == text || (alternative.contains(['*', '?']) && pattern::matches(alternative, text)))
+}
+
+/// Whether the elements come first in the words, options and their values left out.
+fn leads(elements: &[Vec<String>], words: &[Arg], behind_option: bool) -> bool {
+    let Some(element) = elements.first() else { return true };
+    let Some(word) = words.first() else { return false };
+    let option = word.text.starts_with(['-', '+']);
+    (one_matches(element, &word.text) && leads(&elements[1..], &words[1..], option))
+        || (option && leads(elements, &words[1..], !word.text.contains('=')))
+        || (!option && behind_option && leads(elements, &words[1..], false))
+}
+
+impl Blocked {
+    pub fn list(section: &Section<'_>, key: &str) -> Result<Option<Vec<Self>>, BundleError> {
+        let one = |text: Text| {
+            let mut words = text.text.split_whitespace().map(str::to_owned);
+            let Some(program) = words.next() else {
+                return Err(section.source.error(&text.span, format!("`{key}` holds an empty name, expected a program")));
+            };
+            Ok(Self { program, words: words.collect(), line: section.source.line(&text.span), text: text.text.clone() })
+        };
+        section.texts(key)?.map(|texts| texts.into_iter().map(one).collect()).transpose()
+    }
+
+    /// By base name, whatever the directory; flags as a set, other words in their order.
+    pub fn hits(&self, argv: &[Arg]) -> bool {
+        let name = base(&argv[0].text);
+        if !(self.program == name || self.program == argv[0].text || pattern::matches(&self.program, name)) {
+            return false;
+        }
+        let (flags, words): (Vec<&String>, Vec<&String>) = self.words.iter().partition(|word| word.starts_with('-'));
+        let words: Vec<Vec<String>> = words.into_iter().map(|word| vec![word.clone()]).collect();
+        flags.into_iter().all(|flag| has_flags(name, flag, &argv[1..])) && leads(&words, &argv[1..], false)
+    }
+}
+
+/// Whether all flags of one word of an entry (`-rf`, `--force`) are among the arguments, however spelt.
+fn has_flags(program: &str, wanted: &str, args: &[Arg]) -> bool {
+    if let Some(long) = wanted.strip_prefix("--") {
+        return has_long(long, args) || twin(program, long).is_some_and(|letter| has_short(program, letter, args));
+    }
+    wanted[1..].chars().all(|letter| has_short(program, letter, args) || has_word(wanted, args))
+}
+
+fn has_short(program: &str, letter: char, args: &[Arg]) -> bool {
+    let same = |other: char| other == letter || matches!((program, other, letter), ("rm" | "cp" | "ls", 'r' | 'R', 'r' | 'R'));
+    let options = args.iter().take_while(|arg| arg.text != "--").map(|arg| arg.text.as_str());
+    let short = options
+        .clone()
+        .any(|text| text.len() > 1 && text.starts_with('-') && !text.starts_with("--") && text[1..].chars().any(same));
+    short || LONG_NAMES.iter().any(|(of, short, long)| (of.is_empty() || *of == program) && same(*short) && has_long(long, args))
+}
+
+fn has_word(wanted: &str, args: &[Arg]) -> bool {
+    args.iter().any(|arg| arg.text == wanted)
+}
+
+/// Long options can be cut short: `--recurs`.
+fn has_long(long: &str, args: &[Arg]) -> bool {
+    args.iter().take_while(|arg| arg.text != "--").any(|arg| {
+        let name = arg.text.strip_prefix("--").map_or("", |text| text.split('=').next().unwrap_or(text));
+        !name.is_empty() && (long.starts_with(name) || name == long)
+    })
+}
+
+fn twin(program: &str, long: &str) -> Option<char> {
+    LONG_NAMES.iter().find(|(of, _, name)| (of.is_empty() || *of == program) && *name == long).map(|(_, short, _)| *short)
+}
+
+/// Short and long spellings of the flags that people block; an empty program means any.
+const LONG_NAMES: &[(&str, char, &str)] = &[
+    ("", 'r', "recursive"),
+    ("", 'R', "recursive"),
+    ("", 'f', "force"),
+    ("", 'i', "in-place"),
+    ("", 'a', "all"),
+    ("", 'v', "verbose"),
+    ("", 'q', "quiet"),
+    ("", 'y', "yes"),
+    ("", 'n', "dry-run"),
+    ("", 'd', "delete"),
+    ("git", 'D', "delete"),
+    ("", 'g', "global"),
+    ("", 'p', "parents"),
+    ("", 'x', "extract"),
+    ("", 'c', "command"),
+];

@@ -1,0 +1,328 @@
+//! Verdicts on shell lines: rules, option tables and operands held against what the line would run.
+
+use super::bundle::{Bundle, BundleError, Decision, Rule, Shell};
+use super::danger::{self, leaves};
+use super::decided::{Decided, Finding};
+use super::layer::{Ready, Scope};
+use super::paths::{Context, Sandbox};
+use super::permit::Grant;
+use super::shell::options::{Reading, reading};
+use super::shell::{Arg, HOPELESS, Invocation, Line, Simple, read};
+use crate::protocol::{CommandPart, Mode, Risk, Target, VerdictKind};
+use jiff::Timestamp;
+use std::path::{Path, PathBuf};
+
+const MOVES: &str = "the line changes directory, so its paths cannot be told";
+
+/// What does not change while one line is judged.
+pub struct Scene<'a> {
+    pub layers: &'a [Ready],
+    pub context: &'a Context,
+    pub cwd: &'a Path,
+    pub now: Timestamp,
+    pub grants: &'a [Grant],
+}
+
+/// What all layers together say of one line, with modes and grants applied part by part.
+pub fn judge(command: &str, cwd: &Target, scene: &Scene<'_>) -> Finding {
+    if let Some(refused) = out_of_place(cwd, scene) {
+        return finding(refused, Risk::High, Vec::new());
+    }
+    let line = read_line(command);
+    if line.hopeless {
+        return finding(Decided::deny("built-in", HOPELESS), Risk::High, Vec::new());
+    }
+    let mut whole: Option<Finding> = None;
+    for part in &line.parts {
+        let one = judge_part(&line, part, scene);
+        whole = Some(match whole {
+            None => one,
+            Some(whole) => both(whole, one),
+        });
+    }
+    let mut whole = whole.unwrap_or_else(|| empty(command, &line, scene));
+    if line.parts.len() != 1 {
+        whole.remember = None;
+    }
+    whole
+}
+
+fn read_line(command: &str) -> Line {
+    let mut line = read(command);
+    let moves =
+        |part: &Simple| part.invocations.iter().any(|invocation| matches!(invocation.base(), "cd" | "pushd" | "popd" | "chdir"));
+    if line.parts.iter().any(moves) {
+        line.floors.push(MOVES);
+    }
+    line
+}
+
+fn finding(decided: Decided, risk: Risk, parts: Vec<CommandPart>) -> Finding {
+    Finding { decided, risk, critical: false, reads_only: false, remember: None, parts }
+}
+
+fn both(mut whole: Finding, mut one: Finding) -> Finding {
+    whole.parts.append(&mut one.parts);
+    Finding {
+        decided: whole.decided.stricter(one.decided),
+        risk: whole.risk.max(one.risk),
+        critical: whole.critical || one.critical,
+        reads_only: whole.reads_only && one.reads_only,
+        remember: None,
+        parts: whole.parts,
+    }
+}
+
+/// Nowhere a command may run.
+fn out_of_place(cwd: &Target, scene: &Scene<'_>) -> Option<Decided> {
+    let given = &cwd.given;
+    if scene.context.is_own(&cwd.real) {
+        return Some(Decided::deny("built-in", format!("`{given}` belongs to aye itself, which no tool reaches")));
+    }
+    if !scene.context.in_workspace(&cwd.real) {
+        return Some(Decided::deny("built-in", format!("the working directory `{given}` is outside the workspace")));
+    }
+    None
+}
+
+/// A line without a simple command: nothing at all, or only arithmetic.
+fn empty(command: &str, line: &Line, scene: &Scene<'_>) -> Finding {
+    let part = Simple { text: command.trim().to_owned(), ..Simple::default() };
+    let mut finding = judge_part(line, &part, scene);
+    if command.trim().is_empty() {
+        finding.decided = finding.decided.stricter(Decided::ask("built-in", "the line is empty").locked());
+        finding.parts.clear();
+    }
+    finding
+}
+
+fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
+    let danger = danger::of_part(part, scene.context, scene.cwd);
+    let decided = scene.layers.iter().filter_map(|layer| part_in_layer(line, part, layer, scene));
+    let decided = decided.reduce(Decided::stricter);
+    let mut decided = decided.unwrap_or_else(|| Decided::deny("built-in", "the capability `Shell.Exec` is not granted"));
+    if scene.context.is_too_wide() {
+        decided =
+            decided.stricter(Decided::ask("built-in", "the workspace is so wide that aye asks before it runs anything").locked());
+    }
+    if let Some(path) = blocked_operand(part, scene)
+        && decided.verdict == VerdictKind::Allow
+    {
+        decided = Decided::ask(decided.rule, format!("`{path}` is a blocked path")).locked();
+    }
+    let remember = remembered(line, part, &decided, danger);
+    decided = loosened(decided, danger, remember.as_ref(), scene);
+    let shown = CommandPart {
+        text: part.text.clone(),
+        verdict: decided.verdict,
+        rule: decided.rule.clone(),
+        reason: decided.reason.clone(),
+        risk: danger.risk,
+    };
+    Finding {
+        decided,
+        risk: danger.risk,
+        critical: danger.critical,
+        reads_only: danger.reads_only && line.floors.is_empty(),
+        remember,
+        parts: vec![shown],
+    }
+}
+
+/// Session grants and the modes.
+fn loosened(decided: Decided, danger: danger::Danger, remember: Option<&Grant>, scene: &Scene<'_>) -> Decided {
+    let mode = scene.context.mode;
+    if mode == Mode::Plan && !danger.reads_only && decided.verdict != VerdictKind::Deny {
+        return Decided::deny("plan mode", "plan mode runs only commands that read");
+    }
+    if decided.verdict != VerdictKind::Ask || decided.locked {
+        return decided;
+    }
+    if remember.is_some_and(|grant| scene.grants.contains(grant)) {
+        return Decided::allow("session", "allowed by you until aye quits");
+    }
+    if mode == Mode::Auto && danger.risk <= Risk::Medium && !danger.critical && scene.context.sandbox == Sandbox::Present {
+        return Decided::allow("auto mode", decided.reason);
+    }
+    decided
+}
+
+/// What "until I quit" could allow: these very words, where nothing about them is risky or hidden.
+fn remembered(line: &Line, part: &Simple, decided: &Decided, danger: danger::Danger) -> Option<Grant> {
+    let plain = line.floors.is_empty() && part.floors.is_empty() && part.redirects.is_empty() && part.invocations.len() == 1;
+    let safe = !decided.locked && !danger.never_remembered && !danger.critical && danger.risk <= Risk::Medium;
+    (plain && safe).then(|| Grant::Command { words: part.invocations[0].argv.iter().map(|arg| arg.text.clone()).collect() })
+}
+
+fn part_in_layer(line: &Line, part: &Simple, layer: &Ready, scene: &Scene<'_>) -> Option<Decided> {
+    let Some(shell) = &layer.bundle.shell else {
+        let reason = "the capability `Shell.Exec` is not granted";
+        return layer.refuses_unlisted().then(|| Decided::deny(layer.scope.rule(1), reason));
+    };
+    let judged = part.invocations.iter().map(|invocation| invocation_in_layer(line, part, invocation, shell, layer, scene));
+    let decided = judged.reduce(Decided::stricter).unwrap_or_else(|| undecided(line, part, shell, layer.scope, None));
+    Some(decided)
+}
+
+/// Blocked or deny, then ask rules, then allow rules, then a miss of the allow list, then approval.
+fn invocation_in_layer(
+    line: &Line,
+    part: &Simple,
+    invocation: &Invocation,
+    shell: &Shell,
+    layer: &Ready,
+    scene: &Scene<'_>,
+) -> Decided {
+    let (argv, scope) = (&invocation.argv, layer.scope);
+    if let Some(entry) = shell.blocked.iter().find(|entry| entry.hits(argv)) {
+        return Decided::deny(scope.rule(entry.line), format!("`{}` is a blocked command", entry.text));
+    }
+    let current = |rule: &&Rule| rule.expires_at.is_none_or(|end| scene.now < end);
+    let by = |decision: Decision| shell.rules.iter().filter(current).filter(move |rule| rule.decision == decision);
+    let reason = |rule: &Rule, otherwise: &str| if rule.reason.is_empty() { otherwise.to_owned() } else { rule.reason.clone() };
+    if let Some(rule) = by(Decision::Deny).find(|rule| rule.strikes(argv)) {
+        return Decided::deny(scope.rule(rule.line), reason(rule, "a rule denies it"));
+    }
+    if let Some(rule) = by(Decision::Ask).find(|rule| rule.strikes(argv)) {
+        let mut asked = Decided::ask(scope.rule(rule.line), reason(rule, "a rule asks"));
+        asked.locked = scope == Scope::Managed;
+        asked.approval_rule.clone_from(&shell.approval_rule);
+        return asked;
+    }
+    let mut obstacle = None;
+    for rule in by(Decision::Allow).filter(|rule| !argv[0].text.contains('/') && rule.speaks_of(argv)) {
+        match out_of_reach(rule, line, part, invocation, scene) {
+            None => return Decided::allow(scope.rule(rule.line), reason(rule, "a rule allows it")),
+            Some(why) => obstacle = Some(why),
+        }
+    }
+    if let Some(allowed) = &shell.allowed
+        && !allowed.iter().any(|entry| entry.hits(argv))
+    {
+        let name = invocation.base().replace('\0', "…");
+        return Decided::deny(scope.rule(shell.allowed_line), format!("`{name}` is not in `allowed_commands`"));
+    }
+    undecided(line, part, shell, scope, obstacle)
+}
+
+fn undecided(line: &Line, part: &Simple, shell: &Shell, scope: Scope, obstacle: Option<String>) -> Decided {
+    if !shell.requires_approval {
+        return Decided::allow(scope.rule(shell.line), "no approval is required");
+    }
+    let floor = part.floors.iter().chain(&line.floors).next();
+    let reason = obstacle.or_else(|| floor.map(|floor| (*floor).to_owned())).unwrap_or_else(|| "no rule decides it".to_owned());
+    let mut asked = Decided::ask(scope.rule(shell.line), reason);
+    asked.locked = scope == Scope::Managed;
+    asked.approval_rule.clone_from(&shell.approval_rule);
+    asked
+}
+
+/// Why an allow rule does not reach a command that it speaks of.
+fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation, scene: &Scene<'_>) -> Option<String> {
+    if let Some(floor) = part.floors.iter().chain(&line.floors).next() {
+        return Some((*floor).to_owned());
+    }
+    for redirect in &part.redirects {
+        match &redirect.target {
+            Some(target) if redirect.reads_only && !target.glob => {
+                if let Some(why) = bad_operand(target, scene) {
+                    return Some(why);
+                }
+            }
+            Some(target) => return Some(format!("it writes to `{}`", target.text)),
+            None => return Some("it redirects to a name known only when it runs".to_owned()),
+        }
+    }
+    let argv = &invocation.argv;
+    let words: Vec<&str> = match reading(argv) {
+        Reading::MayDoMore { word } if !rule.any_args => return Some(format!("`{word}` may do more than read")),
+        Reading::Reads { paths } => paths,
+        Reading::MayDoMore { .. } | Reading::NoTable => argv[1..].iter().map(|arg| path_in(&arg.text)).collect(),
+    };
+    let arg_of = |word: &str| argv.iter().find(|arg| arg.text.ends_with(word)).cloned().unwrap_or_default();
+    words.into_iter().filter(|word| !word.is_empty() && *word != "-").find_map(|word| {
+        let whole = arg_of(word);
+        bad_operand(&Arg { tilde: whole.tilde && whole.text == word, text: word.to_owned(), ..whole }, scene)
+    })
+}
+
+/// The part of a word that could name a file: `--file=/etc/x`, `-I/usr/x`.
+fn path_in(word: &str) -> &str {
+    if !word.starts_with('-') {
+        return word;
+    }
+    match (word.split_once('='), word.find('/')) {
+        (Some((_, value)), _) => value,
+        (None, Some(at)) => &word[at..],
+        (None, None) => "",
+    }
+}
+
+fn bad_operand(arg: &Arg, scene: &Scene<'_>) -> Option<String> {
+    let text = &arg.text;
+    if leaves(arg, scene.context, scene.cwd) || (arg.glob && climbs(text)) {
+        return Some(format!("`{text}` is outside the workspace"));
+    }
+    if text.split('/').any(|component| component == "..") && !text.starts_with("..") {
+        return Some(format!("`{text}` goes up again, which a link could turn elsewhere"));
+    }
+    blocked(arg, scene).map(|()| format!("`{text}` is a blocked path"))
+}
+
+/// `.*` also stands for the directory above.
+fn climbs(text: &str) -> bool {
+    text.split('/').any(|component| component.starts_with(".*") || component.starts_with(".?") || component.starts_with(".["))
+}
+
+fn blocked(arg: &Arg, scene: &Scene<'_>) -> Option<()> {
+    let path = scene.context.resolve(&arg.text, scene.cwd);
+    let reached = |layer: &Ready| layer.read.as_ref().is_some_and(|rules| rules.blocked.reach(&path).is_some());
+    (scene.context.is_own(&path) || scene.layers.iter().any(reached)).then_some(())
+}
+
+fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<String> {
+    let args = part.invocations.iter().flat_map(|invocation| &invocation.argv[1..]);
+    let targets = part.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
+    args.chain(targets).find_map(|arg| {
+        let word = Arg { text: path_in(&arg.text).to_owned(), ..arg.clone() };
+        (!word.text.is_empty() && word.is_known()).then(|| blocked(&word, scene)).flatten().map(|()| arg.text.clone())
+    })
+}
+
+/// The `match` and `not_match` lines of a bundle, which have to come out as they say.
+pub fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
+    let Some(shell) = &bundle.shell else { return Ok(()) };
+    let root = PathBuf::from("/workspace");
+    let context = Context {
+        roots: vec![root.clone()],
+        home: PathBuf::from("/home/user"),
+        mode: Mode::Ask,
+        sandbox: Sandbox::Present,
+        own: Vec::new(),
+    };
+    let scene = Scene { layers: &[], context: &context, cwd: &root, now: Timestamp::UNIX_EPOCH, grants: &[] };
+    for rule in &shell.rules {
+        let wrong = |example: &(String, usize), what: &str| BundleError {
+            name: name.to_owned(),
+            line: Some(example.1),
+            message: format!("the rule {what} `{}`", example.0),
+        };
+        if let Some(example) = rule.matches.iter().find(|example| !applies(rule, &example.0, &scene)) {
+            return Err(wrong(example, "does not match its own example"));
+        }
+        if let Some(example) = rule.not_matches.iter().find(|example| applies(rule, &example.0, &scene)) {
+            return Err(wrong(example, "matches what it says it does not,"));
+        }
+    }
+    Ok(())
+}
+
+fn applies(rule: &Rule, command: &str, scene: &Scene<'_>) -> bool {
+    let line = read_line(command);
+    line.parts.iter().any(|part| {
+        part.invocations.iter().any(|invocation| match rule.decision {
+            Decision::Ask | Decision::Deny => rule.strikes(&invocation.argv),
+            Decision::Allow => rule.speaks_of(&invocation.argv) && out_of_reach(rule, &line, part, invocation, scene).is_none(),
+        })
+    })
+}

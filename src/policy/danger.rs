@@ -1,0 +1,206 @@
+//! How much a command could hurt: measured by program, options and operands.
+
+use super::paths::Context;
+use super::shell::options::{Reading, reading};
+use super::shell::{Arg, COMPUTED, Invocation, Simple};
+use crate::protocol::Risk;
+use std::path::Path;
+
+const PRIVILEGED: &[&str] = &[
+    "sudo",
+    "su",
+    "doas",
+    "pkexec",
+    "mkfs",
+    "dd",
+    "shutdown",
+    "reboot",
+    "halt",
+    "poweroff",
+    "systemctl",
+    "mount",
+    "umount",
+    "fdisk",
+    "parted",
+    "wipefs",
+    "insmod",
+    "modprobe",
+    "iptables",
+    "nft",
+    "useradd",
+    "usermod",
+    "passwd",
+    "crontab",
+    "launchctl",
+    "init",
+    "swapoff",
+];
+const DELETING: &[&str] = &["rm", "rmdir", "shred", "unlink", "truncate", "srm", "trash"];
+const NETWORK: &[&str] = &[
+    "curl", "wget", "ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "ping", "dig", "nslookup",
+    "host", "aria2c", "http", "xh", "gh", "docker", "podman", "kubectl", "aws", "gcloud", "az",
+];
+const INTERPRETERS: &[&str] = &[
+    "python",
+    "python2",
+    "python3",
+    "node",
+    "deno",
+    "bun",
+    "perl",
+    "ruby",
+    "php",
+    "lua",
+    "awk",
+    "gawk",
+    "mawk",
+    "sed",
+    "osascript",
+    "tclsh",
+    "Rscript",
+    "julia",
+    "ghci",
+    "irb",
+    "vim",
+    "vi",
+    "nvim",
+    "emacs",
+    "ed",
+    "ex",
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ksh",
+    "fish",
+    "eval",
+    "source",
+    ".",
+    "xargs",
+    "env",
+    "find",
+    "npx",
+    "uvx",
+    "pipx",
+    "make",
+    "tee",
+    "trap",
+    "exec",
+    "command",
+    "builtin",
+];
+const INSTALLERS: &[(&str, &[&str])] = &[
+    ("npm", &["install", "i", "ci", "add", "exec", "publish", "update"]),
+    ("pnpm", &["install", "i", "add", "dlx", "publish"]),
+    ("yarn", &["install", "add", "dlx", "publish"]),
+    ("bun", &["install", "add", "x"]),
+    ("pip", &["install", "download"]),
+    ("pip3", &["install", "download"]),
+    ("uv", &["add", "pip", "sync", "tool"]),
+    ("cargo", &["install", "publish", "add", "fetch"]),
+    ("go", &["install", "get"]),
+    ("gem", &["install", "push"]),
+    ("brew", &["install", "upgrade"]),
+    ("apt", &["install", "remove", "upgrade"]),
+    ("apt-get", &["install", "remove", "upgrade"]),
+    (
+        "git",
+        &["push", "clone", "fetch", "pull", "ls-remote", "submodule", "clean", "filter-branch", "send-email", "daemon", "reset"],
+    ),
+];
+
+/// What a part could do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Danger {
+    pub risk: Risk,
+    pub critical: bool,
+    /// It changes nothing.
+    pub reads_only: bool,
+    /// It must be asked each time.
+    pub never_remembered: bool,
+}
+
+pub fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
+    let mut danger =
+        Danger { risk: Risk::Low, critical: false, reads_only: !part.invocations.is_empty(), never_remembered: false };
+    for invocation in &part.invocations {
+        danger = danger.and(of_invocation(invocation, context, cwd));
+    }
+    for redirect in &part.redirects {
+        danger.never_remembered = true;
+        let inside = redirect.target.as_ref().is_some_and(|target| context.in_workspace(&context.resolve(&target.text, cwd)));
+        danger.reads_only &= redirect.reads_only;
+        danger.risk = danger.risk.max(match (redirect.reads_only, inside) {
+            (true, true) => Risk::Low,
+            (true, false) | (false, true) => Risk::Medium,
+            (false, false) => Risk::High,
+        });
+    }
+    if part.invocations.is_empty() {
+        danger.risk = danger.risk.max(Risk::Medium);
+    }
+    if part.unknown_code || part.floors.contains(&COMPUTED) || (part.reads_code && part.piped) {
+        danger = danger.and(Danger { risk: Risk::High, critical: true, reads_only: false, never_remembered: true });
+    }
+    danger.never_remembered |= !part.floors.is_empty() || part.reads_code;
+    danger.reads_only &= part.floors.is_empty() && !part.reads_code;
+    danger
+}
+
+impl Danger {
+    fn and(self, other: Self) -> Self {
+        Self {
+            risk: self.risk.max(other.risk),
+            critical: self.critical || other.critical,
+            reads_only: self.reads_only && other.reads_only,
+            never_remembered: self.never_remembered || other.never_remembered,
+        }
+    }
+}
+
+fn of_invocation(invocation: &Invocation, context: &Context, cwd: &Path) -> Danger {
+    let (argv, name) = (&invocation.argv, invocation.base());
+    let has = |list: &[&str]| list.contains(&name);
+    let outside = || argv[1..].iter().any(|arg| !arg.text.starts_with('-') && leaves(arg, context, cwd));
+    let deletes = has(DELETING) || name == "find" && argv.iter().any(|arg| arg.text == "-delete");
+    let privileged = has(PRIVILEGED) || name.starts_with("mkfs.");
+    let calls_out = has(NETWORK) || installs(name, argv);
+    let reads_only = argv[0].text == name && matches!(reading(argv), Reading::Reads { .. });
+    let risk = if privileged || deletes || calls_out || recursive_change(name, argv) {
+        Risk::High
+    } else if reads_only && !outside() {
+        Risk::Low
+    } else {
+        Risk::Medium
+    };
+    Danger {
+        risk,
+        critical: (deletes && outside()) || matches!(name, "dd" | "mkfs" | "shred" | "wipefs") || name.starts_with("mkfs."),
+        reads_only,
+        never_remembered: privileged || deletes || calls_out || has(INTERPRETERS) || name.starts_with("python"),
+    }
+}
+
+fn installs(name: &str, argv: &[Arg]) -> bool {
+    INSTALLERS.iter().any(|(program, words)| *program == name && argv[1..].iter().any(|arg| words.contains(&arg.text.as_str())))
+}
+
+/// `chmod -R`, `git reset --hard`, `kill`.
+fn recursive_change(name: &str, argv: &[Arg]) -> bool {
+    let flag = |wanted: &[&str]| argv[1..].iter().any(|arg| wanted.contains(&arg.text.as_str()));
+    match name {
+        "chmod" | "chown" | "chgrp" => flag(&["-R", "--recursive"]),
+        "git" => flag(&["--hard", "-D", "--force", "-f", "drop", "clear"]),
+        "kill" | "pkill" | "killall" => true,
+        _ => false,
+    }
+}
+
+/// Whether a word, taken as a path, leads out of the workspace or cannot be told.
+pub fn leaves(arg: &Arg, context: &Context, cwd: &Path) -> bool {
+    if !arg.is_known() || (arg.tilde && arg.text != "~" && !arg.text.starts_with("~/")) {
+        return true;
+    }
+    let text = if arg.tilde { arg.text.clone() } else { arg.text.replacen('~', "./~", usize::from(arg.text.starts_with('~'))) };
+    !context.in_workspace(&context.resolve(&text, cwd))
+}

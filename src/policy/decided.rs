@@ -1,0 +1,56 @@
+//! One answer before modes and grants: verdict, rule and reason, and how answers of several layers meet.
+
+use super::permit::Grant;
+use crate::protocol::{CommandPart, Risk, VerdictKind};
+
+/// What one layer says of one thing.
+#[derive(Debug, Clone)]
+pub struct Decided {
+    pub verdict: VerdictKind,
+    pub rule: String,
+    pub reason: String,
+    /// The approval rule that heads the question.
+    pub approval_rule: Option<String>,
+    /// No mode and no grant changes it.
+    pub locked: bool,
+}
+
+impl Decided {
+    pub fn new(verdict: VerdictKind, rule: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { verdict, rule: rule.into(), reason: reason.into(), approval_rule: None, locked: false }
+    }
+
+    pub fn deny(rule: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::new(VerdictKind::Deny, rule, reason)
+    }
+
+    pub fn ask(rule: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::new(VerdictKind::Ask, rule, reason)
+    }
+
+    pub fn allow(rule: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::new(VerdictKind::Allow, rule, reason)
+    }
+
+    pub fn locked(mut self) -> Self {
+        self.locked = true;
+        self
+    }
+
+    /// The stricter of two; of equals the one that no mode changes, then the first.
+    pub fn stricter(self, other: Self) -> Self {
+        if (other.verdict, other.locked) > (self.verdict, self.locked) { other } else { self }
+    }
+}
+
+/// What is known of one action before modes and grants.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    pub decided: Decided,
+    pub risk: Risk,
+    pub critical: bool,
+    /// It changes nothing, so plan mode lets it be.
+    pub reads_only: bool,
+    pub remember: Option<Grant>,
+    pub parts: Vec<CommandPart>,
+}

@@ -1,0 +1,258 @@
+//! The one place that turns actions into a verdict: layers, modes, grants and the sandbox put together.
+
+use super::bundle::{Environment, Llm, SandboxSetting};
+use super::command::{self, Scene};
+use super::decided::{Decided, Finding};
+use super::files::{self, Access};
+use super::layer::{Layer, Ready, Scope};
+use super::paths::{Context, Sandbox};
+use super::permit::{Denial, Grant, Permit, Question, Verdict};
+use crate::protocol::{Action, CommandPart, Mode, Risk, VerdictKind};
+use jiff::Timestamp;
+use serde::Serialize;
+
+const NO_SANDBOX: &str = "nothing on this system can hold the command, so aye asks";
+
+/// Judges actions by its layers; the strictest answer wins.
+#[derive(Debug, Clone)]
+pub struct Enforcer {
+    layers: Vec<Ready>,
+    context: Context,
+    grants: Vec<Grant>,
+}
+
+/// A verdict with all that led to it, as `aye policy check` prints it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Explanation {
+    pub verdict: VerdictKind,
+    pub rule: String,
+    pub reason: String,
+    pub risk: Risk,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub critical: bool,
+    pub parts: Vec<CommandPart>,
+    /// What an allow relies on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needs: Option<&'static str>,
+    #[serde(skip)]
+    title: String,
+    #[serde(skip)]
+    remember: Option<Grant>,
+}
+
+impl Enforcer {
+    pub fn new(layers: Vec<Layer>, context: Context) -> Self {
+        let layers = layers.into_iter().map(|layer| Ready::new(layer, &context)).collect();
+        Self { layers, context, grants: Vec::new() }
+    }
+
+    /// Whether these actions may happen now.
+    pub fn judge(&self, actions: &[Action], now: Timestamp) -> Verdict {
+        let told = self.explain(actions, now);
+        match told.verdict {
+            VerdictKind::Allow => Verdict::Allow(Permit::new(actions.to_vec(), told.rule)),
+            VerdictKind::Ask => Verdict::Ask(Question {
+                actions: actions.to_vec(),
+                title: told.title,
+                rule: told.rule,
+                reason: told.reason,
+                risk: told.risk,
+                critical: told.critical,
+                parts: told.parts,
+                remember: told.remember,
+            }),
+            VerdictKind::Deny => Verdict::Deny(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
+        }
+    }
+
+    /// The same with everything that led to it.
+    pub fn explain(&self, actions: &[Action], now: Timestamp) -> Explanation {
+        if let Some(reason) = self.expired(now) {
+            return self.told(Finding { parts: Vec::new(), ..plain(Decided::deny("built-in", reason)) }, actions, None);
+        }
+        let mut whole: Option<Finding> = None;
+        for action in actions {
+            let one = self.one(action, now);
+            whole = Some(match whole {
+                None => one,
+                Some(whole) => merge(whole, one),
+            });
+        }
+        // A call that touches nothing needs no leave.
+        let whole = whole.unwrap_or_else(|| plain(Decided::allow("built-in", "it touches nothing")));
+        let shell = actions.iter().any(|action| matches!(action, Action::Exec { .. }));
+        let needs =
+            (shell && whole.decided.verdict == VerdictKind::Allow && self.sandbox() != SandboxSetting::Off).then_some("sandbox");
+        self.told(whole, actions, needs)
+    }
+
+    fn told(&self, finding: Finding, actions: &[Action], needs: Option<&'static str>) -> Explanation {
+        let title = self.title(&finding.decided, actions.first());
+        Explanation {
+            verdict: finding.decided.verdict,
+            rule: finding.decided.rule,
+            reason: finding.decided.reason,
+            risk: finding.risk,
+            critical: finding.critical,
+            parts: finding.parts,
+            needs,
+            title,
+            remember: finding.remember,
+        }
+    }
+
+    fn title(&self, decided: &Decided, action: Option<&Action>) -> String {
+        let named = decided.approval_rule.as_ref().and_then(|name| {
+            self.layers.iter().find_map(|layer| layer.bundle.approval_rules.get(name).map(|rule| rule.title.clone()))
+        });
+        let otherwise = match action {
+            None => "Nothing",
+            Some(Action::Read { .. }) => "Read",
+            Some(Action::Write { .. }) => "File change",
+            Some(Action::Delete { .. }) => "Delete",
+            Some(Action::Exec { .. }) => "Command",
+        };
+        named.unwrap_or_else(|| otherwise.to_owned())
+    }
+
+    fn one(&self, action: &Action, now: Timestamp) -> Finding {
+        let (access, target) = match action {
+            Action::Read { target } => (Access::Read, target),
+            Action::Write { target } => (Access::Write, target),
+            Action::Delete { target } => (Access::Delete, target),
+            Action::Exec { command, cwd } => {
+                let scene = Scene { layers: &self.layers, context: &self.context, cwd: &cwd.real, now, grants: &self.grants };
+                return self.held(command::judge(command, cwd, &scene));
+            }
+        };
+        self.loosened(access, files::judge(access, action, target, &self.layers, &self.context))
+    }
+
+    /// Without a sandbox an allow of a line asks, unless the person chose to do without.
+    fn held(&self, mut finding: Finding) -> Finding {
+        let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| part.rule == "session");
+        let unheld = self.context.sandbox == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
+        if finding.decided.verdict == VerdictKind::Allow && unheld && !by_person {
+            if finding.remember.as_ref().is_some_and(|grant| self.grants.contains(grant)) {
+                finding.decided = Decided::allow("session", "allowed by you until aye quits");
+            } else {
+                finding.decided = Decided { verdict: VerdictKind::Ask, reason: NO_SANDBOX.to_owned(), ..finding.decided };
+            }
+        }
+        finding
+    }
+
+    fn loosened(&self, access: Access, mut finding: Finding) -> Finding {
+        let mode = self.context.mode;
+        if mode == Mode::Plan && access != Access::Read && finding.decided.verdict != VerdictKind::Deny {
+            finding.decided = Decided::deny("plan mode", "plan mode changes nothing");
+            return finding;
+        }
+        if finding.decided.verdict != VerdictKind::Ask || finding.decided.locked {
+            return finding;
+        }
+        let granted = finding.remember.as_ref().is_some_and(|grant| self.grants.contains(grant));
+        let by_mode = match mode {
+            Mode::Plan | Mode::Ask => false,
+            Mode::AutoEdit => access == Access::Write && finding.risk <= Risk::Medium,
+            Mode::Auto => finding.risk <= Risk::Medium,
+        };
+        if granted {
+            finding.decided = Decided::allow("session", "allowed by you until aye quits");
+        } else if by_mode {
+            finding.decided = Decided::allow(format!("{} mode", mode.as_str()), finding.decided.reason);
+        }
+        finding
+    }
+
+    /// Remembers a person's "until I quit".
+    pub fn grant(&mut self, grant: Grant) {
+        if !self.grants.contains(&grant) {
+            self.grants.push(grant);
+        }
+    }
+
+    /// Why nothing may happen any more, once a bundle's time is over.
+    pub fn expired(&self, now: Timestamp) -> Option<String> {
+        self.layers.iter().find_map(|layer| {
+            let end = layer.bundle.expires_at.filter(|end| *end <= now)?;
+            Some(format!("the policy expired at {end}; renew the file or take its `expires_at` away"))
+        })
+    }
+
+    /// Whether a capability is granted at all.
+    pub fn grants(&self, capability: &str) -> bool {
+        let listed = |layer: &Ready| layer.bundle.granted.iter().any(|granted| granted == capability);
+        let granting = self.layers.iter().any(|layer| layer.scope.grants());
+        granting && self.layers.iter().all(|layer| listed(layer) || !layer.refuses_unlisted())
+    }
+
+    /// The smallest limit on whole-file reads.
+    pub fn max_file_size_bytes(&self) -> Option<u64> {
+        self.layers.iter().filter_map(|layer| layer.bundle.read.as_ref()?.max_file_size_bytes).min()
+    }
+
+    /// The limits on models, layer by layer; all of them hold.
+    pub fn llm(&self) -> impl Iterator<Item = &Llm> {
+        self.layers.iter().map(|layer| &layer.bundle.llm)
+    }
+
+    /// Which variables a command is given: the smallest choice of any layer.
+    pub fn environment(&self) -> Environment {
+        let set = self.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref()?.environment.clone());
+        set.reduce(smaller).unwrap_or_default()
+    }
+
+    pub fn max_output_bytes(&self) -> Option<u64> {
+        self.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref()?.max_output_bytes).min()
+    }
+
+    /// The strictest sandbox any layer asks for.
+    pub fn sandbox(&self) -> SandboxSetting {
+        self.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref()?.sandbox).min().unwrap_or_default()
+    }
+
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.context.mode = mode;
+    }
+
+    pub fn mode(&self) -> Mode {
+        self.context.mode
+    }
+
+    /// Whether the workspace is so wide that everything asks, which the start has to say.
+    pub fn workspace_is_too_wide(&self) -> bool {
+        self.context.is_too_wide()
+    }
+}
+
+fn plain(decided: Decided) -> Finding {
+    Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
+}
+
+fn smaller(one: Environment, other: Environment) -> Environment {
+    match (one, other) {
+        (Environment::Inherit, other) | (other, Environment::Inherit) => other,
+        (Environment::Core, Environment::Core) => Environment::Core,
+        (Environment::Only(names), Environment::Core) | (Environment::Core, Environment::Only(names)) => Environment::Only(names),
+        (Environment::Only(names), Environment::Only(others)) => {
+            Environment::Only(names.into_iter().filter(|name| others.contains(name)).collect())
+        }
+    }
+}
+
+fn merge(mut whole: Finding, mut one: Finding) -> Finding {
+    whole.parts.append(&mut one.parts);
+    let same = whole.remember == one.remember;
+    Finding {
+        decided: whole.decided.stricter(one.decided),
+        risk: whole.risk.max(one.risk),
+        critical: whole.critical || one.critical,
+        reads_only: whole.reads_only && one.reads_only,
+        remember: whole.remember.filter(|_| same),
+        parts: whole.parts,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! Verdicts on file actions: capability, place, block list, allow list, approval.
+
+use super::decided::{Decided, Finding};
+use super::layer::{FileRules, Ready, Scope};
+use super::paths::{Context, protected};
+use super::permit::Grant;
+use crate::protocol::{Action, Place, Risk, Target};
+use std::path::Path;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    Write,
+    Delete,
+}
+
+impl Access {
+    fn rules(self, layer: &Ready) -> Option<&FileRules> {
+        match self {
+            Self::Read => layer.read.as_ref(),
+            Self::Write => layer.write.as_ref(),
+            Self::Delete => layer.delete.as_ref(),
+        }
+    }
+
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Read => "reads",
+            Self::Write => "writes",
+            Self::Delete => "deletes",
+        }
+    }
+}
+
+/// What all layers together say of one file action.
+pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready], context: &Context) -> Finding {
+    let path = target.real.as_path();
+    let decided = layers
+        .iter()
+        .filter_map(|layer| one_layer(access, action.capability(), target, layer, context))
+        .fold(everywhere(access, target, context), |all, one| Some(all.map_or(one.clone(), |all| all.stricter(one))));
+    let decided =
+        decided.unwrap_or_else(|| Decided::deny("built-in", format!("the capability `{}` is not granted", action.capability())));
+    let guarded = access != Access::Read && protected(path, context).is_some();
+    let risk = match access {
+        Access::Read => Risk::Low,
+        Access::Write if guarded || !context.in_workspace(path) => Risk::High,
+        Access::Write => Risk::Medium,
+        Access::Delete => Risk::High,
+    };
+    let plain = access == Access::Write && risk == Risk::Medium && !decided.locked;
+    Finding {
+        decided,
+        risk,
+        critical: access == Access::Delete && !context.in_workspace(path),
+        reads_only: access == Access::Read,
+        remember: plain.then(|| Grant::Write { path: target.real.clone() }),
+        parts: Vec::new(),
+    }
+}
+
+/// What holds whatever a bundle says.
+fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Decided> {
+    let path = target.real.as_path();
+    let given = &target.given;
+    if target.place == Place::Special {
+        return Some(Decided::deny("built-in", format!("`{given}` is a device, a pipe or a socket, which is never opened")));
+    }
+    if context.is_own(path) {
+        return Some(Decided::deny("built-in", format!("`{given}` belongs to aye itself, which no tool reaches")));
+    }
+    if access == Access::Delete
+        && (context.roots.iter().chain(&context.own).any(|kept| kept.starts_with(path)) || context.home == path)
+    {
+        return Some(Decided::deny("built-in", format!("`{given}` holds the workspace or aye's own files")));
+    }
+    context.is_too_wide().then(|| {
+        let reason = format!("the workspace is so wide that aye asks before it {} anything", access.verb());
+        Decided::ask("built-in", reason).locked()
+    })
+}
+
+fn one_layer(access: Access, capability: &str, target: &Target, layer: &Ready, context: &Context) -> Option<Decided> {
+    let (path, given, scope) = (target.real.as_path(), &target.given, layer.scope);
+    let Some(rules) = access.rules(layer) else {
+        let reason = format!("the capability `{capability}` is not granted");
+        return layer.refuses_unlisted().then(|| Decided::deny(scope.rule(1), reason));
+    };
+    let line = rules.files.line;
+    if let Some(line) = rules.blocked.reach(path) {
+        return Some(Decided::deny(scope.rule(line), format!("`{given}` is a blocked path")));
+    }
+    let opened = match guard(access, path, layer, context) {
+        Some(Guard::Closed(name)) => {
+            let reason = format!("`{name}` is protected: it decides what other programs run");
+            return Some(Decided::deny("built-in", reason));
+        }
+        Some(Guard::Opened(line)) => Some(line),
+        None => None,
+    };
+    if rules.allowed.as_ref().is_some_and(|allowed| allowed.reach(path).is_none()) {
+        let place = if context.in_workspace(path) { "is not in `allowed_paths`" } else { "is outside the workspace" };
+        return Some(Decided::deny(scope.rule(line), format!("`{given}` {place}")));
+    }
+    let mut decided = if let Some(line) = opened {
+        Decided::ask(scope.rule(line), format!("it {} a protected place that the bundle opens", access.verb())).locked()
+    } else if rules.files.requires_approval {
+        Decided::ask(scope.rule(line), format!("it {} a file", access.verb()))
+    } else {
+        Decided::allow(scope.rule(line), format!("it {} where the bundle allows it", access.verb()))
+    };
+    decided.locked |= scope == Scope::Managed;
+    decided.approval_rule.clone_from(&rules.files.approval_rule);
+    Some(decided)
+}
+
+enum Guard {
+    Closed(String),
+    Opened(usize),
+}
+
+/// Whether the path lies in a protected place, and whether this layer opens it.
+fn guard(access: Access, path: &Path, layer: &Ready, context: &Context) -> Option<Guard> {
+    if access == Access::Read {
+        return None;
+    }
+    let place = protected(path, context)?;
+    let may = place.may_be_opened && matches!(layer.scope, Scope::User | Scope::File | Scope::Managed);
+    let opened = access.rules(layer).and_then(|rules| rules.unprotected.reach(path)).filter(|_| may);
+    Some(opened.map_or(Guard::Closed(place.name), Guard::Opened))
+}

@@ -1,0 +1,175 @@
+//! Which paths a pattern reaches and which places are protected from every bundle.
+
+use super::bundle::Pattern;
+use crate::protocol::Mode;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use std::path::{Component, Path, PathBuf};
+
+/// Where the engine stands: all that it knows of the machine.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// Real paths of the workspace roots, the first one the main.
+    pub roots: Vec<PathBuf>,
+    pub home: PathBuf,
+    pub mode: Mode,
+    pub sandbox: Sandbox,
+    /// The config and data directories, which no tool ever reaches.
+    pub own: Vec<PathBuf>,
+}
+
+/// Whether commands can be held by the operating system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sandbox {
+    Present,
+    Absent,
+}
+
+impl Context {
+    pub fn in_workspace(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path.starts_with(root))
+    }
+
+    pub fn is_own(&self, path: &Path) -> bool {
+        self.own.iter().any(|own| path.starts_with(own))
+    }
+
+    /// A workspace so wide that nothing in it can go unasked: the home directory, the root, a parent of aye's own places.
+    pub fn is_too_wide(&self) -> bool {
+        let wide = |root: &PathBuf| {
+            self.home.starts_with(root) || root.parent().is_none() || self.own.iter().any(|own| own.starts_with(root))
+        };
+        self.roots.iter().any(wide)
+    }
+
+    /// A path as a program in `cwd` would open it, by its text alone. `None` where the text does not say.
+    pub fn resolve(&self, text: &str, cwd: &Path) -> PathBuf {
+        let mut resolved = if let Some(rest) = text.strip_prefix("~/") {
+            return normal(&self.home.join(rest));
+        } else if text == "~" {
+            self.home.clone()
+        } else {
+            cwd.to_path_buf()
+        };
+        if text != "~" {
+            resolved.push(text);
+        }
+        normal(&resolved)
+    }
+}
+
+/// Without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut result = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                result.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => result.push(component),
+        }
+    }
+    result
+}
+
+/// Patterns of one list, compiled once for one context.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    prefixes: Vec<(PathBuf, usize)>,
+    globs: GlobSet,
+    glob_lines: Vec<usize>,
+    folds: bool,
+}
+
+impl Places {
+    /// `folds`: upper and lower case are the same where the file system says so.
+    pub fn new(patterns: &[Pattern], context: &Context, folds: bool) -> Self {
+        let folds = folds && cfg!(any(windows, target_os = "macos"));
+        let mut places = Self { folds, ..Self::default() };
+        let mut globs = GlobSetBuilder::new();
+        for pattern in patterns {
+            for text in expand(&pattern.text, context) {
+                if !text.contains(['*', '?', '[', '{']) {
+                    places.prefixes.push((places.fold(&normal(Path::new(&text))), pattern.line));
+                } else if let Ok(glob) = GlobBuilder::new(&text).literal_separator(true).case_insensitive(folds).build() {
+                    globs.add(glob);
+                    places.glob_lines.push(pattern.line);
+                }
+            }
+        }
+        places.globs = globs.build().unwrap_or_default();
+        places
+    }
+
+    fn fold(&self, path: &Path) -> PathBuf {
+        if self.folds { PathBuf::from(path.to_string_lossy().to_lowercase()) } else { path.to_path_buf() }
+    }
+
+    /// The line of the pattern that reaches the path or a directory it is in.
+    pub fn reach(&self, path: &Path) -> Option<usize> {
+        let path = &self.fold(path);
+        let prefix = self.prefixes.iter().find(|(prefix, _)| path.starts_with(prefix)).map(|(_, line)| *line);
+        prefix.or_else(|| {
+            if self.globs.is_empty() {
+                return None;
+            }
+            path.ancestors()
+                .find_map(|part| self.globs.matches(part).first().and_then(|index| self.glob_lines.get(*index).copied()))
+        })
+    }
+}
+
+/// A pattern with `${workspace}` and `~` put in; what is relative is below the workspace, `**/…` is anywhere.
+fn expand(text: &str, context: &Context) -> Vec<String> {
+    let escape = |path: &Path| globset::escape(&path.to_string_lossy());
+    let glob = text.replace("${workspace}", "").contains(['*', '?', '[', '{']);
+    let shown = |path: &Path| if glob { escape(path) } else { path.to_string_lossy().into_owned() };
+    if text == "~" || text.starts_with("~/") {
+        return vec![format!("{}{}", shown(&context.home), &text[1..])];
+    }
+    if text.contains("${workspace}") {
+        return context
+            .roots
+            .iter()
+            .map(|root| text.replace("${workspace}", shown(root).trim_end_matches('/')))
+            .map(rooted)
+            .collect();
+    }
+    if text.starts_with('/') || text.starts_with("**") || Path::new(text).is_absolute() {
+        return vec![text.to_owned()];
+    }
+    context.roots.iter().map(|root| format!("{}/{text}", shown(root).trim_end_matches('/'))).collect()
+}
+
+fn rooted(text: String) -> String {
+    if text.is_empty() { "/".to_owned() } else { text }
+}
+
+const PROTECTED: &[&str] =
+    &[".git", ".aye", ".vscode", ".idea", ".cursor", ".claude", ".codex", ".gemini", ".mcp.json", ".envrc"];
+
+/// A protected place, and whether a bundle may open it.
+pub struct Protected {
+    pub name: String,
+    pub may_be_opened: bool,
+}
+
+/// The protected place that a path is or lies in; what stands above the workspace does not count.
+pub fn protected(path: &Path, context: &Context) -> Option<Protected> {
+    let below = context.roots.iter().filter_map(|root| path.strip_prefix(root).ok()).min_by_key(|rest| rest.as_os_str().len());
+    below.unwrap_or(path).components().find_map(|component| {
+        let Component::Normal(name) = component else { return None };
+        let folded = fold_name(&name.to_string_lossy());
+        let name = PROTECTED.iter().find(|name| **name == folded || (**name == ".git" && folded == "git~1"))?;
+        Some(Protected { name: (*name).to_owned(), may_be_opened: !matches!(*name, ".git" | ".aye") })
+    })
+}
+
+/// The name as the most forgiving file system would take it.
+fn fold_name(name: &str) -> String {
+    let name = name.split(':').next().unwrap_or(name);
+    let visible = name.chars().filter(|c| {
+        !matches!(u32::from(*c), 0x00AD | 0x180E | 0x200B..=0x200F | 0x202A..=0x202E | 0x2060..=0x206F | 0xFE00..=0xFE0F | 0xFEFF)
+    });
+    visible.collect::<String>().to_lowercase().trim_end_matches([' ', '.']).to_owned()
+}

@@ -1,0 +1,95 @@
+//! The line as a real grammar reads it; an allow needs this reading and the scanner's to agree.
+
+use super::scan::{Scan, UNPARSABLE};
+use std::cell::RefCell;
+use tree_sitter::{Node, Parser, Tree};
+
+const TWO_READINGS: &str = "the line can be read in more than one way";
+const NOT_PLAIN: &str = "the line uses a construct that no allow rule covers";
+
+thread_local! {
+    /// Made at the first line that is judged on a thread.
+    static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
+}
+
+fn parse(line: &str) -> Option<Tree> {
+    PARSER.with_borrow_mut(|parser| {
+        if parser.is_none() {
+            let mut made = Parser::new();
+            made.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+            *parser = Some(made);
+        }
+        parser.as_mut()?.parse(line, None)
+    })
+}
+
+/// Why the grammar does not confirm what the scanner found, if it does not.
+pub fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
+    let Some(tree) = parse(line) else { return Some(UNPARSABLE) };
+    if tree.root_node().has_error() {
+        return Some(UNPARSABLE);
+    }
+    let mut words = Vec::new();
+    let mut commands = 0_usize;
+    let mut plain = true;
+    visit(&tree, |node| match node.kind() {
+        "program" | "list" | "pipeline" | "redirected_statement" | "file_redirect" | "command_name" | "comment" => true,
+        "command" => {
+            commands += 1;
+            true
+        }
+        "word" | "raw_string" | "string" | "concatenation" | "number" | "ansi_c_string" => {
+            words.push(&line[node.byte_range()]);
+            plain &= node.kind() != "string" && node.kind() != "concatenation" || !has_expansion(node);
+            false
+        }
+        "file_descriptor" => false,
+        _ if !node.is_named() => false,
+        _ => {
+            plain = false;
+            false
+        }
+    });
+    if !plain {
+        return Some(NOT_PLAIN);
+    }
+    let same = commands == scan.commands.len() && words == scan.raws;
+    (!same).then_some(TWO_READINGS)
+}
+
+/// The texts of all simple commands the grammar finds, also in a text with errors.
+pub fn commands(line: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(tree) = parse(line) {
+        visit(&tree, |node| {
+            if matches!(node.kind(), "command" | "declaration_command") {
+                found.push(line[node.byte_range()].to_owned());
+            }
+            true
+        });
+    }
+    found
+}
+
+fn has_expansion(node: Node<'_>) -> bool {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).any(|child| {
+        !matches!(child.kind(), "string_content" | "word" | "raw_string" | "number" | "ansi_c_string")
+            && (child.kind() != "string" || has_expansion(child))
+    })
+}
+
+/// Depth first without recursion: a line can nest deeper than a stack.
+fn visit<'t>(tree: &'t Tree, mut enter: impl FnMut(Node<'t>) -> bool) {
+    let mut cursor = tree.walk();
+    loop {
+        if enter(cursor.node()) && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return;
+            }
+        }
+    }
+}

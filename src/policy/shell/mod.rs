@@ -1,0 +1,218 @@
+//! What a shell line would run, without running it: every simple command, seen through wrappers, quotes and variables.
+
+mod collect;
+mod grammar;
+pub mod options;
+pub mod pattern;
+mod scan;
+mod see;
+mod values;
+mod visible;
+mod word;
+mod wrappers;
+
+pub use values::Arg;
+
+use collect::collect;
+use scan::{Command, Scan, scan};
+use values::Values;
+
+/// More than the kernel takes as one argument, so it could not run anyway.
+const MOST_BYTES: usize = 128 * 1024;
+/// What a person can still be shown whole.
+const SHOWN_BYTES: usize = 8 * 1024;
+const DEPTH: usize = 24;
+/// Bounds the work on lines that nest texts in texts.
+const MOST_COMMANDS: usize = 20_000;
+
+const TOO_LONG: &str = "the line is too long to be shown whole";
+const SUBSTITUTION: &str = "a substitution is known only when it runs";
+const EXPANSION: &str = "what the line expands to is known only when it runs";
+const ASSIGNMENT: &str = "an assignment can change what a program does";
+const HERE_STRING: &str = "a here-string is not covered by an allow rule";
+const ALIAS: &str = "the line gives the name another meaning";
+pub const COMPUTED: &str = "the program's name is known only when it runs";
+pub const HOPELESS: &str = "the line is too involved to be judged; split it into simpler commands";
+
+/// A whole line, taken apart.
+#[derive(Debug, Default)]
+pub struct Line {
+    pub parts: Vec<Simple>,
+    /// Why no allow rule reaches any part of it.
+    pub floors: Vec<&'static str>,
+    /// It cannot be judged at all.
+    pub hopeless: bool,
+}
+
+/// One simple command with all that it would start.
+#[derive(Debug, Default)]
+pub struct Simple {
+    pub text: String,
+    pub invocations: Vec<Invocation>,
+    /// Why no allow rule reaches it.
+    pub floors: Vec<&'static str>,
+    pub redirects: Vec<Redirected>,
+    /// Runs text that nobody has seen.
+    pub unknown_code: bool,
+    /// Runs what it is given on its input.
+    pub reads_code: bool,
+    pub piped: bool,
+}
+
+/// A program with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    pub argv: Vec<Arg>,
+    /// Started by another program of the line.
+    pub wrapped: bool,
+}
+
+impl Invocation {
+    /// The program's name without its directory.
+    pub fn base(&self) -> &str {
+        base(&self.argv[0].text)
+    }
+}
+
+pub fn base(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// A file the shell opens for a command.
+#[derive(Debug, Clone)]
+pub struct Redirected {
+    pub reads_only: bool,
+    /// `None` where the name is known only when it runs.
+    pub target: Option<Arg>,
+}
+
+/// Takes a line apart. Never fails: what cannot be known is a floor.
+pub fn read(line: &str) -> Line {
+    if line.len() > MOST_BYTES {
+        return Line { hopeless: true, ..Line::default() };
+    }
+    let mut engine = Engine::default();
+    let mut whole = Line { floors: visible::oddities(line), ..Line::default() };
+    if line.len() > SHOWN_BYTES {
+        whole.floors.push(TOO_LONG);
+    }
+    let scan = scan(line);
+    whole.floors.extend_from_slice(&scan.oddities);
+    if !scan.substitutions.is_empty() {
+        whole.floors.push(SUBSTITUTION);
+    }
+    if let Some(floor) = grammar::disagreement(line, &scan) {
+        whole.floors.push(floor);
+        whole.parts.extend(engine.unseen(line, &scan));
+    }
+    let mut parts = engine.scanned(scan, 0);
+    parts.append(&mut whole.parts);
+    whole.parts = parts;
+    engine.fed(&mut whole.parts);
+    whole.hopeless = engine.hopeless || engine.values.overflow;
+    whole
+}
+
+/// What is learnt on the way through one line.
+#[derive(Debug, Default)]
+struct Engine {
+    values: Values,
+    /// Texts that commands of the line would print or be fed.
+    printed: Vec<(String, usize)>,
+    /// Some shell of the line runs its input.
+    takes_input: bool,
+    hopeless: bool,
+    seen: usize,
+}
+
+impl Engine {
+    fn text(&mut self, text: &str, depth: usize) -> Vec<Simple> {
+        if depth > DEPTH {
+            self.hopeless = true;
+            return Vec::new();
+        }
+        self.scanned(scan(text), depth)
+    }
+
+    fn scanned(&mut self, scan: Scan, depth: usize) -> Vec<Simple> {
+        collect(&mut self.values, &scan);
+        let mut parts = Vec::new();
+        for command in &scan.commands {
+            self.seen += 1;
+            if self.seen > MOST_COMMANDS {
+                self.hopeless = true;
+                return parts;
+            }
+            parts.push(self.command(command, depth));
+        }
+        self.printed.extend(scan.documents.into_iter().map(|text| (text, depth + 1)));
+        for inner in &scan.substitutions {
+            parts.extend(self.text(inner, depth + 1));
+        }
+        parts
+    }
+
+    fn command(&mut self, command: &Command, depth: usize) -> Simple {
+        let mut simple =
+            Simple { text: command.text.clone(), floors: command.oddities.clone(), piped: command.piped, ..Simple::default() };
+        if !command.assignments.is_empty() {
+            simple.floors.push(ASSIGNMENT);
+            self.run_by_variables(command, &mut simple, depth);
+        }
+        for redirect in &command.redirects {
+            self.redirect(&redirect.operator, &redirect.target, &mut simple, depth);
+        }
+        let readings = self.values.readings(&command.words);
+        let literal = command.words.iter().all(|word| word.literal().is_some());
+        if !literal || readings.len() != 1 || readings[0].len() != command.words.len() {
+            simple.floors.push(EXPANSION);
+        }
+        for argv in readings {
+            self.see(argv, &mut simple, depth, false);
+        }
+        simple
+    }
+
+    fn redirect(&mut self, operator: &str, target: &word::Word, simple: &mut Simple, depth: usize) {
+        let mut fields: Vec<Arg> = self.values.readings(std::slice::from_ref(target)).into_iter().flatten().collect();
+        let target = if fields.len() == 1 && target.literal().is_some() { fields.pop() } else { None };
+        if operator == "<<<" {
+            simple.floors.push(HERE_STRING);
+            self.printed.extend(target.into_iter().chain(fields).map(|arg| (arg.text, depth + 1)));
+            return;
+        }
+        let text = target.as_ref().map_or("", |arg| arg.text.as_str());
+        let descriptor =
+            matches!(operator, ">&" | "<&") && (text == "-" || (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())));
+        if !(descriptor || text == "/dev/null") {
+            simple.redirects.push(Redirected { reads_only: operator == "<", target });
+        }
+    }
+
+    /// Commands that the grammar sees and the scanner does not.
+    fn unseen(&mut self, line: &str, scanned: &Scan) -> Vec<Simple> {
+        let mut parts = Vec::new();
+        for text in grammar::commands(line) {
+            if !scanned.commands.iter().any(|command| command.text == text) {
+                parts.extend(self.text(&text, 1));
+            }
+        }
+        parts
+    }
+
+    /// Texts that end in a shell's input, whoever prints them.
+    fn fed(&mut self, parts: &mut Vec<Simple>) {
+        if !self.takes_input {
+            return;
+        }
+        let mut done = 0;
+        while done < self.printed.len() {
+            let (text, depth) = self.printed[done].clone();
+            done += 1;
+            parts.extend(self.text(&text, depth));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

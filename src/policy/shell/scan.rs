@@ -1,0 +1,424 @@
+//! Where the simple commands of a text begin and end; the only reader of operators, reserved words and here-documents.
+
+use super::word::{Reader, Word};
+
+/// One simple command, as written.
+#[derive(Debug, Clone, Default)]
+pub struct Command {
+    pub text: String,
+    pub words: Vec<Word>,
+    pub assignments: Vec<Assignment>,
+    pub redirects: Vec<Redirect>,
+    /// What only this command does that no allow rule reaches.
+    pub oddities: Vec<&'static str>,
+    /// Reads what the command before it prints.
+    pub piped: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    pub name: String,
+    /// One for a plain value, many for an array.
+    pub values: Vec<Word>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Redirect {
+    pub operator: String,
+    pub target: Word,
+}
+
+/// A text taken apart.
+#[derive(Debug, Default)]
+pub struct Scan {
+    pub commands: Vec<Command>,
+    /// What stands between the commands that no allow rule reaches.
+    pub oddities: Vec<&'static str>,
+    /// Bodies of here-documents.
+    pub documents: Vec<String>,
+    pub functions: Vec<String>,
+    /// Variables that loops set.
+    pub loops: Vec<Assignment>,
+    /// Texts of the substitutions, which are texts like this one.
+    pub substitutions: Vec<String>,
+    /// The words in the order they are written, to compare with the grammar.
+    pub raws: Vec<String>,
+}
+
+pub const UNPARSABLE: &str = "the line does not parse, so what it runs is not certain";
+const CONTROL_FLOW: &str = "conditions, loops, groups and functions are not covered by an allow rule";
+const BACKGROUND: &str = "`&` leaves a command running in the background";
+const PIPE_BOTH: &str = "`|&` is not covered by an allow rule";
+const DOCUMENT: &str = "a here-document is not covered by an allow rule";
+const ARITHMETIC: &str = "an arithmetic command can run what its variables hold";
+
+struct Scanner<'t> {
+    reader: Reader<'t>,
+    scan: Scan,
+    current: Command,
+    start: usize,
+    pending: Vec<(String, bool, bool)>,
+    case_depth: usize,
+    pattern_next: bool,
+    piped: bool,
+}
+
+/// Takes a text apart. Never fails: what cannot be read is an oddity, and what stands in it is still found.
+pub fn scan(text: &str) -> Scan {
+    let mut scanner = Scanner {
+        reader: Reader::new(text),
+        scan: Scan::default(),
+        current: Command::default(),
+        start: 0,
+        pending: Vec::new(),
+        case_depth: 0,
+        pattern_next: false,
+        piped: false,
+    };
+    while !scanner.reader.ended() {
+        scanner.step();
+    }
+    scanner.end();
+    if scanner.reader.unterminated || !scanner.pending.is_empty() {
+        scanner.odd(UNPARSABLE);
+    }
+    scanner.scan.substitutions.append(&mut scanner.reader.substitutions);
+    scanner.scan
+}
+
+impl Scanner<'_> {
+    fn odd(&mut self, oddity: &'static str) {
+        if !self.scan.oddities.contains(&oddity) {
+            self.scan.oddities.push(oddity);
+        }
+    }
+
+    fn step(&mut self) {
+        if self.pattern_next {
+            self.case_pattern();
+            return;
+        }
+        match self.reader.byte(0) {
+            b' ' | b'\t' => self.reader.at += 1,
+            b'\\' if self.reader.byte(1) == b'\n' => self.reader.at += 2,
+            b'\n' => {
+                self.end();
+                self.reader.at += 1;
+                self.here_documents();
+            }
+            b'#' => self.skip_to_newline(),
+            b';' => self.semicolon(),
+            b'&' => self.ampersand(),
+            b'|' => self.bar(),
+            b'(' => self.open(),
+            b')' => {
+                self.end();
+                self.reader.at += 1;
+            }
+            b'<' | b'>' if self.reader.byte(1) != b'(' => self.redirect(),
+            _ => self.word(),
+        }
+    }
+
+    fn skip_to_newline(&mut self) {
+        while !self.reader.ended() && self.reader.byte(0) != b'\n' {
+            self.reader.at += 1;
+        }
+    }
+
+    fn end(&mut self) {
+        let mut command = std::mem::take(&mut self.current);
+        if command.words.is_empty() && command.assignments.is_empty() && command.redirects.is_empty() {
+            return;
+        }
+        self.reader.text[self.start..self.reader.at].trim().clone_into(&mut command.text);
+        command.piped = std::mem::take(&mut self.piped);
+        self.scan.commands.push(command);
+    }
+
+    fn semicolon(&mut self) {
+        self.end();
+        self.reader.at += 1;
+        if matches!(self.reader.byte(0), b';' | b'&') {
+            while matches!(self.reader.byte(0), b';' | b'&') {
+                self.reader.at += 1;
+            }
+            self.pattern_next = self.case_depth > 0;
+        }
+    }
+
+    fn ampersand(&mut self) {
+        if self.reader.byte(1) == b'>' {
+            self.redirect();
+            return;
+        }
+        self.end();
+        if self.reader.byte(1) == b'&' {
+            self.reader.at += 2;
+        } else {
+            self.odd(BACKGROUND);
+            self.reader.at += 1;
+        }
+    }
+
+    fn bar(&mut self) {
+        self.end();
+        self.reader.at += 1;
+        match self.reader.byte(0) {
+            b'|' => self.reader.at += 1,
+            b'&' => {
+                self.odd(PIPE_BOTH);
+                self.reader.at += 1;
+                self.piped = true;
+            }
+            _ => self.piped = true,
+        }
+    }
+
+    fn open(&mut self) {
+        self.odd(CONTROL_FLOW);
+        if self.current.words.is_empty() {
+            if let Some(end) = self.reader.arithmetic_end(self.reader.at) {
+                self.arithmetic(end);
+                return;
+            }
+        } else if self.current.words.len() == 1 {
+            let name = self.current.words[0].raw.clone();
+            self.scan.functions.push(name);
+            self.current = Command::default();
+        } else {
+            self.odd(UNPARSABLE);
+            self.end();
+        }
+        self.reader.at += 1;
+    }
+
+    fn arithmetic(&mut self, end: usize) {
+        self.odd(ARITHMETIC);
+        let mut inner = Reader::new(&self.reader.text[self.reader.at + 2..end - 2]);
+        inner.double_quotes(&mut Word::default(), 0);
+        self.scan.substitutions.append(&mut inner.substitutions);
+        self.reader.at = end;
+    }
+
+    fn blanks(&mut self) {
+        while matches!(self.reader.byte(0), b' ' | b'\t') || self.reader.starts_with("\\\n") {
+            self.reader.at += 1 + usize::from(self.reader.byte(0) == b'\\');
+        }
+    }
+
+    fn redirect(&mut self) {
+        if self.current.words.is_empty() && self.current.assignments.is_empty() && self.current.redirects.is_empty() {
+            self.start = self.reader.at;
+        }
+        self.descriptor();
+        let operators = ["<<<", "<<-", "&>>", "<<", "<>", "<&", ">>", ">|", ">&", "&>", "<", ">"];
+        let operator = operators.into_iter().find(|operator| self.reader.starts_with(operator)).unwrap_or(">");
+        self.reader.at += operator.len();
+        self.blanks();
+        let target = self.reader.word();
+        if operator == "<<" || operator == "<<-" {
+            self.current.oddities.push(DOCUMENT);
+            let quoted = target.is_quoted() || target.raw.contains('\\');
+            self.pending.push((target.literal().unwrap_or_else(|| target.raw.clone()), quoted, operator == "<<-"));
+            return;
+        }
+        self.scan.raws.push(target.raw.clone());
+        self.current.redirects.push(Redirect { operator: operator.to_owned(), target });
+    }
+
+    /// The number glued to a redirect is its descriptor, not a word.
+    fn descriptor(&mut self) {
+        let glued = self.reader.at > 0 && !self.reader.text.as_bytes()[self.reader.at - 1].is_ascii_whitespace();
+        let number = |word: &Word| !word.raw.is_empty() && word.raw.bytes().all(|byte| byte.is_ascii_digit());
+        if glued && self.current.words.last().is_some_and(number) && self.reader.byte(0) != b'&' {
+            self.current.words.pop();
+            self.scan.raws.pop();
+        }
+    }
+
+    fn here_documents(&mut self) {
+        for (delimiter, quoted, tabs) in std::mem::take(&mut self.pending) {
+            let mut body = String::new();
+            let mut closed = false;
+            while !self.reader.ended() {
+                let rest = &self.reader.text[self.reader.at..];
+                let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
+                self.reader.at = (self.reader.at + line.len() + 1).min(self.reader.text.len());
+                let line = if tabs { line.trim_start_matches('\t') } else { line };
+                if line == delimiter {
+                    closed = true;
+                    break;
+                }
+                body.push_str(line);
+                body.push('\n');
+            }
+            if !closed {
+                self.odd(UNPARSABLE);
+            }
+            if !quoted {
+                let mut inner = Reader::new(&body);
+                inner.double_quotes(&mut Word::default(), 0);
+                self.scan.substitutions.append(&mut inner.substitutions);
+            }
+            self.scan.documents.push(body);
+        }
+    }
+
+    fn case_pattern(&mut self) {
+        while matches!(self.reader.byte(0), b' ' | b'\t' | b'\n' | b'(' | b'|') && !self.reader.ended() {
+            self.reader.at += 1;
+        }
+        if self.reader.ended() {
+            return;
+        }
+        if self.reader.byte(0) == b')' {
+            self.reader.at += 1;
+            self.pattern_next = false;
+            return;
+        }
+        let before = self.reader.at;
+        let word = self.reader.word();
+        if word.raw == "esac" {
+            self.case_depth -= 1;
+            self.pattern_next = false;
+        }
+        if self.reader.at == before {
+            self.reader.at += 1;
+        }
+    }
+
+    fn word(&mut self) {
+        let first = self.current.words.is_empty();
+        if first && self.current.assignments.is_empty() && self.current.redirects.is_empty() {
+            self.start = self.reader.at;
+        }
+        let word = self.reader.word();
+        if word.raw.is_empty() {
+            // A byte that starts nothing: never loop on it.
+            self.odd(UNPARSABLE);
+            self.reader.at += 1;
+            return;
+        }
+        if first && self.current.assignments.is_empty() && self.reserved(&word.raw) {
+            self.odd(CONTROL_FLOW);
+            return;
+        }
+        if first && let Some(name) = assigned(&word.raw) {
+            self.assignment(name, word);
+            return;
+        }
+        self.scan.raws.push(word.raw.clone());
+        self.current.words.push(word);
+    }
+
+    fn assignment(&mut self, name: String, word: Word) {
+        let array = word.raw.ends_with('=') && self.reader.byte(0) == b'(';
+        let values = if array {
+            self.reader.at += 1;
+            self.array()
+        } else {
+            let length = word.raw.find('=').map_or(0, |at| at + 1);
+            let mut value = Reader::new(&word.raw[length..]);
+            vec![value.word()]
+        };
+        self.current.assignments.push(Assignment { name, values });
+    }
+
+    fn array(&mut self) -> Vec<Word> {
+        let mut values = Vec::new();
+        while !self.reader.ended() && self.reader.byte(0) != b')' {
+            let before = self.reader.at;
+            let word = self.reader.word();
+            if self.reader.at == before {
+                self.reader.at += 1;
+            } else {
+                values.push(word);
+            }
+        }
+        self.reader.at = (self.reader.at + 1).min(self.reader.text.len());
+        values
+    }
+
+    fn reserved(&mut self, raw: &str) -> bool {
+        match raw {
+            "if" | "then" | "elif" | "else" | "fi" | "while" | "until" | "do" | "done" | "!" | "{" | "}" | "coproc" => {}
+            "esac" => self.case_depth = self.case_depth.saturating_sub(1),
+            "for" | "select" => self.for_words(),
+            "case" => {
+                self.blanks();
+                self.reader.word();
+                self.blanks();
+                if self.reader.starts_with("in") {
+                    self.reader.at += 2;
+                }
+                self.case_depth += 1;
+                self.pattern_next = true;
+            }
+            "function" => {
+                self.blanks();
+                let name = self.reader.word().raw;
+                self.scan.functions.push(name);
+                self.blanks();
+                if self.reader.starts_with("()") {
+                    self.reader.at += 2;
+                }
+            }
+            "[[" => self.double_brackets(),
+            _ => return false,
+        }
+        true
+    }
+
+    fn for_words(&mut self) {
+        self.blanks();
+        if self.reader.byte(0) == b'(' {
+            return;
+        }
+        let name = self.reader.word().raw;
+        self.blanks();
+        let mut values = Vec::new();
+        if self.reader.starts_with("in") {
+            self.reader.at += 2;
+            self.blanks();
+            while !self.reader.ended() && !matches!(self.reader.byte(0), b';' | b'\n' | b'&' | b'|' | b')' | b'(') {
+                let before = self.reader.at;
+                let word = self.reader.word();
+                if self.reader.at == before {
+                    self.reader.at += 1;
+                } else {
+                    values.push(word);
+                }
+                self.blanks();
+            }
+        }
+        for value in values {
+            self.scan.loops.push(Assignment { name: name.clone(), values: vec![value] });
+        }
+    }
+
+    fn double_brackets(&mut self) {
+        while !self.reader.ended() {
+            let before = self.reader.at;
+            let word = self.reader.word();
+            if word.raw == "]]" {
+                return;
+            }
+            if self.reader.at == before {
+                self.reader.at += 1;
+            }
+            self.scan.raws.push(word.raw.clone());
+        }
+    }
+}
+
+/// The name a word assigns to: `x=1`, `a[0]=1`, `x+=1`.
+pub fn assigned(raw: &str) -> Option<String> {
+    let equals = raw.find('=')?;
+    let left = raw[..equals].strip_suffix('+').unwrap_or(&raw[..equals]);
+    let name = left.split('[').next().unwrap_or(left);
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && (left.len() == name.len() || left.ends_with(']'));
+    plain.then(|| name.to_owned())
+}

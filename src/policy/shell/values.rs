@@ -1,0 +1,440 @@
+//! What words can expand to, from what the line itself assigns; all that is not in the line stays unknown.
+
+use super::pattern;
+use super::scan::{Assignment, scan};
+use super::word::{Parameter, Piece, Word};
+use std::collections::HashMap;
+
+/// Stands in a text for a piece nobody can know before it runs.
+pub const UNKNOWN: char = '\0';
+/// More readings of one command than this are not told apart.
+const MOST: usize = 128;
+const DEPTH: usize = 8;
+
+/// One word a program would be given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Arg {
+    pub text: String,
+    /// Has an unquoted `*`, `?` or `[`.
+    pub glob: bool,
+    /// Starts with an unquoted `~`.
+    pub tilde: bool,
+    pub quoted: bool,
+}
+
+impl Arg {
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Nothing in it is decided only when it runs.
+    pub fn is_known(&self) -> bool {
+        !self.text.contains(UNKNOWN)
+    }
+}
+
+/// Everything the line says about its variables, in whatever order it runs.
+#[derive(Debug, Default)]
+pub struct Values {
+    variables: HashMap<String, Vec<Vec<Word>>>,
+    positional: Vec<Vec<Arg>>,
+    pub aliases: HashMap<String, Vec<String>>,
+    pub functions: Vec<String>,
+    /// Some command has more readings than are told apart.
+    pub overflow: bool,
+}
+
+impl Values {
+    pub fn assign(&mut self, assignment: &Assignment) {
+        let values = self.variables.entry(assignment.name.clone()).or_default();
+        if !values.contains(&assignment.values) {
+            values.push(assignment.values.clone());
+        }
+    }
+
+    pub fn assign_text(&mut self, name: &str, text: &str) {
+        let pieces = vec![Piece::Text { text: text.to_owned(), quoted: true }];
+        let word = Word { raw: text.to_owned(), pieces };
+        self.assign(&Assignment { name: name.to_owned(), values: vec![word] });
+    }
+
+    pub fn position(&mut self, args: &[Arg]) {
+        if !args.is_empty() && !self.positional.iter().any(|known| known == args) && self.positional.len() < MOST {
+            self.positional.push(args.to_vec());
+        }
+    }
+
+    /// Every text a variable can hold, as far as the line says.
+    pub fn texts(&mut self) -> Vec<String> {
+        let words: Vec<Word> = self.variables.values().flatten().flatten().cloned().collect();
+        words.iter().flat_map(|word| self.expand(word, 0)).flatten().map(|arg| arg.text).collect()
+    }
+
+    /// All readings of a command's words.
+    pub fn readings(&mut self, words: &[Word]) -> Vec<Vec<Arg>> {
+        let mut readings: Vec<Vec<Arg>> = vec![Vec::new()];
+        for word in words {
+            let fields = match constant(word) {
+                Some(arg) => {
+                    readings.iter_mut().for_each(|reading| reading.push(arg.clone()));
+                    continue;
+                }
+                None => self.expand(word, 0),
+            };
+            if let [only] = fields.as_slice() {
+                readings.iter_mut().for_each(|reading| reading.extend(only.iter().cloned()));
+                continue;
+            }
+            let mut next = Vec::new();
+            for reading in &readings {
+                for field in &fields {
+                    let mut longer = reading.clone();
+                    longer.extend(field.iter().cloned());
+                    next.push(longer);
+                }
+            }
+            self.overflow |= next.len() > MOST;
+            next.truncate(MOST);
+            readings = next;
+        }
+        readings
+    }
+
+    /// Every list of fields one word can become.
+    fn expand(&mut self, word: &Word, depth: usize) -> Vec<Vec<Arg>> {
+        let words = braces(word);
+        let mut lists: Vec<Vec<Arg>> = vec![Vec::new()];
+        self.overflow |= words.len() > MOST;
+        for word in words.iter().take(MOST) {
+            let fields = self.expand_one(word, depth);
+            let mut next = Vec::with_capacity(lists.len() * fields.len());
+            for list in &lists {
+                for field in &fields {
+                    let mut longer = list.clone();
+                    longer.extend(field.iter().cloned());
+                    next.push(longer);
+                }
+            }
+            self.overflow |= next.len() > MOST;
+            next.truncate(MOST);
+            lists = next;
+        }
+        lists
+    }
+
+    fn expand_one(&mut self, word: &Word, depth: usize) -> Vec<Vec<Arg>> {
+        let mut states = vec![Field::default()];
+        let glued = word.pieces.len() > 1;
+        for (index, piece) in word.pieces.iter().enumerate() {
+            let (options, quoted) = match piece {
+                Piece::Text { text, quoted } => {
+                    for state in &mut states {
+                        state.push_literal(text, *quoted, index == 0);
+                    }
+                    continue;
+                }
+                Piece::Parameter { parameter, quoted } => (self.parameter(parameter, glued, depth), *quoted),
+                Piece::Substitution { inner, quoted } => (self.substitution(inner, depth), *quoted),
+                Piece::Arithmetic => (vec![vec![UNKNOWN.to_string()]], true),
+            };
+            let mut next = Vec::with_capacity(states.len() * options.len());
+            for state in &states {
+                for option in &options {
+                    let mut state = state.clone();
+                    state.push_value(option, quoted);
+                    next.push(state);
+                }
+            }
+            self.overflow |= next.len() > MOST;
+            next.truncate(MOST);
+            states = next;
+        }
+        states.into_iter().map(Field::finish).collect()
+    }
+
+    /// Each option is a list of elements: several where the parameter is an array or `$@`.
+    fn parameter(&mut self, parameter: &Parameter, glued: bool, depth: usize) -> Vec<Vec<String>> {
+        let unknown =
+            || if glued { vec![vec![String::new()], vec![UNKNOWN.to_string()]] } else { vec![vec![UNKNOWN.to_string()]] };
+        if depth >= DEPTH {
+            self.overflow = true;
+            return unknown();
+        }
+        let mut values = self.stored(&parameter.name, parameter.all, depth);
+        if parameter.indirect {
+            let names: Vec<String> = values.iter().flatten().cloned().collect();
+            values = names.iter().flat_map(|name| self.stored(name, parameter.all, depth + 1)).collect();
+        }
+        let operand: Vec<String> = match &parameter.operand {
+            Some(word) => self.expand(word, depth + 1).into_iter().map(|list| join(&list)).collect(),
+            None => vec![String::new()],
+        };
+        let mut results: Vec<Vec<String>> = Vec::new();
+        for value in values.iter().filter(|_| !matches!(parameter.operator.as_str(), "+" | ":+")) {
+            for operand in &operand {
+                results.push(value.iter().map(|text| pattern::apply(text, &parameter.operator, operand)).collect());
+            }
+        }
+        if matches!(parameter.operator.as_str(), ":-" | "-" | ":=" | "=" | "+" | ":+") {
+            results.extend(operand.into_iter().map(|text| vec![text]));
+        }
+        if results.is_empty() {
+            return if parameter.name == "IFS" { vec![vec![" ".to_owned()]] } else { unknown() };
+        }
+        results
+    }
+
+    fn stored(&mut self, name: &str, all: bool, depth: usize) -> Vec<Vec<String>> {
+        if name == "@" || name == "*" {
+            return self.positional.iter().map(|args| args.iter().map(|arg| arg.text.clone()).collect()).collect();
+        }
+        if let Ok(number) = name.parse::<usize>() {
+            let nth = |args: &Vec<Arg>| args.get(number.checked_sub(1)?).map(|arg| vec![arg.text.clone()]);
+            return self.positional.iter().filter_map(nth).collect();
+        }
+        let assigned = self.variables.get(name).cloned().unwrap_or_default();
+        let mut stored = Vec::new();
+        for words in assigned {
+            if words.len() == 1 || all {
+                let mut lists = vec![Vec::new()];
+                for word in &words {
+                    let fields = self.expand(word, depth + 1);
+                    lists = lists
+                        .iter()
+                        .flat_map(|list: &Vec<String>| {
+                            fields.iter().map(move |field| {
+                                let mut longer = list.clone();
+                                longer.push(join(field));
+                                longer
+                            })
+                        })
+                        .take(MOST)
+                        .collect();
+                }
+                stored.extend(lists);
+            } else {
+                // One element, and which is not worked out: each is possible.
+                for word in &words {
+                    stored.extend(self.expand(word, depth + 1).iter().map(|field| vec![join(field)]));
+                }
+            }
+        }
+        self.overflow |= stored.len() > MOST;
+        stored.truncate(MOST);
+        stored
+    }
+
+    /// What `$(echo …)` prints, where that can be read.
+    fn substitution(&mut self, inner: &str, depth: usize) -> Vec<Vec<String>> {
+        let unknown = vec![vec![UNKNOWN.to_string()]];
+        if depth >= DEPTH || inner.len() > 4096 {
+            return unknown;
+        }
+        let scan = scan(inner);
+        let [command] = scan.commands.as_slice() else { return unknown };
+        let printed: Vec<Vec<String>> = command
+            .words
+            .split_first()
+            .map(|(name, rest)| {
+                let lists = rest.iter().map(|word| self.expand(word, depth + 1)).fold(vec![Vec::new()], |lists, fields| {
+                    let longer = |list: &Vec<Arg>| {
+                        let list = list.clone();
+                        fields
+                            .iter()
+                            .map(move |field| list.iter().chain(field).cloned().collect::<Vec<Arg>>())
+                            .collect::<Vec<_>>()
+                    };
+                    lists.iter().flat_map(longer).take(MOST).collect()
+                });
+                lists.iter().filter_map(|args| printed(&name.literal()?, args)).map(|text| vec![text]).collect()
+            })
+            .unwrap_or_default();
+        if printed.is_empty() { unknown } else { printed }
+    }
+}
+
+/// What `echo` or `printf` would print, without trailing line breaks.
+pub fn printed(name: &str, args: &[Arg]) -> Option<String> {
+    let text = match name {
+        "echo" => {
+            let from = args.iter().take_while(|arg| matches!(arg.text.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en")).count();
+            pattern::unescape(&join(&args[from..]))
+        }
+        "printf" => {
+            let args = if args.first().is_some_and(|arg| arg.text == "--") { &args[1..] } else { args };
+            let (format, rest) = args.split_first()?;
+            pattern::format(&pattern::unescape(&format.text), rest)
+        }
+        _ => return None,
+    };
+    Some(text.trim_end_matches('\n').to_owned())
+}
+
+pub fn join(args: &[Arg]) -> String {
+    args.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// The quick way for words in which nothing expands.
+fn constant(word: &Word) -> Option<Arg> {
+    if word.raw.contains('{') {
+        return None;
+    }
+    let mut field = Field::default();
+    for (index, piece) in word.pieces.iter().enumerate() {
+        let Piece::Text { text, quoted } = piece else { return None };
+        field.push_literal(text, *quoted, index == 0);
+    }
+    field.finish().pop()
+}
+
+#[derive(Debug, Clone, Default)]
+struct Field {
+    done: Vec<Arg>,
+    current: Option<Arg>,
+}
+
+impl Field {
+    fn push_literal(&mut self, text: &str, quoted: bool, first: bool) {
+        let current = self.current.get_or_insert_with(Arg::default);
+        current.tilde |= first && !quoted && text.starts_with('~');
+        current.glob |= !quoted && text.contains(['*', '?', '[']);
+        current.quoted |= quoted;
+        current.text.push_str(text);
+    }
+
+    fn push_value(&mut self, elements: &[String], quoted: bool) {
+        for (index, element) in elements.iter().enumerate() {
+            if index > 0 {
+                self.done.extend(self.current.take());
+            }
+            if quoted {
+                self.push_literal(element, true, false);
+                continue;
+            }
+            if element.starts_with([' ', '\t', '\n']) {
+                self.done.extend(self.current.take());
+            }
+            for (nth, field) in element.split_ascii_whitespace().enumerate() {
+                if nth > 0 {
+                    self.done.extend(self.current.take());
+                }
+                let current = self.current.get_or_insert_with(Arg::default);
+                current.glob |= field.contains(['*', '?', '[']);
+                current.text.push_str(field);
+            }
+            if element.ends_with([' ', '\t', '\n']) {
+                self.done.extend(self.current.take());
+            }
+        }
+    }
+
+    fn finish(mut self) -> Vec<Arg> {
+        self.done.extend(self.current.take());
+        self.done
+    }
+}
+
+/// Brace expansion, which comes before all others.
+fn braces(word: &Word) -> Vec<Word> {
+    if !word.raw.contains('{') {
+        return vec![word.clone()];
+    }
+    let mut atoms = Vec::new();
+    for piece in &word.pieces {
+        match piece {
+            Piece::Text { text, quoted: false } => atoms.extend(text.chars().map(Atom::Char)),
+            other => atoms.push(Atom::Piece(other.clone())),
+        }
+    }
+    let mut results = Vec::new();
+    expand_braces(&atoms, &mut results, 0);
+    results.into_iter().map(|atoms| assemble(&word.raw, atoms)).collect()
+}
+
+#[derive(Debug, Clone)]
+enum Atom {
+    Char(char),
+    Piece(Piece),
+}
+
+fn assemble(raw: &str, atoms: Vec<Atom>) -> Word {
+    let mut word = Word { raw: raw.to_owned(), pieces: Vec::new() };
+    for atom in atoms {
+        match atom {
+            Atom::Piece(piece) => word.pieces.push(piece),
+            Atom::Char(character) => {
+                if let Some(Piece::Text { text, quoted: false }) = word.pieces.last_mut() {
+                    text.push(character);
+                } else {
+                    word.pieces.push(Piece::Text { text: character.to_string(), quoted: false });
+                }
+            }
+        }
+    }
+    word
+}
+
+fn expand_braces(atoms: &[Atom], results: &mut Vec<Vec<Atom>>, depth: usize) {
+    if results.len() > MOST || depth > 2 * DEPTH {
+        results.push(atoms.to_vec());
+        return;
+    }
+    for (open, atom) in atoms.iter().enumerate() {
+        if !matches!(atom, Atom::Char('{')) {
+            continue;
+        }
+        if let Some((close, options)) = brace_options(atoms, open) {
+            for option in options {
+                let mut whole = atoms[..open].to_vec();
+                whole.extend(option);
+                whole.extend_from_slice(&atoms[close + 1..]);
+                expand_braces(&whole, results, depth + 1);
+            }
+            return;
+        }
+    }
+    results.push(atoms.to_vec());
+}
+
+/// The alternatives of the brace at `open` and where it closes.
+fn brace_options(atoms: &[Atom], open: usize) -> Option<(usize, Vec<Vec<Atom>>)> {
+    let (mut depth, mut from) = (0_usize, open + 1);
+    let mut options = Vec::new();
+    for (at, atom) in atoms.iter().enumerate().skip(open) {
+        match atom {
+            Atom::Char('{') => depth += 1,
+            Atom::Char(',') if depth == 1 => {
+                options.push(atoms[from..at].to_vec());
+                from = at + 1;
+            }
+            Atom::Char('}') => {
+                depth -= 1;
+                if depth == 0 {
+                    let last = atoms[from..at].to_vec();
+                    if options.is_empty() {
+                        return sequence(&last).map(|options| (at, options));
+                    }
+                    options.push(last);
+                    return Some((at, options));
+                }
+            }
+            Atom::Char(_) | Atom::Piece(_) => {}
+        }
+    }
+    None
+}
+
+/// `{a..e}`, `{1..9}`.
+fn sequence(inner: &[Atom]) -> Option<Vec<Vec<Atom>>> {
+    let text: Option<String> = inner.iter().map(|atom| if let Atom::Char(c) = atom { Some(*c) } else { None }).collect();
+    let text = text?;
+    let (from, to) = text.split_once("..")?;
+    let texts: Vec<String> = if let (Ok(from), Ok(to)) = (from.parse::<i32>(), to.parse::<i32>()) {
+        (from.min(to)..=from.max(to)).take(MOST + 1).map(|number| number.to_string()).collect()
+    } else {
+        let single = |text: &str| text.chars().next().filter(|_| text.chars().count() == 1);
+        let (from, to) = (single(from)?, single(to)?);
+        (from.min(to)..=from.max(to)).take(MOST + 1).map(|letter| letter.to_string()).collect()
+    };
+    Some(texts.iter().map(|text| text.chars().map(Atom::Char).collect()).collect())
+}

@@ -1,0 +1,411 @@
+//! What one shell word is made of: text, quoting, parameters, substitutions.
+
+/// A word as written, taken apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Word {
+    pub raw: String,
+    pub pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    Text {
+        text: String,
+        quoted: bool,
+    },
+    /// `$name`, `${name…}`.
+    Parameter {
+        parameter: Parameter,
+        quoted: bool,
+    },
+    /// `$(…)`, backticks, `<(…)`.
+    Substitution {
+        inner: String,
+        quoted: bool,
+    },
+    /// `$((…))`.
+    Arithmetic,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parameter {
+    pub name: String,
+    pub indirect: bool,
+    /// All elements of an array, each a word of its own.
+    pub all: bool,
+    /// What follows the name: `:-word`, `#prefix`, `,,`.
+    pub operator: String,
+    pub operand: Option<Box<Word>>,
+}
+
+impl Word {
+    /// The text, where nothing in the word depends on anything but the word.
+    pub fn literal(&self) -> Option<String> {
+        let mut whole = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text { text, .. } => whole.push_str(text),
+                Piece::Parameter { .. } | Piece::Substitution { .. } | Piece::Arithmetic => return None,
+            }
+        }
+        Some(whole)
+    }
+
+    pub fn is_quoted(&self) -> bool {
+        self.pieces.iter().any(|piece| match piece {
+            Piece::Text { quoted, .. } | Piece::Parameter { quoted, .. } | Piece::Substitution { quoted, .. } => *quoted,
+            Piece::Arithmetic => false,
+        })
+    }
+
+    fn push_text(&mut self, addition: &str, quotes: bool) {
+        if let Some(Piece::Text { text, quoted }) = self.pieces.last_mut()
+            && *quoted == quotes
+        {
+            text.push_str(addition);
+        } else {
+            self.pieces.push(Piece::Text { text: addition.to_owned(), quoted: quotes });
+        }
+    }
+}
+
+/// Reads words out of a text; gathers the texts of all substitutions it meets.
+pub struct Reader<'t> {
+    pub text: &'t str,
+    pub at: usize,
+    pub substitutions: Vec<String>,
+    /// A quote or a parenthesis that never closes.
+    pub unterminated: bool,
+}
+
+impl<'t> Reader<'t> {
+    pub fn new(text: &'t str) -> Self {
+        Self { text, at: 0, substitutions: Vec::new(), unterminated: false }
+    }
+
+    pub fn byte(&self, ahead: usize) -> u8 {
+        self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    pub fn ended(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
+    pub fn starts_with(&self, prefix: &str) -> bool {
+        self.text.as_bytes()[self.at..].starts_with(prefix.as_bytes())
+    }
+
+    /// From here to the next blank or operator that is not quoted.
+    pub fn word(&mut self) -> Word {
+        let start = self.at;
+        let mut word = Word::default();
+        while !self.ended() {
+            match self.byte(0) {
+                b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => break,
+                b'(' => break,
+                b'<' | b'>' if self.byte(1) == b'(' => {
+                    self.at += 1;
+                    self.substitution(&mut word, false);
+                }
+                b'<' | b'>' => break,
+                _ => self.piece(&mut word),
+            }
+        }
+        self.text[start..self.at].clone_into(&mut word.raw);
+        word
+    }
+
+    fn piece(&mut self, word: &mut Word) {
+        match self.byte(0) {
+            b'\'' => self.single_quotes(word),
+            b'"' => {
+                self.at += 1;
+                self.double_quotes(word, b'"');
+            }
+            b'\\' if self.byte(1) == b'\n' => self.at += 2,
+            b'\\' => {
+                self.at += 1;
+                self.character(word, true);
+            }
+            b'$' => self.dollar(word, false),
+            b'`' => self.backticks(word, false),
+            _ => self.character(word, false),
+        }
+    }
+
+    fn character(&mut self, word: &mut Word, quoted: bool) {
+        if let Some(character) = self.text.get(self.at..).and_then(|rest| rest.chars().next()) {
+            word.push_text(character.encode_utf8(&mut [0; 4]), quoted);
+            self.at += character.len_utf8();
+        }
+    }
+
+    fn single_quotes(&mut self, word: &mut Word) {
+        let from = self.at + 1;
+        let end = self.text[from..].find('\'').map(|offset| from + offset);
+        self.unterminated |= end.is_none();
+        let end = end.unwrap_or(self.text.len());
+        word.push_text(&self.text[from..end], true);
+        self.at = (end + 1).min(self.text.len());
+    }
+
+    /// The inside of double quotes up to `close`; with a `close` of 0, to the end of the text (a here-document).
+    pub fn double_quotes(&mut self, word: &mut Word, close: u8) {
+        word.push_text("", true);
+        loop {
+            if self.ended() {
+                self.unterminated |= close != 0;
+                return;
+            }
+            match self.byte(0) {
+                found if found == close && close != 0 => {
+                    self.at += 1;
+                    return;
+                }
+                b'\\' if self.byte(1) == b'\n' => self.at += 2,
+                b'\\' if matches!(self.byte(1), b'$' | b'`' | b'"' | b'\\') => {
+                    self.at += 1;
+                    self.character(word, true);
+                }
+                b'$' => self.dollar(word, true),
+                b'`' => self.backticks(word, true),
+                _ => self.character(word, true),
+            }
+        }
+    }
+
+    fn dollar(&mut self, word: &mut Word, quoted: bool) {
+        match self.byte(1) {
+            b'(' if self.arithmetic_end(self.at + 1).is_some() => {
+                let end = self.arithmetic_end(self.at + 1).unwrap_or(self.text.len());
+                let inner = &self.text[self.at + 3..end - 2];
+                self.inside(inner);
+                word.pieces.push(Piece::Arithmetic);
+                self.at = end;
+            }
+            b'(' => {
+                self.at += 1;
+                self.substitution(word, quoted);
+            }
+            b'[' => {
+                let end = self.text[self.at..].find(']').map_or(self.text.len(), |offset| self.at + offset + 1);
+                let inner = &self.text[self.at + 2..end];
+                self.inside(inner);
+                word.pieces.push(Piece::Arithmetic);
+                self.at = end;
+            }
+            b'{' => self.braced_parameter(word, quoted),
+            b'\'' if !quoted => {
+                self.at += 1;
+                self.ansi_quotes(word);
+            }
+            b'"' if !quoted => {
+                self.at += 2;
+                self.double_quotes(word, b'"');
+            }
+            next if next.is_ascii_alphabetic() || next == b'_' => {
+                let name: String =
+                    self.text[self.at + 1..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+                self.at += 1 + name.len();
+                word.pieces.push(Piece::Parameter { parameter: Parameter { name, ..Parameter::default() }, quoted });
+            }
+            next if next.is_ascii_digit() || b"@*#?-$!".contains(&next) => {
+                let all = next == b'@' || (next == b'*' && !quoted);
+                let name = char::from(next).to_string();
+                word.pieces.push(Piece::Parameter { parameter: Parameter { name, all, ..Parameter::default() }, quoted });
+                self.at += 2;
+            }
+            _ => self.character(word, quoted),
+        }
+    }
+
+    /// Substitutions inside an arithmetic or otherwise quoted text.
+    fn inside(&mut self, inner: &str) {
+        let mut reader = Reader::new(inner);
+        let mut ignored = Word::default();
+        reader.double_quotes(&mut ignored, 0);
+        self.substitutions.append(&mut reader.substitutions);
+    }
+
+    /// Behind `$` or `<`, at the parenthesis.
+    fn substitution(&mut self, word: &mut Word, quoted: bool) {
+        let end = self.closing(self.at, b'(', b')');
+        self.unterminated |= end.is_none();
+        let end = end.unwrap_or(self.text.len());
+        let inner = self.text[self.at + 1..end.max(self.at + 1)].to_owned();
+        self.substitutions.push(inner.clone());
+        word.pieces.push(Piece::Substitution { inner, quoted });
+        self.at = (end + 1).min(self.text.len());
+    }
+
+    fn backticks(&mut self, word: &mut Word, quoted: bool) {
+        let mut inner = String::new();
+        let mut at = self.at + 1;
+        let bytes = self.text.as_bytes();
+        let mut segment = at;
+        while at < bytes.len() && bytes[at] != b'`' {
+            if bytes[at] == b'\\' && at + 1 < bytes.len() && matches!(bytes[at + 1], b'`' | b'\\' | b'$') {
+                inner.push_str(&self.text[segment..at]);
+                at += 1;
+                segment = at;
+            }
+            at += 1;
+        }
+        let at = at.min(bytes.len());
+        inner.push_str(self.text.get(segment..at).unwrap_or_default());
+        self.unterminated |= at >= bytes.len();
+        self.substitutions.push(inner.clone());
+        word.pieces.push(Piece::Substitution { inner, quoted });
+        self.at = (at + 1).min(bytes.len());
+    }
+
+    fn braced_parameter(&mut self, word: &mut Word, quoted: bool) {
+        let end = self.closing(self.at + 1, b'{', b'}');
+        self.unterminated |= end.is_none();
+        let end = end.unwrap_or(self.text.len());
+        let inner = &self.text[(self.at + 2).min(end)..end];
+        let parameter = self.parameter(inner);
+        word.pieces.push(Piece::Parameter { parameter, quoted });
+        self.at = (end + 1).min(self.text.len());
+    }
+
+    fn parameter(&mut self, inner: &str) -> Parameter {
+        let mut parameter = Parameter::default();
+        let mut rest = inner;
+        if let Some(after) = rest.strip_prefix('!').filter(|after| !after.is_empty()) {
+            parameter.indirect = true;
+            rest = after;
+        } else if rest.len() > 1 && rest.starts_with('#') {
+            "#".clone_into(&mut parameter.operator);
+            "#".clone_into(&mut parameter.name);
+            return parameter;
+        }
+        let named = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        let named = if named == 0 { rest.chars().next().map_or(0, char::len_utf8) } else { named };
+        rest[..named].clone_into(&mut parameter.name);
+        rest = &rest[named..];
+        parameter.all = parameter.name == "@" || parameter.name == "*";
+        if rest.starts_with('[') {
+            let close = rest.find(']').unwrap_or(rest.len() - 1);
+            let index = &rest[1..close.max(1)];
+            parameter.all = index == "@" || index == "*";
+            self.inside(&rest[..=close]);
+            rest = &rest[close + 1..];
+        }
+        let length = rest.find(|c: char| !":-=+?#%/^,@".contains(c)).unwrap_or(rest.len()).min(2);
+        rest[..length].clone_into(&mut parameter.operator);
+        if !rest[length..].is_empty() {
+            let mut reader = Reader::new(&rest[length..]);
+            let mut operand = Word { raw: rest[length..].to_owned(), pieces: Vec::new() };
+            while !reader.ended() {
+                reader.piece(&mut operand);
+            }
+            self.substitutions.append(&mut reader.substitutions);
+            parameter.operand = Some(Box::new(operand));
+        }
+        parameter
+    }
+
+    /// At `$'` (on the quote): the escapes of ANSI-C quoting.
+    fn ansi_quotes(&mut self, word: &mut Word) {
+        self.at += 1;
+        let mut text: Vec<u8> = Vec::new();
+        loop {
+            if self.ended() {
+                self.unterminated = true;
+                break;
+            }
+            match self.byte(0) {
+                b'\'' => {
+                    self.at += 1;
+                    break;
+                }
+                b'\\' => {
+                    self.at += 1;
+                    self.escape(&mut text);
+                }
+                byte => {
+                    text.push(byte);
+                    self.at += 1;
+                }
+            }
+        }
+        word.push_text(&String::from_utf8_lossy(&text), true);
+    }
+
+    fn escape(&mut self, text: &mut Vec<u8>) {
+        let letter = self.byte(0);
+        self.at = (self.at + 1).min(self.text.len());
+        match letter {
+            b'n' => text.push(b'\n'),
+            b't' => text.push(b'\t'),
+            b'r' => text.push(b'\r'),
+            b'a' => text.push(7),
+            b'b' => text.push(8),
+            b'e' | b'E' => text.push(27),
+            b'f' => text.push(12),
+            b'v' => text.push(11),
+            b'c' => {
+                text.push(self.byte(0) & 0x1f);
+                self.at = (self.at + 1).min(self.text.len());
+            }
+            b'x' => self.code(text, 16, 2),
+            b'u' => self.code(text, 16, 4),
+            b'U' => self.code(text, 16, 8),
+            b'0'..=b'7' => {
+                self.at -= 1;
+                self.code(text, 8, 3);
+            }
+            other => text.push(other),
+        }
+    }
+
+    fn code(&mut self, text: &mut Vec<u8>, radix: u32, most: usize) {
+        let digits: String =
+            self.text.get(self.at..).unwrap_or_default().chars().take(most).take_while(|c| c.is_digit(radix)).collect();
+        self.at += digits.len();
+        let number = u32::from_str_radix(&digits, radix).unwrap_or(0);
+        if most <= 3 {
+            text.push(number as u8);
+        } else if let Some(character) = char::from_u32(number) {
+            text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+
+    /// The end of `((…))` that starts at `open`, if both pairs close together.
+    pub fn arithmetic_end(&self, open: usize) -> Option<usize> {
+        if self.text.as_bytes().get(open + 1) != Some(&b'(') {
+            return None;
+        }
+        let inner = self.closing(open + 1, b'(', b')')?;
+        (self.text.as_bytes().get(inner + 1) == Some(&b')')).then_some(inner + 2)
+    }
+
+    /// The place of the bracket that closes the one at `from`; quotes are honoured.
+    fn closing(&self, from: usize, open: u8, close: u8) -> Option<usize> {
+        let bytes = self.text.as_bytes();
+        let (mut depth, mut at, mut doubled) = (0_usize, from, false);
+        while at < bytes.len() {
+            match bytes[at] {
+                b'\\' => at += 1,
+                b'\'' if !doubled => {
+                    at += 1;
+                    while at < bytes.len() && bytes[at] != b'\'' {
+                        at += 1;
+                    }
+                }
+                b'"' => doubled = !doubled,
+                byte if byte == open && (!doubled || at > 0 && bytes[at - 1] == b'$') => depth += 1,
+                byte if byte == close && (!doubled || depth > 1) => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        return Some(at);
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    }
+}

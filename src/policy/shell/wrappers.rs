@@ -1,0 +1,171 @@
+//! Programs that run their arguments: which of their own options take a value, and where the inner command starts.
+
+use super::values::Arg;
+
+/// How a program that runs its arguments reads its own.
+pub struct Wrapper {
+    pub name: &'static str,
+    /// Short options without a value.
+    flags: &'static str,
+    /// Short options with a value.
+    valued: &'static str,
+    /// Long options whose value is the next word.
+    long: &'static [&'static str],
+    /// Words before the command: `timeout 5 …`.
+    operands: usize,
+}
+
+const fn wrapper(
+    name: &'static str,
+    flags: &'static str,
+    valued: &'static str,
+    long: &'static [&'static str],
+    operands: usize,
+) -> Wrapper {
+    Wrapper { name, flags, valued, long, operands }
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    wrapper("env", "i0v", "uCSa", &["unset", "chdir", "split-string", "argv0"], 0),
+    wrapper("command", "p", "", &[], 0),
+    wrapper("builtin", "", "", &[], 0),
+    wrapper("exec", "cl", "a", &[], 0),
+    wrapper("nohup", "", "", &[], 0),
+    wrapper("timeout", "v", "ks", &["kill-after", "signal"], 1),
+    wrapper("nice", "", "n", &["adjustment"], 0),
+    wrapper("ionice", "t", "cnpPu", &["class", "classdata", "pid", "pgid", "uid"], 0),
+    wrapper("chrt", "abdfiomprv", "TPD", &["sched-runtime", "sched-period", "sched-deadline"], 1),
+    wrapper("taskset", "ac", "p", &[], 1),
+    wrapper("numactl", "sHl", "iNCmp", &["interleave", "cpunodebind", "physcpubind", "membind", "preferred"], 0),
+    wrapper("setsid", "cfw", "", &[], 0),
+    wrapper("stdbuf", "", "ioe", &["input", "output", "error"], 0),
+    wrapper("unbuffer", "p", "", &[], 0),
+    wrapper("time", "apqvV", "fo", &["format", "output"], 0),
+    wrapper("coproc", "", "", &[], 0),
+    wrapper(
+        "xargs",
+        "0oprtx",
+        "adEeIiLlnPs",
+        &["arg-file", "delimiter", "max-args", "max-procs", "max-chars", "process-slot-var"],
+        0,
+    ),
+    wrapper("parallel", "0kqtuvX", "aIjLNnPS", &["jobs", "arg-file", "colsep", "delay", "joblog", "sshlogin", "max-args"], 0),
+    wrapper("watch", "bcegtwx", "n", &["interval"], 0),
+    wrapper("flock", "enosuxF", "wE", &["timeout", "conflict-exit-code"], 1),
+    wrapper("chroot", "", "", &["userspec", "groups"], 1),
+    wrapper("unshare", "CTUimnprufc", "SGRw", &["setuid", "setgid", "root", "wd", "propagation", "kill-child"], 0),
+    wrapper("nsenter", "CTUimnpraFe", "tSGw", &["target", "setuid", "setgid"], 0),
+    wrapper("setpriv", "d", "", &["reuid", "regid", "groups", "inh-caps", "ambient-caps", "bounding-set", "securebits"], 0),
+    wrapper("prlimit", "", "p", &["pid"], 0),
+    wrapper("setarch", "hvRFZLXBIST3", "", &[], 1),
+    wrapper("linux32", "hvRFZLXBIST3", "", &[], 0),
+    wrapper("linux64", "hvRFZLXBIST3", "", &[], 0),
+    wrapper("strace", "cCdfFhiknqrtTvVwxyzZ", "aeEIoOpPsSuUX", &[], 0),
+    wrapper("ltrace", "cCfhiLrStTV", "aADeFlnopsuwx", &[], 0),
+    wrapper("fakeroot", "huv", "lsibt", &["lib", "faked"], 0),
+    wrapper("faketime", "fmp", "", &[], 1),
+    wrapper("firejail", "", "", &[], 0),
+    wrapper("bwrap", "", "", &[], 0),
+    wrapper("systemd-run", "dGPqrtS", "EpuMHl", &["unit", "property", "uid", "gid", "slice", "description"], 0),
+    wrapper("systemd-inhibit", "", "", &[], 0),
+    wrapper("dbus-run-session", "", "", &["config-file", "dbus-daemon"], 0),
+    wrapper("xvfb-run", "al", "efnps", &[], 0),
+    wrapper("cgexec", "", "g", &[], 0),
+    wrapper("rlwrap", "acirRmnN", "bfHlOpPqsStw", &[], 0),
+    wrapper("proxychains", "q", "f", &[], 0),
+    wrapper("proxychains4", "q", "f", &[], 0),
+    wrapper("torsocks", "", "", &[], 0),
+    wrapper("eatmydata", "", "", &[], 0),
+    wrapper("chronic", "ev", "", &[], 0),
+    wrapper("caffeinate", "dimsu", "tw", &[], 0),
+    wrapper("busybox", "", "", &[], 0),
+    wrapper("toybox", "", "", &[], 0),
+    wrapper(
+        "sudo",
+        "ABbEeHiKklnPSsVv",
+        "CDghpRrTtUu",
+        &["user", "group", "host", "prompt", "chdir", "chroot", "type", "role"],
+        0,
+    ),
+    wrapper("doas", "Lns", "aCu", &[], 0),
+    wrapper("pkexec", "", "", &["user"], 0),
+    wrapper("hyperfine", "iN", "wmrMspcLn", &["warmup", "runs", "prepare", "setup", "cleanup", "command-name"], 0),
+    wrapper("entr", "acdnprsx", "", &[], 0),
+    wrapper("direnv", "", "", &[], 2),
+    wrapper("ts", "", "", &[], 0),
+];
+
+pub fn wrapper_named(name: &str) -> Option<&'static Wrapper> {
+    WRAPPERS.iter().find(|wrapper| wrapper.name == name)
+}
+
+impl Wrapper {
+    /// Where the inner command can start; several places where an option is not known to take a value or not.
+    pub fn starts(&self, argv: &[Arg]) -> Vec<usize> {
+        let mut starts = Vec::new();
+        let mut open = vec![(1_usize, self.operands, false)];
+        while let Some((at, operands, closed)) = open.pop() {
+            let Some(arg) = argv.get(at) else { continue };
+            if starts.contains(&at) || starts.len() > 16 || open.len() > 64 {
+                continue;
+            }
+            let text = arg.text.as_str();
+            if !closed && text == "--" {
+                open.push((at + 1, operands, true));
+            } else if !closed && text.len() > 1 && text.starts_with('-') {
+                let (one, two) = self.option(text);
+                if one {
+                    open.push((at + 1, operands, false));
+                }
+                if two {
+                    open.push((at + 2, operands, false));
+                }
+            } else if text.starts_with('+') && self.name == "xargs"
+                || self.takes_assignments() && is_assignment(text)
+                || text == "-"
+            {
+                open.push((at + 1, operands, closed));
+            } else if operands > 0 {
+                open.push((at + 1, operands - 1, true));
+            } else {
+                starts.push(at);
+                if !arg.is_known() && !arg.quoted {
+                    // It may expand to nothing.
+                    open.push((at + 1, 0, true));
+                }
+            }
+        }
+        starts
+    }
+
+    fn takes_assignments(&self) -> bool {
+        matches!(self.name, "env" | "sudo" | "doas" | "exec")
+    }
+
+    /// Whether the option can end with this word, and whether it can take the next one.
+    fn option(&self, text: &str) -> (bool, bool) {
+        if let Some(long) = text.strip_prefix("--") {
+            if long.contains('=') {
+                return (true, false);
+            }
+            let valued = self.long.iter().any(|known| known.starts_with(long));
+            return if valued { (false, true) } else { (true, false) };
+        }
+        for (index, letter) in text[1..].char_indices() {
+            if self.valued.contains(letter) {
+                let last = index + letter.len_utf8() == text.len() - 1;
+                // `-i`, `-e` and `-l` of xargs take a value only when it is glued on.
+                let optional = self.name == "xargs" && matches!(letter, 'e' | 'i' | 'l');
+                return (!last || optional, last && !optional);
+            }
+            if !self.flags.contains(letter) && !letter.is_ascii_digit() {
+                return (true, true);
+            }
+        }
+        (true, false)
+    }
+}
+
+fn is_assignment(text: &str) -> bool {
+    super::scan::assigned(text).is_some()
+}
