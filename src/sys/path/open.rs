@@ -6,7 +6,7 @@ use nix::sys::stat::Mode;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path};
 
 /// Enough to name entries below it; needs no right to read it.
@@ -71,4 +71,13 @@ pub(super) fn open_step_by_step(real: &Path, flags: OFlag) -> nix::Result<OwnedF
         directory = openat(&directory, name, how, Mode::empty())?;
     }
     Ok(directory)
+}
+
+/// The entries of a directory, of the one that was opened and no other.
+pub fn entries(real: &Path) -> io::Result<std::fs::ReadDir> {
+    let directory = open_directory(real)?;
+    if cfg!(target_os = "linux") {
+        return std::fs::read_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+    }
+    std::fs::read_dir(real)
 }

@@ -67,7 +67,7 @@ fn head_share(limit: usize) -> usize {
 }
 
 /// Without a character that was cut at the end.
-pub(super) fn whole_start(bytes: &[u8]) -> &[u8] {
+pub fn whole_start(bytes: &[u8]) -> &[u8] {
     let longest = bytes.len().min(3);
     for back in 1..=longest {
         let at = bytes.len() - back;

@@ -9,7 +9,7 @@ mod tests;
 mod tree;
 mod wire;
 
-pub use capture::Captured;
+pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment};
 pub use run::{End, Finished, Helper, ProcessError, Spec, run};
 pub use supervise::{SUPERVISE, supervise_main};
