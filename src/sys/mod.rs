@@ -1,4 +1,7 @@
 //! The operating system: paths, atomic writes, processes, HTTP transport.
 
+pub mod file;
 pub mod http;
 pub mod instance;
+pub mod path;
+pub mod process;

@@ -1,1 +1,23 @@
 //! The tools: plan and run, one file each.
+
+mod arguments;
+mod document;
+mod edit_file;
+mod file_change;
+mod glob;
+mod grep;
+mod list_directory;
+mod paths;
+mod read_file;
+mod registry;
+mod replacement;
+mod router;
+mod run_command;
+#[cfg(test)]
+mod tests;
+mod tool;
+mod walk;
+mod write_file;
+
+pub use router::{Router, actions_for};
+pub use tool::Settings;

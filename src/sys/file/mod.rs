@@ -1,0 +1,53 @@
+//! How a file is read within bounds and replaced as a whole: all of the new content or all of the old.
+
+mod replace;
+#[cfg(test)]
+mod tests;
+
+pub use replace::{Parents, WriteError, replace};
+
+use super::path::open_file;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The content a file had when it was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PreImage {
+    Absent,
+    Content(blake3::Hash),
+}
+
+impl PreImage {
+    pub fn of(content: &[u8]) -> Self {
+        Self::Content(blake3::hash(content))
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("{bytes} bytes, more than the {limit} allowed")]
+    TooLarge { bytes: u64, limit: u64 },
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// The whole of a file at a resolved path, or an error when it has more than `limit` bytes; never more is held.
+pub fn read(real: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+    read_open(&mut open_file(real)?, limit)
+}
+
+/// The same for a file that is open.
+pub fn read_open(file: &mut File, limit: u64) -> Result<Vec<u8>, ReadError> {
+    let bytes = file.metadata()?.len();
+    if bytes > limit {
+        return Err(ReadError::TooLarge { bytes, limit });
+    }
+    let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
+    // A file may grow while it is read, and some report no size at all.
+    file.take(limit + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > limit {
+        return Err(ReadError::TooLarge { bytes: content.len() as u64, limit });
+    }
+    Ok(content)
+}

@@ -1,0 +1,228 @@
+//! The atomic replacement: a new file beside the old one, on disk, then its name changed to the old one's.
+
+use super::PreImage;
+use crate::sys::path::open_parent;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{FileStat, Mode, fchmod, fstat, fstatat, mkdirat};
+use nix::unistd::{AccessFlags, Gid, Uid, UnlinkatFlags, faccessat, fchown, unlinkat};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// What happens to directories that are not there yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parents {
+    MustExist,
+    Create,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The file is not what it was when it was looked at.
+    #[error("the file changed")]
+    Changed,
+    #[error("the directory `{}` does not exist", .0.display())]
+    NoParent(PathBuf),
+    #[error("the file is read-only")]
+    ReadOnly,
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<Errno> for WriteError {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            // A link stands where none stood when the path was resolved.
+            Errno::ELOOP => Self::Changed,
+            _ => Self::Io(errno.into()),
+        }
+    }
+}
+
+/// Replaces the file at a resolved path, if it still is what `before` says. On error nothing has changed.
+pub fn replace(real: &Path, content: &[u8], before: &PreImage, parents: Parents) -> Result<(), WriteError> {
+    if parents == Parents::Create && *before == PreImage::Absent {
+        create_parents(real)?;
+    }
+    let (directory, name) = match open_parent(real) {
+        Ok(opened) => opened,
+        Err(error) => return Err(parent_error(real, error)),
+    };
+    let old = match before {
+        PreImage::Absent => None,
+        PreImage::Content(_) => Some(current(&directory, name)?),
+    };
+    let temporary = Temporary::create(&directory, content, old.as_ref())?;
+    match before {
+        PreImage::Absent => temporary.publish_new(name)?,
+        PreImage::Content(hash) => {
+            unchanged(&directory, name, hash)?;
+            temporary.publish_over(name)?;
+        }
+    }
+    sync_directory(&directory);
+    Ok(())
+}
+
+fn parent_error(real: &Path, error: io::Error) -> WriteError {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ENOENT) => WriteError::NoParent(real.parent().unwrap_or(real).to_owned()),
+        Some(Errno::ELOOP | Errno::ENOTDIR) => WriteError::Changed,
+        _ => WriteError::Io(error),
+    }
+}
+
+/// Makes the missing directories above `real`, none of them through a link.
+fn create_parents(real: &Path) -> Result<(), WriteError> {
+    let Some(parent) = real.parent() else { return Ok(()) };
+    let mut missing: Vec<&Path> = parent.ancestors().take_while(|path| path.symlink_metadata().is_err()).collect();
+    while let Some(path) = missing.pop() {
+        let (directory, name) = open_parent(path).map_err(|error| parent_error(path, error))?;
+        match mkdirat(&directory, name, Mode::from_bits_truncate(0o777)) {
+            Ok(()) | Err(Errno::EEXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}
+
+/// The file that is to be replaced; it must be a regular one that may be written.
+fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, WriteError> {
+    let stat = match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::ENOENT) => return Err(WriteError::Changed),
+        Err(errno) => return Err(errno.into()),
+    };
+    if stat.st_mode & libc::S_IFMT != libc::S_IFREG {
+        return Err(WriteError::Changed);
+    }
+    match faccessat(directory, name, AccessFlags::W_OK, AtFlags::AT_EACCESS) {
+        Ok(()) => Ok(stat),
+        Err(Errno::EACCES | Errno::EPERM | Errno::EROFS) => Err(WriteError::ReadOnly),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Whether the file still has the content of `hash`, looked at as late as possible.
+fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) -> Result<(), WriteError> {
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let mut file = match openat(directory, name, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::ENOENT) => return Err(WriteError::Changed),
+        Err(errno) => return Err(errno.into()),
+    };
+    if !file.metadata()?.is_file() {
+        return Err(WriteError::Changed);
+    }
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            count => hasher.update(&buffer[..count]),
+        };
+    }
+    let opened = fstat(&file)?;
+    let named = match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::ENOENT) => return Err(WriteError::Changed),
+        Err(errno) => return Err(errno.into()),
+    };
+    if (opened.st_dev, opened.st_ino) == (named.st_dev, named.st_ino) && hasher.finalize() == *hash {
+        return Ok(());
+    }
+    Err(WriteError::Changed)
+}
+
+/// Best effort: some file systems cannot, and the rename has happened already.
+fn sync_directory(directory: &OwnedFd) {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    if let Ok(readable) = openat(directory, ".", flags, Mode::empty()) {
+        let _ = nix::unistd::fsync(&readable);
+    }
+}
+
+/// The new content under a name of its own; removed when it is dropped before it got the real name.
+struct Temporary<'a> {
+    directory: &'a OwnedFd,
+    name: OsString,
+    published: bool,
+}
+
+impl<'a> Temporary<'a> {
+    fn create(directory: &'a OwnedFd, content: &[u8], old: Option<&FileStat>) -> Result<Self, WriteError> {
+        let name = OsString::from(format!(".aye-{}", uuid::Uuid::new_v4().simple()));
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        // A new file gets what the umask leaves; what replaces another is private until it has that one's mode.
+        let mode = if old.is_some() { 0o600 } else { 0o666 };
+        let mut file = File::from(openat(directory, name.as_os_str(), flags, Mode::from_bits_truncate(mode))?);
+        let temporary = Self { directory, name, published: false };
+        file.write_all(content)?;
+        if let Some(old) = old {
+            dress(&file, old)?;
+        }
+        file.sync_all()?;
+        Ok(temporary)
+    }
+
+    fn publish_over(mut self, name: &OsStr) -> Result<(), WriteError> {
+        renameat(self.directory, self.name.as_os_str(), self.directory, name)?;
+        self.published = true;
+        Ok(())
+    }
+
+    /// Takes the name only if nobody has it.
+    fn publish_new(mut self, name: &OsStr) -> Result<(), WriteError> {
+        match rename_new(self.directory, &self.name, name) {
+            Ok(()) => {
+                self.published = true;
+                Ok(())
+            }
+            Err(Errno::EEXIST) => Err(WriteError::Changed),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if !self.published {
+            let _ = unlinkat(self.directory, self.name.as_os_str(), UnlinkatFlags::NoRemoveDir);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn rename_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> {
+    use nix::fcntl::{RenameFlags, renameat2};
+    match renameat2(directory, from, directory, to, RenameFlags::RENAME_NOREPLACE) {
+        Err(Errno::ENOSYS | Errno::EINVAL) => link_new(directory, from, to),
+        renamed => renamed,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rename_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> {
+    link_new(directory, from, to)
+}
+
+/// A second name fails where one exists, as a rename does not.
+fn link_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> {
+    nix::unistd::linkat(directory, from, directory, to, AtFlags::empty())?;
+    unlinkat(directory, from, UnlinkatFlags::NoRemoveDir)
+}
+
+/// Gives the new file the owner and mode of the old one. Set-id bits go, as with any write.
+fn dress(file: &File, old: &FileStat) -> Result<(), WriteError> {
+    let new = fstat(file)?;
+    let group_kept = (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid)
+        || fchown(file, Some(Uid::from_raw(old.st_uid)), Some(Gid::from_raw(old.st_gid))).is_ok()
+        || fchown(file, None, Some(Gid::from_raw(old.st_gid))).is_ok();
+    // Rights of a group that could not be kept would go to another group.
+    let rights = if group_kept { 0o1777 } else { 0o1707 };
+    fchmod(file, Mode::from_bits_truncate(old.st_mode & rights))?;
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! Where a path really leads: links followed as the kernel follows them, nothing opened.
+
+mod open;
+#[cfg(test)]
+mod tests;
+
+pub use open::{entries, open_directory, open_file, open_parent};
+
+use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+/// Longest path the kernel takes, its closing NUL included.
+const MAX_PATH_BYTES: usize = 4096;
+/// Longest name of one entry.
+const MAX_NAME_BYTES: usize = 255;
+/// Links followed before a path counts as a loop, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+/// What stands at the end of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    File { bytes: u64 },
+    Directory,
+    Missing,
+    Special,
+}
+
+/// A path after all its links.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// Absolute; no `.`, no `..`; no links as far as it exists.
+    pub real: PathBuf,
+    pub kind: Kind,
+    /// The path ended in a slash or a dot: whoever wrote it meant a directory.
+    pub names_directory: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    #[error("the path is empty; give a path relative to the workspace, or an absolute one")]
+    Empty,
+    #[error("the path has a NUL byte, which no file name can have")]
+    Nul,
+    #[error("the path is too long: at most {MAX_PATH_BYTES} bytes, and {MAX_NAME_BYTES} for one name")]
+    TooLong,
+    #[error("`{0}` is not known; only `~` and `~/…` stand for a home directory (for a file of that name write `./{0}`)")]
+    OtherHome(String),
+    #[error("`~` cannot be used: this process has no home directory")]
+    NoHome,
+    #[error("`{}` leads through more than {MAX_LINKS} links, probably in a circle", .0.display())]
+    Loop(PathBuf),
+    #[error("`{}` is not a directory, so nothing can be below it", .0.display())]
+    NotADirectory(PathBuf),
+    #[error("`{}` cannot be looked at: permission denied", .0.display())]
+    Denied(PathBuf),
+    #[error("`{}` cannot be looked at: {message}", path.display())]
+    Unreadable { path: PathBuf, message: String },
+}
+
+/// The absolute path that was meant, by its text alone: `~` and `workspace` put in, nothing looked up.
+fn absolute(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBuf, PathError> {
+    if given.is_empty() {
+        return Err(PathError::Empty);
+    }
+    if given.contains('\0') {
+        return Err(PathError::Nul);
+    }
+    if given.split('/').any(|name| name.len() > MAX_NAME_BYTES) {
+        return Err(PathError::TooLong);
+    }
+    let path = match given.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            home.ok_or(PathError::NoHome)?.join(rest.trim_start_matches('/'))
+        }
+        Some(rest) => {
+            let name = rest.split('/').next().unwrap_or_default();
+            return Err(PathError::OtherHome(format!("~{name}")));
+        }
+        None => workspace.join(given),
+    };
+    if path.as_os_str().len() >= MAX_PATH_BYTES {
+        return Err(PathError::TooLong);
+    }
+    Ok(path)
+}
+
+/// The path without `.` and `..`, by its text alone: what it would be if there were no links.
+pub fn lexical(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBuf, PathError> {
+    let mut real = PathBuf::from("/");
+    for component in absolute(given, workspace, home)?.components() {
+        match component {
+            Component::ParentDir => {
+                real.pop();
+            }
+            Component::Normal(name) => real.push(name),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    Ok(real)
+}
+
+/// Follows every link of `given`, `..` taken from the place a link led to. What does not exist yet is kept as written.
+pub fn resolve(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Resolved, PathError> {
+    let path = absolute(given, workspace, home)?;
+    let names_directory = given.ends_with('/') || matches!(given.rsplit('/').next(), Some("." | ".."));
+    let mut walk = Walk { real: PathBuf::from("/"), kind: Kind::Directory, pending: Vec::new(), links: 0 };
+    walk.queue(&path);
+    while let Some(name) = walk.pending.pop() {
+        walk.step(&name, &path)?;
+    }
+    if names_directory && matches!(walk.kind, Kind::File { .. } | Kind::Special) {
+        return Err(PathError::NotADirectory(walk.real));
+    }
+    Ok(Resolved { real: walk.real, kind: walk.kind, names_directory })
+}
+
+/// The state of following one path.
+struct Walk {
+    real: PathBuf,
+    kind: Kind,
+    /// Names still to take, the next one last.
+    pending: Vec<OsString>,
+    links: usize,
+}
+
+impl Walk {
+    fn queue(&mut self, path: &Path) {
+        let names = path.components().rev().filter_map(|component| match component {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some(OsString::from("..")),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+        });
+        self.pending.extend(names);
+    }
+
+    fn step(&mut self, name: &OsStr, whole: &Path) -> Result<(), PathError> {
+        if matches!(self.kind, Kind::File { .. } | Kind::Special) {
+            return Err(PathError::NotADirectory(self.real.clone()));
+        }
+        if name == ".." {
+            self.real.pop();
+            self.kind = look(&self.real)?.map_or(Kind::Missing, |metadata| kind_of(&metadata));
+            return Ok(());
+        }
+        let next = self.real.join(name);
+        if self.kind == Kind::Missing {
+            self.real = next;
+            return Ok(());
+        }
+        match look(&next)? {
+            Some(metadata) if metadata.file_type().is_symlink() => self.follow(&next, whole),
+            Some(metadata) => {
+                self.kind = kind_of(&metadata);
+                self.real = next;
+                Ok(())
+            }
+            None => {
+                self.kind = Kind::Missing;
+                self.real = next;
+                Ok(())
+            }
+        }
+    }
+
+    fn follow(&mut self, link: &Path, whole: &Path) -> Result<(), PathError> {
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            return Err(PathError::Loop(whole.to_owned()));
+        }
+        let target = std::fs::read_link(link).map_err(|error| refused(link, &error))?;
+        if target.is_absolute() {
+            self.real = PathBuf::from("/");
+        }
+        self.queue(&target);
+        Ok(())
+    }
+}
+
+/// What stands at `path` itself, not where it leads.
+fn look(path: &Path) -> Result<Option<Metadata>, PathError> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(refused(path, &error)),
+    }
+}
+
+fn refused(path: &Path, error: &std::io::Error) -> PathError {
+    match error.kind() {
+        ErrorKind::PermissionDenied => PathError::Denied(path.to_owned()),
+        ErrorKind::InvalidFilename => PathError::TooLong,
+        ErrorKind::NotADirectory => PathError::NotADirectory(path.parent().unwrap_or(path).to_owned()),
+        _ => PathError::Unreadable { path: path.to_owned(), message: error.to_string() },
+    }
+}
+
+fn kind_of(metadata: &Metadata) -> Kind {
+    if metadata.is_dir() {
+        Kind::Directory
+    } else if metadata.is_file() {
+        Kind::File { bytes: metadata.len() }
+    } else {
+        Kind::Special
+    }
+}

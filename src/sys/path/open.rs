@@ -1,0 +1,83 @@
+//! How a path that was judged is opened so that a link put there since cannot lead elsewhere.
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Component, Path};
+
+/// Enough to name entries below it; needs no right to read it.
+#[cfg(target_os = "linux")]
+const PASS_THROUGH: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY);
+#[cfg(not(target_os = "linux"))]
+const PASS_THROUGH: OFlag = OFlag::O_DIRECTORY;
+
+/// Opens a regular file for reading. `real` must be free of links; a link met on the way is an error. Never waits.
+pub fn open_file(real: &Path) -> io::Result<File> {
+    let file = File::from(open_without_links(real, OFlag::O_RDONLY | OFlag::O_NONBLOCK)?);
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+}
+
+/// Opens a directory for listing.
+pub fn open_directory(real: &Path) -> io::Result<OwnedFd> {
+    Ok(open_without_links(real, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?)
+}
+
+/// Opens the directory that holds `real`, to create or replace an entry in it, and gives the entry's name.
+pub fn open_parent(real: &Path) -> io::Result<(OwnedFd, &OsStr)> {
+    let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the root of the file system has no parent"));
+    };
+    Ok((open_without_links(parent, PASS_THROUGH)?, name))
+}
+
+#[cfg(target_os = "linux")]
+fn open_without_links(real: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
+    use nix::fcntl::{OpenHow, ResolveFlag, openat2};
+    let how = OpenHow::new()
+        .flags(flags | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW)
+        .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS);
+    match openat2(nix::fcntl::AT_FDCWD, real, how) {
+        // Old kernels have no such call, and some containers answer it with EPERM.
+        Err(Errno::ENOSYS | Errno::EPERM) => open_step_by_step(real, flags),
+        opened => opened,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_without_links(real: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
+    open_step_by_step(real, flags)
+}
+
+/// The same with one call for each name.
+pub(super) fn open_step_by_step(real: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
+    let passing = PASS_THROUGH | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
+    let mut names = real.components().peekable();
+    if names.next_if_eq(&Component::RootDir).is_none() {
+        return Err(Errno::EINVAL);
+    }
+    let first = if names.peek().is_some() { passing } else { flags | OFlag::O_CLOEXEC };
+    let mut directory = nix::fcntl::open("/", first, Mode::empty())?;
+    while let Some(name) = names.next() {
+        let Component::Normal(name) = name else { return Err(Errno::EINVAL) };
+        let last = names.peek().is_none();
+        let how = if last { flags | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW } else { passing };
+        directory = openat(&directory, name, how, Mode::empty())?;
+    }
+    Ok(directory)
+}
+
+/// The entries of a directory, of the one that was opened and no other.
+pub fn entries(real: &Path) -> io::Result<std::fs::ReadDir> {
+    let directory = open_directory(real)?;
+    if cfg!(target_os = "linux") {
+        return std::fs::read_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+    }
+    std::fs::read_dir(real)
+}

@@ -1,0 +1,90 @@
+//! What is kept of an output of any length: its head, its tail, and how much there was.
+
+use std::collections::VecDeque;
+
+/// Share of the limit that the head gets; the rest is the tail's.
+const HEAD_PERCENT: usize = 80;
+
+/// The head and the tail of a stream. Memory stays below its limit however much is pushed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Captured {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    limit: usize,
+    total: u64,
+}
+
+impl Captured {
+    pub fn new(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        // Up to the limit all is head: what fits is not cut.
+        let fits = (self.limit - self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..fits]);
+        let rest = &bytes[fits..];
+        if rest.is_empty() {
+            return;
+        }
+        let room = self.limit - head_share(self.limit);
+        self.tail.extend(&rest[rest.len().saturating_sub(room)..]);
+        let excess = self.tail.len().saturating_sub(room);
+        self.tail.drain(..excess);
+    }
+
+    /// Bytes there were.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// At most `budget` bytes of it as text, the middle replaced by a note when it was longer.
+    pub fn text(&self, budget: usize) -> String {
+        let budget = budget.min(self.limit);
+        if self.total <= budget as u64 {
+            return String::from_utf8_lossy(&self.head).into_owned();
+        }
+        let head = whole_start(&self.head[..head_share(budget).min(self.head.len())]);
+        let tail = self.last(budget - head_share(budget));
+        let tail = whole_end(&tail);
+        let cut = self.total - head.len() as u64 - tail.len() as u64;
+        let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+        format!("{head}\n[... truncated {cut} bytes ...]\n{tail}")
+    }
+
+    fn last(&self, count: usize) -> Vec<u8> {
+        let from_tail = self.tail.len().min(count);
+        let from_head = (count - from_tail).min(self.head.len());
+        let mut bytes = self.head[self.head.len() - from_head..].to_vec();
+        bytes.extend(self.tail.iter().skip(self.tail.len() - from_tail));
+        bytes
+    }
+}
+
+fn head_share(limit: usize) -> usize {
+    limit / 100 * HEAD_PERCENT + limit % 100 * HEAD_PERCENT / 100
+}
+
+/// Without a character that was cut at the end.
+pub fn whole_start(bytes: &[u8]) -> &[u8] {
+    let longest = bytes.len().min(3);
+    for back in 1..=longest {
+        let at = bytes.len() - back;
+        let needs = match bytes[at] {
+            0xC2..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF4 => 4,
+            0x80..=0xBF => continue,
+            _ => break,
+        };
+        return if needs > back { &bytes[..at] } else { bytes };
+    }
+    bytes
+}
+
+/// Without a character that was cut at the start.
+fn whole_end(bytes: &[u8]) -> &[u8] {
+    let cut = bytes.iter().take(3).take_while(|byte| (0x80..=0xBF).contains(*byte)).count();
+    &bytes[cut..]
+}

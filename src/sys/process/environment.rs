@@ -1,0 +1,147 @@
+//! Which variables a command may see.
+
+use std::ffi::{OsStr, OsString};
+
+/// What commands get of aye's own environment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Environment {
+    /// All but secrets and what changes what a shell line means.
+    Inherit,
+    /// What programs need to find themselves, their language and their tools.
+    #[default]
+    Core,
+    /// These names only.
+    Listed(Vec<String>),
+}
+
+/// Names in `core`; one that ends in `_` stands for all that start so.
+const CORE: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "COLORTERM",
+    "TZ",
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+    "LANG",
+    "LANGUAGE",
+    "LC_",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "GOPATH",
+    "GOROOT",
+    "GOCACHE",
+    "GOMODCACHE",
+    "JAVA_HOME",
+    "ANDROID_HOME",
+    "NVM_DIR",
+    "PYENV_ROOT",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "PKG_CONFIG_PATH",
+    "CC",
+    "CXX",
+    "CFLAGS",
+    "CXXFLAGS",
+    "LDFLAGS",
+];
+
+/// Variables that make a line do something else than what it says, or load code into every program.
+const CHANGES_MEANING: &[&str] = &[
+    "BASH_ENV",
+    "ENV",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "BASH_XTRACEFD",
+    "PS4",
+    "PROMPT_COMMAND",
+    "CDPATH",
+    "GLOBIGNORE",
+    "IFS",
+    "POSIXLY_CORRECT",
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "DYLD_INSERT_LIBRARIES",
+];
+
+/// Words of a name that say its value is a secret.
+const SECRET_WORDS: &[&str] = &[
+    "KEY",
+    "APIKEY",
+    "TOKEN",
+    "SECRET",
+    "SECRETS",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASS",
+    "PWD_FILE",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "AUTH",
+    "COOKIE",
+    "PAT",
+    "DSN",
+    "PRIVATE",
+];
+
+/// The environment of a command, from aye's own. `secret_names` (provider keys) are never in it, listed or not.
+pub fn command_environment(
+    own: impl Iterator<Item = (OsString, OsString)>,
+    choice: &Environment,
+    secret_names: &[String],
+) -> Vec<(OsString, OsString)> {
+    let mut kept: Vec<_> = own.filter(|(name, value)| may_see(name, value, choice, secret_names)).collect();
+    kept.push(("AYE".into(), "1".into()));
+    kept
+}
+
+fn may_see(name: &OsStr, value: &OsStr, choice: &Environment, secret_names: &[String]) -> bool {
+    // What has no plain name cannot be judged by it.
+    let Some(name) = name.to_str() else { return false };
+    if name.starts_with("AYE") || name.starts_with("BASH_FUNC_") || CHANGES_MEANING.contains(&name) {
+        return false;
+    }
+    if secret_names.iter().any(|secret| secret == name) {
+        return false;
+    }
+    match choice {
+        Environment::Listed(names) => names.iter().any(|listed| listed == name),
+        Environment::Inherit => !holds_secret(name, value),
+        Environment::Core => in_core(name) && !holds_secret(name, value),
+    }
+}
+
+fn in_core(name: &str) -> bool {
+    CORE.iter().any(|core| if core.ends_with('_') { name.starts_with(core) } else { *core == name })
+}
+
+fn holds_secret(name: &str, value: &OsStr) -> bool {
+    let named = name.split('_').any(|word| {
+        let word = word.to_ascii_uppercase();
+        SECRET_WORDS.contains(&word.as_str()) || ["TOKEN", "SECRET", "PASSWORD", "APIKEY"].iter().any(|end| word.ends_with(end))
+    });
+    // `http://user:password@host`
+    named || value.to_str().is_some_and(|text| text.split_once("://").is_some_and(|(_, rest)| rest.contains('@')))
+}

@@ -1,0 +1,239 @@
+//! Aye's side of a command: starts the helper, keeps what it prints, gives orders when time is up.
+
+use super::capture::{Captured, whole_start};
+use super::supervise::SUPERVISE;
+use super::wire::{self, Job, KILL, Report, TERMINATE};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Between `SIGTERM` and `SIGKILL` when the time is up.
+const TIMEOUT_GRACE: Duration = Duration::from_secs(5);
+/// The same when the person wants it gone.
+const KILL_GRACE: Duration = Duration::from_millis(500);
+/// How long the last output may take once nothing runs; only a descriptor handed to a stranger makes it that long.
+const DRAIN_LIMIT: Duration = Duration::from_millis(200);
+/// How long the helper may take to end a tree that was killed.
+const REPORT_LIMIT: Duration = Duration::from_secs(5);
+/// Longest single argument the kernel passes on, its closing NUL included.
+const MAX_LINE_BYTES: usize = 128 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// The program that is started as the helper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Helper {
+    pub program: PathBuf,
+}
+
+impl Default for Helper {
+    /// This very program, even if another one has taken its place on disk.
+    fn default() -> Self {
+        let program = if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() };
+        Self { program: program.unwrap_or_else(|_| PathBuf::from("aye")) }
+    }
+}
+
+/// A line to run.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    pub line: String,
+    /// Absolute, links resolved.
+    pub directory: PathBuf,
+    /// All of it; nothing else is passed on.
+    pub environment: Vec<(OsString, OsString)>,
+    pub stdin: Option<String>,
+    pub timeout: Duration,
+    /// Kept of stdout, and as much of stderr.
+    pub max_output_bytes: usize,
+    pub helper: Helper,
+}
+
+/// What ended the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Exited(i32),
+    Signalled(i32),
+    TimedOut,
+    Killed,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    pub end: End,
+    pub stdout: Captured,
+    pub stderr: Captured,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    #[error("the command is longer than {} bytes; write it to a script and run that", MAX_LINE_BYTES - 1)]
+    LineTooLong,
+    #[error("no `bash` found in /bin, /usr/bin, /usr/local/bin or PATH; install it")]
+    NoShell,
+    #[error("the command could not start: {0}")]
+    NotStarted(String),
+    #[error("the helper that ran the command ended before it; whether the command did its work is not known")]
+    HelperLost,
+    #[error("the helper could not be started: {0}")]
+    Helper(#[from] io::Error),
+}
+
+/// Runs the line to its end. Live output goes to `live` as far as there is room; dropping this future kills everything.
+pub async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<Finished, ProcessError> {
+    let (mut child, mut control) = start(&spec).await?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let stop = CancellationToken::new();
+    let outputs = async {
+        tokio::join!(
+            keep(stdout, spec.max_output_bytes, live.clone(), stop.clone()),
+            keep(stderr, spec.max_output_bytes, live.clone(), stop.clone())
+        )
+    };
+    let end = async {
+        let end = wait_for_end(&mut control, spec.timeout, &kill).await;
+        let drained = stop.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(DRAIN_LIMIT).await;
+            drained.cancel();
+        });
+        end
+    };
+    let ((stdout, stderr), end) = tokio::join!(outputs, end);
+    drop(control);
+    let _ = child.wait().await;
+    Ok(Finished { end: end?, stdout, stderr })
+}
+
+async fn start(spec: &Spec) -> Result<(Child, UnixStream), ProcessError> {
+    if spec.line.len() >= MAX_LINE_BYTES {
+        return Err(ProcessError::LineTooLong);
+    }
+    let job = Job {
+        shell: find_shell(&spec.environment).ok_or(ProcessError::NoShell)?,
+        line: spec.line.clone(),
+        directory: spec.directory.as_os_str().as_bytes().to_vec(),
+        stdin: spec.stdin.clone(),
+    };
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    let mut control = UnixStream::from_std(ours)?;
+    let child = Command::new(&spec.helper.program)
+        .arg(SUPERVISE)
+        .env_clear()
+        .envs(spec.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    control.write_all(&wire::encode(&job)?).await?;
+    Ok((child, control))
+}
+
+/// An absolute `bash`; a relative entry of `PATH` could be the workspace's.
+fn find_shell(environment: &[(OsString, OsString)]) -> Option<String> {
+    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()).unwrap_or_default();
+    let fixed = ["/bin", "/usr/bin", "/usr/local/bin"].into_iter().map(PathBuf::from);
+    fixed
+        .chain(std::env::split_paths(&path).filter(|directory| directory.is_absolute()))
+        .map(|directory| directory.join("bash"))
+        .find(|shell| is_executable(shell))
+        .and_then(|shell| shell.to_str().map(str::to_owned))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
+}
+
+async fn wait_for_end(control: &mut UnixStream, timeout: Duration, kill: &CancellationToken) -> Result<End, ProcessError> {
+    let (mut from_helper, mut to_helper) = control.split();
+    let report = receive(&mut from_helper);
+    tokio::pin!(report);
+    let (end, grace) = tokio::select! {
+        report = &mut report => return ended(report),
+        () = kill.cancelled() => (End::Killed, KILL_GRACE),
+        () = tokio::time::sleep(timeout) => (End::TimedOut, TIMEOUT_GRACE),
+    };
+    // A helper that is gone cannot be told; its report says so.
+    let _ = to_helper.write_all(&[TERMINATE]).await;
+    tokio::select! {
+        report = &mut report => return ended(report).map(|_| end),
+        () = tokio::time::sleep(grace) => {}
+        // The person does not want to wait for the rest of a timeout's grace.
+        () = kill.cancelled(), if end == End::TimedOut => {}
+    }
+    let _ = to_helper.write_all(&[KILL]).await;
+    match tokio::time::timeout(REPORT_LIMIT, report).await {
+        Ok(report) => ended(report).map(|_| end),
+        Err(_) => Err(ProcessError::HelperLost),
+    }
+}
+
+fn ended(report: io::Result<Report>) -> Result<End, ProcessError> {
+    match report {
+        Ok(Report::Exited(code)) => Ok(End::Exited(code)),
+        Ok(Report::Signalled(signal)) => Ok(End::Signalled(signal)),
+        Ok(Report::NotStarted(message)) => Err(ProcessError::NotStarted(message)),
+        Err(_) => Err(ProcessError::HelperLost),
+    }
+}
+
+async fn receive(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Report> {
+    let mut header = [0; 4];
+    from.read_exact(&mut header).await?;
+    let mut text = vec![0; wire::length(header)?];
+    from.read_exact(&mut text).await?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// Reads to the end, or until `stop` when someone else still holds the other side.
+async fn keep(
+    from: Option<impl AsyncRead + Unpin>,
+    limit: usize,
+    live: mpsc::Sender<String>,
+    stop: CancellationToken,
+) -> Captured {
+    let mut captured = Captured::new(limit);
+    let Some(mut from) = from else { return captured };
+    let mut buffer = vec![0; CHUNK_BYTES];
+    let mut carried = Vec::new();
+    loop {
+        let count = tokio::select! {
+            biased;
+            count = from.read(&mut buffer) => count.unwrap_or(0),
+            () = stop.cancelled() => 0,
+        };
+        if count == 0 {
+            break;
+        }
+        captured.push(&buffer[..count]);
+        show(&buffer[..count], &mut carried, &live);
+    }
+    if !carried.is_empty() {
+        let _ = live.try_send(String::from_utf8_lossy(&carried).into_owned());
+    }
+    captured
+}
+
+/// Sends what is whole; a character cut by the end of the chunk waits for its rest.
+fn show(chunk: &[u8], carried: &mut Vec<u8>, live: &mpsc::Sender<String>) {
+    if live.capacity() == 0 {
+        carried.clear();
+        return;
+    }
+    carried.extend_from_slice(chunk);
+    let whole = whole_start(carried).len();
+    let text = String::from_utf8_lossy(&carried[..whole]).into_owned();
+    carried.drain(..whole);
+    if !text.is_empty() {
+        let _ = live.try_send(text);
+    }
+}

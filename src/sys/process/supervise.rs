@@ -1,0 +1,232 @@
+//! The helper's side of a command: it is between aye and the command, and takes the whole tree with it when either ends.
+
+use super::tree::Tree;
+use super::wire::{self, Job, KILL, Report, TERMINATE};
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, setsid};
+use std::ffi::OsStr;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio, exit};
+
+/// The first argument that makes this program a helper.
+pub const SUPERVISE: &str = "__supervise";
+
+/// Exit code of an attempt at namespaces that came to nothing; the job is still unread then.
+const NO_NAMESPACES: i32 = 97;
+/// How often a tree without a namespace is looked at again while it dies.
+const SWEEP_INTERVAL_MS: u16 = 5;
+
+/// Runs one command for the aye at the other end of stdin, and ends. Must come first in `main`: no thread may run yet.
+pub fn supervise_main() -> ! {
+    close_inherited();
+    let _ = setsid();
+    let status = supervise();
+    exit(if status.is_ok() { 0 } else { 1 })
+}
+
+fn supervise() -> io::Result<()> {
+    let control = OwnedFd::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let signals = hold_signals()?;
+    if let Some(child) = super::tree::enter_namespaces()? {
+        match child {
+            super::tree::Side::Outside(init) => {
+                if wait_for(init) != NO_NAMESPACES {
+                    return Ok(());
+                }
+            }
+            super::tree::Side::Inside => {
+                if super::tree::settle_namespaces().is_err() {
+                    exit(NO_NAMESPACES);
+                }
+                return serve(UnixStream::from(control), &signals, Tree::Namespace);
+            }
+        }
+    }
+    super::tree::adopt_orphans()?;
+    serve(UnixStream::from(control), &signals, Tree::Descendants)
+}
+
+/// The signals that mean something here, as a descriptor. What would end the helper alone ends the command instead.
+fn hold_signals() -> io::Result<SignalFd> {
+    let mut held = SigSet::empty();
+    for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
+        held.add(signal);
+    }
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&held), None)?;
+    Ok(SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
+}
+
+fn wait_for(child: Pid) -> i32 {
+    loop {
+        match waitpid(child, None) {
+            Ok(WaitStatus::Exited(_, code)) => return code,
+            Ok(WaitStatus::Signaled(..)) => return 1,
+            Err(Errno::EINTR) | Ok(_) => {}
+            Err(_) => return 1,
+        }
+    }
+}
+
+fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree) -> io::Result<()> {
+    let job: Job = wire::receive(&mut control)?;
+    let main = match start(&job) {
+        Ok(main) => main,
+        Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
+    };
+    let mut watch = Watch { control, signals, tree, main, state: State::Running, report: None };
+    while watch.state != State::Done {
+        watch.step()?;
+    }
+    let report = watch.report.unwrap_or(Report::Signalled(libc::SIGKILL));
+    wire::send(&mut watch.control, &report)
+}
+
+fn start(job: &Job) -> Result<Pid, String> {
+    let directory = Path::new(OsStr::from_bytes(&job.directory));
+    let opened = crate::sys::path::open_directory(directory).map_err(|error| format!("`{}`: {error}", directory.display()))?;
+    nix::unistd::fchdir(&opened).map_err(|error| format!("`{}`: {error}", directory.display()))?;
+    let stdin = match &job.stdin {
+        None => Stdio::null(),
+        Some(text) => Stdio::from(text_file(text).map_err(|error| format!("its input could not be kept: {error}"))?),
+    };
+    let mut command = Command::new(&job.shell);
+    command.args(["--noprofile", "--norc", "-c", &job.line]).env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
+    super::tree::detach(&mut command);
+    let child = command.spawn().map_err(|error| format!("`{}`: {error}", job.shell))?;
+    Ok(Pid::from_raw(child.id().cast_signed()))
+}
+
+/// A file without a name that holds `text`, at its start.
+fn text_file(text: &str) -> io::Result<std::fs::File> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    /// Everything got `SIGTERM` and may use its grace.
+    Terminating,
+    /// Everything gets `SIGKILL` until nothing is left.
+    Killing,
+    Done,
+}
+
+/// One command being watched.
+struct Watch<'a> {
+    control: UnixStream,
+    signals: &'a SignalFd,
+    tree: Tree,
+    main: Pid,
+    state: State,
+    report: Option<Report>,
+}
+
+impl Watch<'_> {
+    fn step(&mut self) -> io::Result<()> {
+        let mut sources =
+            [PollFd::new(self.control.as_fd(), PollFlags::POLLIN), PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        // Without a namespace a dying tree can still grow; it is looked at until it is gone.
+        let wait = if self.state == State::Killing { PollTimeout::from(SWEEP_INTERVAL_MS) } else { PollTimeout::NONE };
+        match poll(&mut sources, wait) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let ordered = sources[0].any().unwrap_or(false);
+        if ordered && self.state != State::Killing {
+            self.obey();
+        }
+        self.hear_signals();
+        self.reap();
+        if self.state == State::Killing {
+            self.tree.signal(Signal::SIGKILL);
+            self.reap();
+        }
+        Ok(())
+    }
+
+    /// The end of the socket is the end of aye: nothing may be left then.
+    fn obey(&mut self) {
+        let mut order = [0; 1];
+        match self.control.read(&mut order) {
+            Ok(1) if order[0] == TERMINATE => {
+                self.state = State::Terminating;
+                self.tree.signal(Signal::SIGTERM);
+                self.tree.signal(Signal::SIGCONT);
+            }
+            Ok(1) if order[0] != KILL => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(_) | Err(_) => self.state = State::Killing,
+        }
+    }
+
+    fn hear_signals(&mut self) {
+        while let Ok(Some(signal)) = self.signals.read_signal() {
+            if signal.ssi_signo != Signal::SIGCHLD as u32 {
+                self.state = State::Killing;
+            }
+        }
+    }
+
+    /// Takes in everything that ended; the end of the main process is the end of the rest, unless it has its grace.
+    fn reap(&mut self) {
+        loop {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(pid, code)) if pid == self.main => self.main_ended(Report::Exited(code)),
+                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.main => self.main_ended(Report::Signalled(signal as i32)),
+                Ok(WaitStatus::StillAlive) => return,
+                Err(Errno::ECHILD) => {
+                    self.state = State::Done;
+                    return;
+                }
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn main_ended(&mut self, report: Report) {
+        self.report = Some(report);
+        if self.state == State::Running {
+            self.state = State::Killing;
+            self.tree.signal(Signal::SIGKILL);
+        }
+    }
+}
+
+/// Closes what another thread of aye happened to have open when the helper was started.
+#[expect(unsafe_code, reason = "no safe call closes descriptors that nobody owns")]
+fn close_inherited() {
+    // SAFETY: this is the first thing the process does; nothing in it owns a descriptor above 2.
+    #[cfg(target_os = "linux")]
+    let closed = unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32) } == 0;
+    #[cfg(not(target_os = "linux"))]
+    let closed = false;
+    if !closed {
+        let highest = fcntl_limit();
+        for descriptor in 3..highest {
+            // SAFETY: as above.
+            unsafe { libc::close(descriptor) };
+        }
+    }
+}
+
+fn fcntl_limit() -> i32 {
+    nix::unistd::sysconf(nix::unistd::SysconfVar::OPEN_MAX)
+        .ok()
+        .flatten()
+        .and_then(|limit| i32::try_from(limit).ok())
+        .unwrap_or(1024)
+}

@@ -1,0 +1,132 @@
+//! What counts as all of a command's processes, and how they are signalled together.
+
+use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, getegid, geteuid};
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// How the command's processes are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tree {
+    /// All but this one in the PID namespace whose first process this is.
+    Namespace,
+    /// Whatever descends from this process, which inherits orphans.
+    Descendants,
+}
+
+/// Which of the two processes this is after the namespaces were made.
+pub(super) enum Side {
+    Outside(Pid),
+    Inside,
+}
+
+impl Tree {
+    pub(super) fn signal(self, signal: Signal) {
+        match self {
+            Self::Namespace => {
+                let _ = kill(Pid::from_raw(-1), signal);
+            }
+            Self::Descendants => {
+                for pid in descendants() {
+                    let _ = kill(pid, signal);
+                }
+            }
+        }
+    }
+}
+
+/// Everything below this process, parents before their children.
+fn descendants() -> Vec<Pid> {
+    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    for pid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
+        if let Some(parent) = parent_of(pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found = Vec::new();
+    let mut pending = vec![std::process::id().cast_signed()];
+    while let Some(parent) = pending.pop() {
+        for child in children.remove(&parent).unwrap_or_default() {
+            found.push(Pid::from_raw(child));
+            pending.push(child);
+        }
+    }
+    found
+}
+
+/// The fourth field of `stat`; the second is a name in brackets and may hold anything.
+fn parent_of(pid: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Makes orphans below this process its children instead of the system's.
+pub(super) fn adopt_orphans() -> io::Result<()> {
+    Ok(prctl::set_child_subreaper(true)?)
+}
+
+/// Gives the command a session of its own, and its death with the helper's.
+#[expect(unsafe_code, reason = "only code between fork and exec can do this")]
+pub(super) fn detach(command: &mut Command) {
+    // SAFETY: `setsid` and `prctl` are async-signal-safe, and nothing is allocated.
+    unsafe {
+        command.pre_exec(|| {
+            nix::unistd::setsid()?;
+            prctl::set_pdeathsig(Signal::SIGKILL)?;
+            Ok(())
+        });
+    }
+}
+
+/// Forks into a new PID and mount namespace, with a user namespace around them where this process may not do it without.
+/// `None` where the kernel refuses.
+#[expect(unsafe_code, reason = "no safe call forks into namespaces")]
+pub(super) fn enter_namespaces() -> io::Result<Option<Side>> {
+    // For root a user namespace would take away rights that the person's own shell has.
+    let user = if geteuid().is_root() { 0 } else { libc::CLONE_NEWUSER };
+    let flags = user | libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::SIGCHLD;
+    let (uid, gid) = (geteuid(), getegid());
+    // SAFETY: this process has one thread, so the child may go on as after a plain `fork`: no lock is held by another.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, libc::c_long::from(flags), 0, 0, 0, 0) };
+    match pid {
+        -1 => Ok(None),
+        0 => {
+            if user != 0 && map_ids(uid.as_raw(), gid.as_raw()).is_err() {
+                std::process::exit(97);
+            }
+            Ok(Some(Side::Inside))
+        }
+        pid => Ok(Some(Side::Outside(Pid::from_raw(pid as i32)))),
+    }
+}
+
+/// The same ids inside as outside.
+fn map_ids(uid: u32, gid: u32) -> io::Result<()> {
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+}
+
+/// Ties this first process of the namespace to the one outside, and shows the namespace's own processes in `/proc`.
+pub(super) fn settle_namespaces() -> io::Result<()> {
+    prctl::set_pdeathsig(Signal::SIGKILL)?;
+    // What is mounted outside stays visible; what is mounted here stays here.
+    mount(None, c"/", None, libc::MS_REC | libc::MS_SLAVE)?;
+    mount(Some(c"proc"), c"/proc", Some(c"proc"), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
+}
+
+#[expect(unsafe_code, reason = "the system call takes pointers")]
+fn mount(source: Option<&CStr>, target: &CStr, kind: Option<&CStr>, flags: libc::c_ulong) -> io::Result<()> {
+    let (source, kind) = (source.map_or(std::ptr::null(), CStr::as_ptr), kind.map_or(std::ptr::null(), CStr::as_ptr));
+    // SAFETY: all pointers are null or to NUL-terminated text that outlives the call.
+    match unsafe { libc::mount(source, target.as_ptr(), kind, flags, std::ptr::null()) } {
+        0 => Ok(()),
+        _ => Err(Errno::last().into()),
+    }
+}

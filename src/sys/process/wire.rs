@@ -1,0 +1,61 @@
+//! What aye and its helper say to each other over one socket: the job once, orders after it, the end once.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Read, Write};
+
+/// Longest message either side takes.
+const MAX_MESSAGE_BYTES: u32 = 64 * 1024 * 1024;
+
+/// What the helper is to run. The environment is the helper's own.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Job {
+    pub shell: String,
+    pub line: String,
+    /// The resolved directory, as bytes: it need not be UTF-8.
+    pub directory: Vec<u8>,
+    pub stdin: Option<String>,
+}
+
+/// How the command ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Report {
+    Exited(i32),
+    Signalled(i32),
+    NotStarted(String),
+}
+
+/// `SIGTERM` to everything.
+pub(super) const TERMINATE: u8 = b'T';
+/// `SIGKILL` to everything.
+pub(super) const KILL: u8 = b'K';
+
+/// The message with its length before it.
+pub(super) fn encode<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
+    let text = serde_json::to_vec(message)?;
+    let length = u32::try_from(text.len()).ok().filter(|length| *length <= MAX_MESSAGE_BYTES);
+    let length = length.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the command and its input are too long"))?;
+    let mut bytes = length.to_le_bytes().to_vec();
+    bytes.extend(text);
+    Ok(bytes)
+}
+
+pub(super) fn length(header: [u8; 4]) -> io::Result<usize> {
+    let length = u32::from_le_bytes(header);
+    if length > MAX_MESSAGE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a message between aye and its helper is too long"));
+    }
+    Ok(length as usize)
+}
+
+pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
+    let mut header = [0; 4];
+    from.read_exact(&mut header)?;
+    let mut text = vec![0; length(header)?];
+    from.read_exact(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+pub(super) fn send<T: Serialize>(to: &mut impl Write, message: &T) -> io::Result<()> {
+    to.write_all(&encode(message)?)
+}

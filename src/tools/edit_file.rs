@@ -1,0 +1,180 @@
+//! EditFile: passages of a file replaced, the rest kept to the byte.
+
+use super::document::{Document, Form, NotText};
+use super::file_change::{Before, Change, commit, proposal};
+use super::paths::{Meant, Paths, not_found};
+use super::replacement::{Mismatch, Which, replace, with_lf};
+use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, Target, ToolError};
+use crate::sys::file::Parents;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub(super) struct EditFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Arguments {
+    /// The file, relative to the workspace or absolute.
+    path: String,
+    /// Replacements, made one after the other; when one does not fit, none is made.
+    edits: Vec<Edit>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Edit {
+    /// The text to replace, exactly as it stands in the file; it must stand there once. Empty to create a file.
+    old_text: String,
+    /// What stands there afterwards.
+    new_text: String,
+    /// Replace every place instead of requiring a single one.
+    replace_all: Option<bool>,
+}
+
+pub(super) enum Work {
+    Apply(Change),
+    /// The edit does not fit. Saying why tells what is in the file, so that it waits for leave to read.
+    Explain(ToolError),
+}
+
+impl Tool for EditFile {
+    const NAME: &'static str = "EditFile";
+    const ALIASES: &'static [&'static str] =
+        &["edit_file", "edit", "str_replace", "str_replace_editor", "replace_in_file", "search_replace", "MultiEdit"];
+    const CAPABILITY: &'static str = "File.Write";
+    const DESCRIPTION: &'static str = include_str!("../../assets/tools/EditFile.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, Meant::File)? }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        if arguments.edits.is_empty() {
+            return Err(invalid("`edits` is empty; give at least one `{oldText, newText}`"));
+        }
+        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+        let before = Before::of(&target, settings)?;
+        let document = match edited(&arguments, &target, &before, settings) {
+            Ok(document) => document,
+            Err(error) => return Ok(explanation(target, error)),
+        };
+        let Some(content) = document.form.encode(&document.text) else {
+            let name = document.form.name();
+            return Err(invalid(format!(
+                "`{}` is {name}, which lacks a character of `newText`; nothing was changed",
+                target.given
+            )));
+        };
+        let verb = if matches!(before, Before::Absent) { "Create" } else { "Edit" };
+        let proposal = proposal(verb, &target, &before, &document.text, content.len() as u64, settings);
+        let done = format!("{}: {}", proposal.summary, target.given);
+        let change = Change { target: target.clone(), content, before: before.image(), parents: Parents::Create, done };
+        Ok(Draft {
+            summary: proposal.summary.clone(),
+            actions: vec![Action::Write { target }],
+            proposal: Some(proposal),
+            effect: Effect::Changes,
+            work: Work::Apply(change),
+        })
+    }
+
+    fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || match work {
+            Work::Apply(change) => commit(&change),
+            Work::Explain(error) => Err(error.into()),
+        })
+    }
+}
+
+fn explanation(target: Target, error: ToolError) -> Draft<Work> {
+    Draft {
+        summary: format!("Edit {}", target.given),
+        actions: vec![Action::Read { target }],
+        proposal: None,
+        effect: Effect::Reads,
+        work: Work::Explain(error),
+    }
+}
+
+/// The document after all edits.
+fn edited(arguments: &Arguments, target: &Target, before: &Before, settings: &Settings) -> Result<Document, ToolError> {
+    let mut document = match before {
+        Before::Absent if arguments.edits[0].old_text.is_empty() => Document { text: String::new(), form: Form::Utf8 },
+        Before::Absent => return Err(not_found(target, settings)),
+        Before::Text { document, .. } => document.clone(),
+        Before::NotText { why, .. } => return Err(not_text(target, *why)),
+    };
+    for (index, edit) in arguments.edits.iter().enumerate() {
+        document.text = apply(&document.text, edit, index, target)?;
+    }
+    Ok(document)
+}
+
+fn not_text(target: &Target, why: NotText) -> ToolError {
+    match why {
+        NotText::Binary => invalid(format!("`{}` is a binary file and cannot be edited as text", target.given)),
+        NotText::Malformed => {
+            invalid(format!("`{}` is not well-formed in its own encoding; an edit could damage it", target.given))
+        }
+    }
+}
+
+fn apply(text: &str, edit: &Edit, index: usize, target: &Target) -> Result<String, ToolError> {
+    let at = format!("`edits[{index}].oldText`");
+    if edit.old_text.is_empty() {
+        if text.is_empty() {
+            return Ok(edit.new_text.clone());
+        }
+        return Err(invalid(format!("{at} is empty, and `{}` is not; give the text to replace", target.given)));
+    }
+    if edit.old_text == edit.new_text {
+        return Err(invalid(format!("`edits[{index}]` changes nothing: `oldText` and `newText` are the same")));
+    }
+    let which = if edit.replace_all == Some(true) { Which::All } else { Which::TheOnly };
+    replace(text, &edit.old_text, &edit.new_text, which).map_err(|mismatch| match mismatch {
+        Mismatch::NotFound => invalid(format!("{at} is not in `{}`; nothing was changed. {}", target.given, closest(text, edit))),
+        Mismatch::Ambiguous { count, lines } => {
+            let named: Vec<_> = lines.iter().map(usize::to_string).collect();
+            let rest = if count > lines.len() { " and more" } else { "" };
+            invalid(format!(
+                "{at} stands in `{}` {count} times, at lines {}{rest}; nothing was changed. add lines around it until it is \
+                 the only one, or set `replaceAll`",
+                target.given,
+                named.join(", ")
+            ))
+        }
+    })
+}
+
+/// Where the text that was not found most likely is.
+fn closest(text: &str, edit: &Edit) -> String {
+    /// Lines shown, how far the search goes, and how alike two lines must be.
+    const SHOWN: usize = 8;
+    const COMPARED: usize = 20_000;
+    const COMPARED_CHARACTERS: usize = 200;
+    const ALIKE: f64 = 0.6;
+    let (plain, wanted) = (with_lf(text), with_lf(&edit.old_text));
+    let Some(first) = wanted.lines().find(|line| !line.trim().is_empty()) else {
+        return "it is only white space; give a line of text with it".to_owned();
+    };
+    let short = |line: &str| line.trim().chars().take(COMPARED_CHARACTERS).collect::<String>();
+    let first = short(first);
+    let best = plain
+        .lines()
+        .take(COMPARED)
+        .enumerate()
+        .map(|(index, line)| (strsim::normalized_levenshtein(&short(line), &first), index))
+        .max_by(|left, right| left.0.total_cmp(&right.0).then(right.1.cmp(&left.1)));
+    let Some((score, index)) = best.filter(|(score, _)| *score >= ALIKE) else {
+        return "nothing in it looks like it; read the file again".to_owned();
+    };
+    let height = wanted.lines().count().clamp(1, SHOWN);
+    let there: Vec<_> = plain.lines().skip(index).take(height).collect();
+    let why = if score >= 1.0 { "the white space or a later line differs" } else { "it differs from what stands there" };
+    format!("closest, from line {} ({why}):\n{}", index + 1, there.join("\n"))
+}

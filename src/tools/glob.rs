@@ -1,0 +1,113 @@
+//! Glob: the files whose paths match a pattern.
+
+use super::paths::{Meant, Paths, shown};
+use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use super::walk::{First, below, matcher, walk};
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, Place, Target, ToolError};
+use globset::GlobMatcher;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// Most paths one search gives.
+const MAX_ENTRIES: usize = 1_000;
+
+pub(super) struct Glob;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Arguments {
+    /// For example `src/**/*.rs` or `**/Cargo.toml`; relative to the workspace, absolute, or from `~`.
+    pattern: String,
+    /// The directory a relative pattern starts from; the workspace when absent.
+    path: Option<String>,
+}
+
+pub(super) struct Work {
+    base: Target,
+    matcher: GlobMatcher,
+    pattern: String,
+}
+
+impl Tool for Glob {
+    const NAME: &'static str = "Glob";
+    const ALIASES: &'static [&'static str] = &["find_files", "file_search", "glob_search"];
+    const CAPABILITY: &'static str = "File.Read";
+    const DESCRIPTION: &'static str = include_str!("../../assets/tools/Glob.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        let (base, _) = split(arguments)?;
+        Ok(vec![Action::Read { target: paths.target("pattern", &base, Meant::Directory)? }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let (base, rest) = split(&arguments)?;
+        let base = Paths::on_disk(settings).target("pattern", &base, Meant::Directory)?;
+        Ok(Draft {
+            summary: format!("Glob {}", arguments.pattern),
+            actions: vec![Action::Read { target: base.clone() }],
+            proposal: None,
+            effect: Effect::Reads,
+            work: Work { base, matcher: matcher("pattern", &rest)?, pattern: arguments.pattern },
+        })
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || Ok(search(&work, &settings, &context.kill)?))
+    }
+}
+
+/// The directory before the first wildcard, and the pattern from there: what is searched is what is judged.
+fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
+    let pattern = &arguments.pattern;
+    if pattern.trim().is_empty() {
+        return Err(invalid("`pattern` is empty; give one like `src/**/*.rs`"));
+    }
+    let whole = match &arguments.path {
+        Some(path) if !pattern.starts_with(['/', '~']) => format!("{}/{pattern}", path.trim_end_matches('/')),
+        Some(_) | None => pattern.clone(),
+    };
+    let names: Vec<&str> = whole.split('/').collect();
+    let wild = |name: &&str| name.contains(['*', '?', '[', '{', '\\']);
+    let first = names.iter().position(|name| wild(&name)).unwrap_or(names.len() - 1);
+    let (base, rest) = (names[..first].join("/"), names[first..].join("/"));
+    if names[first..].contains(&"..") {
+        return Err(invalid("`pattern` has `..` after a wildcard; start from the directory that is meant"));
+    }
+    let base = match (base.is_empty(), whole.starts_with('/')) {
+        (false, _) => base,
+        (true, true) => "/".to_owned(),
+        (true, false) => ".".to_owned(),
+    };
+    let rest = if rest.is_empty() { "*".to_owned() } else { rest };
+    Ok((base, rest))
+}
+
+fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
+    match work.base.place {
+        Place::Directory => {}
+        Place::Missing => return Ok(format!("no file matches `{}`: `{}` does not exist", work.pattern, work.base.given)),
+        Place::File { .. } | Place::Special => return Err(invalid(format!("`{}` is not a directory", work.base.given))),
+    }
+    let found = Mutex::new(First::new(MAX_ENTRIES));
+    walk(&work.base, settings, kill, |entry| {
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        if !is_directory && work.matcher.is_match(below(entry.path(), &work.base.real)) {
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(entry.path().to_owned());
+        }
+    })?;
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let seen = found.seen;
+    let mut lines: Vec<String> = found.into_sorted().iter().map(|path| shown(path, settings)).collect();
+    if lines.is_empty() {
+        return Ok(format!("no file matches `{}` (ignored files are not searched)", work.pattern));
+    }
+    if seen > MAX_ENTRIES as u64 {
+        lines.push(format!("[{MAX_ENTRIES} of {seen} files shown; use a narrower pattern]"));
+    }
+    Ok(lines.join("\n"))
+}

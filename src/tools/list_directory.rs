@@ -1,0 +1,128 @@
+//! ListDirectory: what is in a directory, and below it when asked.
+
+use super::paths::{Meant, Paths, not_found, open_error, shown, special};
+use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use super::walk::{First, below, walk};
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, Place, Target, ToolError};
+use crate::sys::path::entries;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::fs::FileType;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// Most entries one listing gives.
+const MAX_ENTRIES: usize = 1_000;
+
+pub(super) struct ListDirectory;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Arguments {
+    /// The directory; the workspace when absent.
+    path: Option<String>,
+    /// Whether all below it is listed too, without what is ignored.
+    recursive: Option<bool>,
+}
+
+pub(super) struct Work {
+    target: Target,
+    depth: Depth,
+}
+
+#[derive(Clone, Copy)]
+enum Depth {
+    One,
+    All,
+}
+
+impl Tool for ListDirectory {
+    const NAME: &'static str = "ListDirectory";
+    const ALIASES: &'static [&'static str] = &["list_directory", "list_files", "list_dir", "ls", "dir", "list"];
+    const CAPABILITY: &'static str = "File.Read";
+    const DESCRIPTION: &'static str = include_str!("../../assets/tools/ListDirectory.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        let path = arguments.path.as_deref().unwrap_or(".");
+        Ok(vec![Action::Read { target: paths.target("path", path, Meant::Directory)? }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let actions = Self::actions(&arguments, &Paths::on_disk(settings))?;
+        let target = Paths::on_disk(settings).target("path", arguments.path.as_deref().unwrap_or("."), Meant::Directory)?;
+        Ok(Draft {
+            summary: format!("List {}", target.given),
+            actions,
+            proposal: None,
+            effect: Effect::Reads,
+            work: Work { target, depth: if arguments.recursive == Some(true) { Depth::All } else { Depth::One } },
+        })
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || Ok(list(&work, &settings, &context.kill)?))
+    }
+}
+
+fn list(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
+    match work.target.place {
+        Place::Directory => {}
+        Place::Missing => return Err(not_found(&work.target, settings)),
+        Place::File { .. } => {
+            return Err(invalid(format!("`{}` is a file, not a directory; read it with ReadFile", work.target.given)));
+        }
+        Place::Special => return Err(special(&work.target)),
+    }
+    let found = match work.depth {
+        Depth::One => one(&work.target, settings)?,
+        Depth::All => all(&work.target, settings, kill)?,
+    };
+    let seen = found.seen;
+    let mut lines = found.into_sorted();
+    if lines.is_empty() {
+        return Ok(format!("(`{}` is empty)", shown(&work.target.real, settings)));
+    }
+    if seen > MAX_ENTRIES as u64 {
+        lines.push(format!("[{MAX_ENTRIES} of {seen} entries shown; list a directory below, or search with Glob]"));
+    }
+    Ok(lines.join("\n"))
+}
+
+fn one(target: &Target, settings: &Settings) -> Result<First<String>, ToolError> {
+    let mut found = First::new(MAX_ENTRIES);
+    let failed = |error: std::io::Error| open_error(target, &error);
+    for entry in entries(&target.real).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let path = target.real.join(entry.file_name());
+        if (settings.may_read)(&path) {
+            found.push(line(&path, Path::new(&entry.file_name()), entry.file_type().ok()));
+        }
+    }
+    Ok(found)
+}
+
+fn all(target: &Target, settings: &Settings, kill: &CancellationToken) -> Result<First<String>, ToolError> {
+    let found = Mutex::new(First::new(MAX_ENTRIES));
+    walk(target, settings, kill, |entry| {
+        let line = line(entry.path(), below(entry.path(), &target.real), entry.file_type());
+        found.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    })?;
+    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// `name`, `directory/`, `link -> where it says`.
+fn line(path: &Path, name: &Path, kind: Option<FileType>) -> String {
+    let name = name.display();
+    match kind {
+        Some(kind) if kind.is_dir() => format!("{name}/"),
+        Some(kind) if kind.is_symlink() => {
+            let target = std::fs::read_link(path).map_or_else(|_| "?".to_owned(), |target| target.display().to_string());
+            format!("{name} -> {target}")
+        }
+        Some(_) | None => name.to_string(),
+    }
+}

@@ -1,0 +1,153 @@
+//! How a path argument becomes a target that can be judged, and how a path is named to the model.
+
+use super::tool::{Settings, invalid};
+use crate::protocol::{ErrorCode, Place, Target, ToolError};
+use crate::sys::path::{self, Kind, PathError};
+use std::io;
+use std::path::Path;
+
+/// Where paths of a call are looked up.
+pub(super) struct Paths<'a> {
+    settings: &'a Settings,
+    lookup: Lookup,
+}
+
+enum Lookup {
+    Disk,
+    /// By their text alone.
+    Text,
+}
+
+impl<'a> Paths<'a> {
+    pub(super) fn on_disk(settings: &'a Settings) -> Self {
+        Self { settings, lookup: Lookup::Disk }
+    }
+
+    pub(super) fn lexical(settings: &'a Settings) -> Self {
+        Self { settings, lookup: Lookup::Text }
+    }
+
+    /// The target of the argument `field`; `meant` is what it is taken for where nothing is looked up.
+    pub(super) fn target(&self, field: &str, given: &str, meant: Meant) -> Result<Target, ToolError> {
+        let (workspace, home) = (&self.settings.workspace, self.settings.home.as_deref());
+        let (real, place) = match self.lookup {
+            Lookup::Text => {
+                let real = path::lexical(given, workspace, home).map_err(|error| refused(field, &error))?;
+                (real, meant.place())
+            }
+            Lookup::Disk => {
+                let found = path::resolve(given, workspace, home).map_err(|error| refused(field, &error))?;
+                if found.names_directory && found.kind == Kind::Missing && meant == Meant::File {
+                    return Err(invalid(format!("`{field}`: `{given}` names a directory; give the path of a file")));
+                }
+                (found.real, place(found.kind))
+            }
+        };
+        Ok(Target { given: given.to_owned(), real, place })
+    }
+}
+
+/// What an argument is expected to name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meant {
+    File,
+    Directory,
+}
+
+impl Meant {
+    fn place(self) -> Place {
+        match self {
+            Self::File => Place::File { bytes: 0 },
+            Self::Directory => Place::Directory,
+        }
+    }
+}
+
+fn place(kind: Kind) -> Place {
+    match kind {
+        Kind::File { bytes } => Place::File { bytes },
+        Kind::Directory => Place::Directory,
+        Kind::Missing => Place::Missing,
+        Kind::Special => Place::Special,
+    }
+}
+
+fn refused(field: &str, error: &PathError) -> ToolError {
+    let code = match error {
+        PathError::Denied(_) | PathError::Unreadable { .. } => ErrorCode::PermissionDenied,
+        PathError::Empty
+        | PathError::Nul
+        | PathError::TooLong
+        | PathError::OtherHome(_)
+        | PathError::NoHome
+        | PathError::Loop(_)
+        | PathError::NotADirectory(_) => ErrorCode::InvalidRequest,
+    };
+    ToolError::new(code, format!("`{field}`: {error}"))
+}
+
+/// Relative to the workspace where it is in it.
+pub(super) fn shown(real: &Path, settings: &Settings) -> String {
+    match real.strip_prefix(&settings.workspace) {
+        Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
+        Ok(rest) => rest.display().to_string(),
+        Err(_) => real.display().to_string(),
+    }
+}
+
+/// What the system said when a resolved path was opened.
+pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
+    let given = &target.given;
+    match error.kind() {
+        io::ErrorKind::NotFound => ToolError::new(ErrorCode::FileNotFound, format!("`{given}` does not exist any more")),
+        io::ErrorKind::PermissionDenied => ToolError::new(ErrorCode::PermissionDenied, format!("`{given}`: permission denied")),
+        io::ErrorKind::NotADirectory => moved(given),
+        _ if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) => moved(given),
+        _ => ToolError::new(ErrorCode::ToolExecutionFailed, format!("`{given}`: {error}")),
+    }
+}
+
+fn moved(given: &str) -> ToolError {
+    let message = format!("`{given}` leads somewhere else than when the call was checked; nothing was done, try again");
+    ToolError::new(ErrorCode::Conflict, message)
+}
+
+/// Devices, FIFOs and sockets have no content to read or replace.
+pub(super) fn special(target: &Target) -> ToolError {
+    invalid(format!("`{}` is a device, FIFO or socket, not a file", target.given))
+}
+
+/// Says what is there instead: entries of the same directory with similar names.
+pub(super) fn not_found(target: &Target, settings: &Settings) -> ToolError {
+    let mut message = format!("`{}` does not exist", target.given);
+    let similar = similar_names(&target.real, settings);
+    if !similar.is_empty() {
+        message.push_str("; did you mean ");
+        message.push_str(&similar.join(" or "));
+        message.push('?');
+    }
+    ToolError::new(ErrorCode::FileNotFound, message)
+}
+
+fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
+    /// Entries looked at, and how alike two names must be.
+    const LOOKED_AT: usize = 10_000;
+    const ALIKE: f64 = 0.7;
+    let (Some(directory), Some(name)) = (real.parent(), real.file_name().and_then(|name| name.to_str())) else {
+        return Vec::new();
+    };
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let name = name.to_lowercase();
+    let mut alike: Vec<(f64, String)> = entries
+        .take(LOOKED_AT)
+        .flatten()
+        .filter(|entry| (settings.may_read)(&entry.path()))
+        .filter_map(|entry| {
+            let other = entry.file_name().to_str()?.to_lowercase();
+            let score = strsim::jaro_winkler(&name, &other);
+            (score >= ALIKE).then(|| (score, format!("`{}`", shown(&entry.path(), settings))))
+        })
+        .collect();
+    alike.sort_by(|left, right| right.0.total_cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
+    alike.into_iter().take(3).map(|(_, name)| name).collect()
+}

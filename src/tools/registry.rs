@@ -1,0 +1,27 @@
+//! The list of all tools; a tool that is not here does not exist.
+
+use super::tool::{AnyTool, Hidden};
+use super::{edit_file, glob, grep, list_directory, read_file, run_command, write_file};
+use crate::protocol::{ErrorCode, ToolError};
+use std::marker::PhantomData;
+
+pub(super) static TOOLS: &[&dyn AnyTool] = &[
+    &Hidden::<read_file::ReadFile>(PhantomData),
+    &Hidden::<write_file::WriteFile>(PhantomData),
+    &Hidden::<edit_file::EditFile>(PhantomData),
+    &Hidden::<list_directory::ListDirectory>(PhantomData),
+    &Hidden::<glob::Glob>(PhantomData),
+    &Hidden::<grep::Grep>(PhantomData),
+    &Hidden::<run_command::RunCommand>(PhantomData),
+];
+
+/// By its name or one of its aliases, in any case.
+pub(super) fn find(name: &str) -> Option<&'static dyn AnyTool> {
+    let named = |known: &&str| known.eq_ignore_ascii_case(name);
+    TOOLS.iter().copied().find(|tool| named(&tool.name()) || tool.aliases().iter().any(named))
+}
+
+pub(super) fn unknown(name: &str) -> ToolError {
+    let names: Vec<_> = TOOLS.iter().map(|tool| tool.name()).collect();
+    ToolError::new(ErrorCode::ToolNotFound, format!("there is no tool `{name}`; the tools are {}", names.join(", ")))
+}

@@ -1,0 +1,109 @@
+//! The port's side of the tools: names to tools, plans to results, no plan run without its permit.
+
+use super::paths::Paths;
+use super::registry::{TOOLS, find, unknown};
+use super::tool::{Effect, Payload, Settings, invalid};
+use crate::policy::Permit;
+use crate::ports::{BoxFuture, Plan, RunContext, ToolRouter};
+use crate::protocol::{Action, Arguments, ErrorCode, ToolCall, ToolDefinition, ToolError, ToolResult};
+use futures_util::FutureExt;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// The tools of one workspace.
+pub struct Router {
+    settings: Arc<Settings>,
+}
+
+impl Router {
+    pub fn new(settings: Settings) -> Self {
+        Self { settings: Arc::new(settings) }
+    }
+}
+
+impl ToolRouter for Router {
+    fn definitions(&self) -> Vec<ToolDefinition> {
+        let definition = |tool: &&'static dyn super::tool::AnyTool| ToolDefinition {
+            tool_name: tool.name().to_owned(),
+            description: tool.description().to_owned(),
+            input_schema: tool.schema(),
+        };
+        TOOLS.iter().map(definition).collect()
+    }
+
+    fn capability(&self, tool_name: &str) -> Option<&'static str> {
+        find(tool_name).map(|tool| tool.capability())
+    }
+
+    fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>> {
+        let settings = Arc::clone(&self.settings);
+        async move {
+            let planned = tokio::task::spawn_blocking(move || plan(call, &settings)).await;
+            planned.unwrap_or_else(|error| {
+                Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("the call could not be planned: {error}")))
+            })
+        }
+        .boxed()
+    }
+
+    fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
+        let settings = Arc::clone(&self.settings);
+        async move {
+            let id = plan.call.tool_call_id.clone();
+            if !permit.covers(&plan.actions) {
+                let error = ToolError::new(ErrorCode::PolicyDenied, "the permit was given for another call");
+                return ToolResult::refused(id, plan.tool_name, error);
+            }
+            let Some(tool) = find(&plan.tool_name) else {
+                let error = unknown(&plan.tool_name);
+                return ToolResult::refused(id, plan.tool_name, error);
+            };
+            let payload: Payload = plan.payload;
+            match tool.run(payload, settings, context).await {
+                Ok(output) => ToolResult::succeeded(id, plan.tool_name, output),
+                Err(failed) => {
+                    ToolResult { output_text: failed.printed, ..ToolResult::refused(id, plan.tool_name, failed.error) }
+                }
+            }
+        }
+        .boxed()
+    }
+}
+
+fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
+    let tool = find(&call.tool_name).ok_or_else(|| unknown(&call.tool_name))?;
+    let draft = tool.draft(object(&call.arguments)?, settings)?;
+    let (changes, timeout_seconds) = match draft.effect {
+        Effect::Reads => (false, 0),
+        Effect::Changes => (true, 0),
+        Effect::Runs { timeout_seconds } => (true, timeout_seconds),
+    };
+    Ok(Plan {
+        call,
+        tool_name: tool.name().to_owned(),
+        summary: draft.summary,
+        actions: draft.actions,
+        proposal: draft.proposal,
+        changes,
+        timeout_seconds,
+        payload: draft.work,
+    })
+}
+
+/// What a call would touch by its text alone: no link is followed, nothing is looked up.
+pub fn actions_for(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
+    let tool = find(tool_name).ok_or_else(|| unknown(tool_name))?;
+    tool.actions(object(arguments)?, &Paths::lexical(settings))
+}
+
+fn object(arguments: &Arguments) -> Result<Map<String, Value>, ToolError> {
+    match arguments {
+        Arguments::Object(object) => Ok(object.clone()),
+        Arguments::Malformed(text) => {
+            let shown: String = text.chars().take(200).collect();
+            let reason =
+                serde_json::from_str::<Map<String, Value>>(text).err().map(|error| format!(" ({error})")).unwrap_or_default();
+            Err(invalid(format!("the arguments are not a JSON object{reason}: `{shown}`; send the call again with one")))
+        }
+    }
+}

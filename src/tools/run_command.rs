@@ -1,0 +1,148 @@
+//! RunCommand: a line in `bash`, and what it printed.
+
+use super::paths::{Meant, Paths};
+use super::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
+use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, run};
+use futures_util::FutureExt;
+use nix::sys::signal::Signal;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Duration;
+
+const DEFAULT_TIMEOUT_SECONDS: u64 = 300;
+const MAX_TIMEOUT_SECONDS: u64 = 600;
+/// Exit code that shells give for a signal: this much above its number.
+const SIGNAL_BASE: i32 = 128;
+
+pub(super) struct RunCommand;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Arguments {
+    /// The line, for `bash -c`.
+    command: String,
+    /// The directory it runs in; the workspace when absent.
+    cwd: Option<String>,
+    /// Seconds until it is killed; 300 when absent.
+    #[schemars(range(min = 1, max = 600))]
+    timeout: Option<u64>,
+    /// Text for its standard input, which is empty when absent.
+    stdin: Option<String>,
+}
+
+pub(super) struct Work {
+    command: String,
+    cwd: Target,
+    timeout_seconds: u64,
+    stdin: Option<String>,
+}
+
+impl Tool for RunCommand {
+    const NAME: &'static str = "RunCommand";
+    const ALIASES: &'static [&'static str] =
+        &["run_command", "shell", "bash", "execute_command", "run_shell_command", "exec", "exec_command", "terminal", "run"];
+    const CAPABILITY: &'static str = "Shell.Exec";
+    const DESCRIPTION: &'static str = include_str!("../../assets/tools/RunCommand.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        let cwd = paths.target("cwd", arguments.cwd.as_deref().unwrap_or("."), Meant::Directory)?;
+        Ok(vec![Action::Exec { command: arguments.command.clone(), cwd }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let command = &arguments.command;
+        if command.trim().is_empty() {
+            return Err(invalid("`command` is empty; give the line to run"));
+        }
+        if command.contains('\0') {
+            return Err(invalid("`command` has a NUL byte, which no command can have"));
+        }
+        let timeout_seconds = arguments.timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS);
+        if !(1..=MAX_TIMEOUT_SECONDS).contains(&timeout_seconds) {
+            return Err(invalid(format!("`timeout` is {timeout_seconds}; it is in seconds, from 1 to {MAX_TIMEOUT_SECONDS}")));
+        }
+        let cwd = Paths::on_disk(settings).target("cwd", arguments.cwd.as_deref().unwrap_or("."), Meant::Directory)?;
+        match cwd.place {
+            Place::Directory => {}
+            Place::Missing => return Err(invalid(format!("`cwd`: `{}` does not exist", cwd.given))),
+            Place::File { .. } | Place::Special => return Err(invalid(format!("`cwd`: `{}` is not a directory", cwd.given))),
+        }
+        Ok(Draft {
+            summary: format!("$ {command}"),
+            actions: vec![Action::Exec { command: command.clone(), cwd: cwd.clone() }],
+            proposal: Some(Proposal { summary: format!("Run: {command}"), ..Proposal::default() }),
+            effect: Effect::Runs { timeout_seconds },
+            work: Work { command: arguments.command, cwd, timeout_seconds, stdin: arguments.stdin },
+        })
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        async move {
+            let spec = Spec {
+                line: work.command,
+                directory: work.cwd.real,
+                environment: command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names),
+                stdin: work.stdin,
+                timeout: Duration::from_secs(work.timeout_seconds),
+                max_output_bytes: settings.max_output_bytes,
+                helper: settings.helper.clone(),
+            };
+            match run(spec, context.output, context.kill).await {
+                Ok(finished) => answer(&finished, work.timeout_seconds, settings.max_output_bytes),
+                Err(error) => Err(failed(&error).into()),
+            }
+        }
+        .boxed()
+    }
+}
+
+fn failed(error: &ProcessError) -> ToolError {
+    let code = match error {
+        ProcessError::LineTooLong => ErrorCode::InvalidRequest,
+        ProcessError::HelperLost => ErrorCode::OutcomeUnknown,
+        ProcessError::NoShell | ProcessError::NotStarted(_) | ProcessError::Helper(_) => ErrorCode::ToolExecutionFailed,
+    };
+    ToolError::new(code, error.to_string())
+}
+
+/// A command that ran is a call that succeeded, whatever its exit code: the model judges that.
+fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) -> Output {
+    let printed = printed(&finished.stdout, &finished.stderr, max_output_bytes);
+    match finished.end {
+        End::Exited(code) => Ok(format!("Exit code: {code}\n{printed}")),
+        End::Signalled(signal) => {
+            let name = Signal::try_from(signal).map_or("unknown", Signal::as_str);
+            Ok(format!("Exit code: {} (killed by signal {signal}, {name})\n{printed}", SIGNAL_BASE + signal))
+        }
+        End::TimedOut => {
+            let message = format!("killed after {timeout_seconds} s with all it had started; what it printed until then follows");
+            Err(Failed { error: ToolError::new(ErrorCode::ToolExecutionTimeout, message), printed })
+        }
+        End::Killed => {
+            let message = "stopped by the person with all it had started; what it printed until then follows";
+            Err(Failed { error: ToolError::new(ErrorCode::Cancelled, message), printed })
+        }
+    }
+}
+
+/// Both outputs within one limit: each has half of it, and what one does not need is the other's.
+fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> String {
+    let need = |captured: &Captured| usize::try_from(captured.total()).unwrap_or(usize::MAX);
+    let half = limit / 2;
+    let for_stdout = limit.saturating_sub(need(stderr)).max(half);
+    let for_stderr = limit.saturating_sub(need(stdout).min(for_stdout));
+    let section = |captured: &Captured, budget| {
+        let mut text = captured.text(budget);
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text
+    };
+    let text = format!("--- stdout ---\n{}--- stderr ---\n{}", section(stdout, for_stdout), section(stderr, for_stderr));
+    text.trim_end_matches('\n').to_owned()
+}

@@ -1,0 +1,157 @@
+//! What a tool is: typed arguments in, actions and work out, the work done later.
+
+use super::arguments;
+use super::paths::Paths;
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
+use crate::sys::process::{Environment, Helper};
+use futures_util::FutureExt;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::any::Any;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What all tools are told once.
+#[derive(Clone)]
+pub struct Settings {
+    /// The real path that relative paths start from.
+    pub workspace: PathBuf,
+    /// What `~` stands for.
+    pub home: Option<PathBuf>,
+    /// Largest file that is read whole or edited.
+    pub max_file_size_bytes: u64,
+    /// Kept of what a command prints.
+    pub max_output_bytes: usize,
+    pub environment: Environment,
+    /// Names of variables that hold provider keys; no command sees them.
+    pub secret_names: Vec<String>,
+    /// Whether a search may show what is at this real path. A search is judged by where it starts; this keeps it from
+    /// what is blocked below.
+    pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    pub helper: Helper,
+}
+
+/// What a call comes to, before anything of it is done.
+pub(super) struct Draft<Work> {
+    /// One line for people.
+    pub summary: String,
+    pub actions: Vec<Action>,
+    pub proposal: Option<Proposal>,
+    pub effect: Effect,
+    pub work: Work,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    Reads,
+    Changes,
+    Runs { timeout_seconds: u64 },
+}
+
+/// A call that came to nothing, and what it printed until then.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub error: ToolError,
+    pub printed: String,
+}
+
+impl From<ToolError> for Failed {
+    fn from(error: ToolError) -> Self {
+        Self { error, printed: String::new() }
+    }
+}
+
+pub(super) type Output = Result<String, Failed>;
+
+/// One tool. A new one is a type with this trait and a line in the registry.
+pub(super) trait Tool: Send + Sync + 'static {
+    const NAME: &'static str;
+    /// Names other agents use for it; accepted, never listed.
+    const ALIASES: &'static [&'static str];
+    const CAPABILITY: &'static str;
+    const DESCRIPTION: &'static str;
+    type Arguments: DeserializeOwned + JsonSchema;
+    type Work: Send + 'static;
+
+    /// What a call would touch.
+    fn actions(arguments: &Self::Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
+    /// The whole plan; reads what it must, and tells nothing of what it read but to the person who is asked.
+    fn draft(arguments: Self::Arguments, settings: &Settings) -> Result<Draft<Self::Work>, ToolError>;
+    fn run(work: Self::Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output>;
+}
+
+pub(super) type Payload = Box<dyn Any + Send>;
+
+/// A tool whose types are hidden, so that a list can hold all of them.
+pub(super) trait AnyTool: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn aliases(&self) -> &'static [&'static str];
+    fn capability(&self) -> &'static str;
+    fn description(&self) -> &'static str;
+    fn schema(&self) -> Value;
+    fn actions(&self, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
+    fn draft(&self, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError>;
+    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output>;
+}
+
+pub(super) struct Hidden<T>(pub PhantomData<T>);
+
+impl<T: Tool> AnyTool for Hidden<T> {
+    fn name(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        T::ALIASES
+    }
+
+    fn capability(&self) -> &'static str {
+        T::CAPABILITY
+    }
+
+    fn description(&self) -> &'static str {
+        T::DESCRIPTION.trim_end()
+    }
+
+    fn schema(&self) -> Value {
+        arguments::schema::<T::Arguments>()
+    }
+
+    fn actions(&self, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        T::actions(&arguments::parse(arguments)?, paths)
+    }
+
+    fn draft(&self, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError> {
+        let Draft { summary, actions, proposal, effect, work } = T::draft(arguments::parse(arguments)?, settings)?;
+        Ok(Draft { summary, actions, proposal, effect, work: Box::new(work) })
+    }
+
+    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        match payload.downcast::<T::Work>() {
+            Ok(work) => T::run(*work, settings, context),
+            Err(_) => {
+                let error =
+                    ToolError::new(ErrorCode::ToolExecutionFailed, "the plan was made by another router; plan the call again");
+                futures_util::future::ready(Err(error.into())).boxed()
+            }
+        }
+    }
+}
+
+/// Does work that waits for a disk where waiting harms nobody.
+pub(super) fn blocking(work: impl FnOnce() -> Output + Send + 'static) -> BoxFuture<'static, Output> {
+    async move {
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+            let message = format!("the tool ended before its work was done: {error}");
+            Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into())
+        })
+    }
+    .boxed()
+}
+
+pub(super) fn invalid(message: impl Into<String>) -> ToolError {
+    ToolError::new(ErrorCode::InvalidRequest, message)
+}

@@ -1,0 +1,105 @@
+//! How a tree is walked for a search: what is ignored stays out, links are not followed, the answer is bounded and in order.
+
+use super::tool::{Settings, invalid};
+use crate::protocol::{ErrorCode, Target, ToolError};
+use crate::sys::path::open_directory;
+use ignore::{DirEntry, WalkBuilder, WalkState};
+use nix::sys::stat::fstat;
+use std::collections::BinaryHeap;
+use std::path::Path;
+use tokio_util::sync::CancellationToken;
+
+/// More threads than this wait for the same disk.
+const MAX_THREADS: usize = 8;
+/// What version control keeps for itself.
+const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".svn", ".jj"];
+
+/// Visits what is below a directory, on several threads, in no order. Ends early when `kill` fires.
+pub(super) fn walk(
+    target: &Target,
+    settings: &Settings,
+    kill: &CancellationToken,
+    visit: impl Fn(&DirEntry) + Sync,
+) -> Result<(), ToolError> {
+    let before = identity(target)?;
+    let may_read = settings.may_read.clone();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    let walker = WalkBuilder::new(&target.real)
+        .hidden(false)
+        .require_git(false)
+        .follow_links(false)
+        .threads(threads)
+        .filter_entry(move |entry| entry.depth() == 0 || (!is_version_control(entry) && may_read(entry.path())))
+        .build_parallel();
+    walker.run(|| {
+        Box::new(|entry| {
+            if kill.is_cancelled() {
+                return WalkState::Quit;
+            }
+            // A directory that cannot be read has nothing to show.
+            if let Ok(entry) = entry
+                && entry.depth() > 0
+            {
+                visit(&entry);
+            }
+            WalkState::Continue
+        })
+    });
+    if kill.is_cancelled() {
+        return Err(ToolError::new(ErrorCode::Cancelled, "the search was stopped before its end"));
+    }
+    // A link put in its place meanwhile would have shown another tree.
+    if identity(target)? == before { Ok(()) } else { Err(moved(target)) }
+}
+
+fn is_version_control(entry: &DirEntry) -> bool {
+    entry.file_name().to_str().is_some_and(|name| VERSION_CONTROL.contains(&name))
+}
+
+fn identity(target: &Target) -> Result<(u64, u64), ToolError> {
+    let opened = open_directory(&target.real).map_err(|error| super::paths::open_error(target, &error))?;
+    let stat = fstat(&opened).map_err(|errno| super::paths::open_error(target, &errno.into()))?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+fn moved(target: &Target) -> ToolError {
+    let message = format!("`{}` was replaced while it was searched; search again", target.given);
+    ToolError::new(ErrorCode::Conflict, message)
+}
+
+/// The first `limit` of any number of things, in their order, and how many there were.
+pub(super) struct First<T> {
+    kept: BinaryHeap<T>,
+    limit: usize,
+    pub seen: u64,
+}
+
+impl<T: Ord> First<T> {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { kept: BinaryHeap::new(), limit, seen: 0 }
+    }
+
+    pub(super) fn push(&mut self, item: T) {
+        self.seen += 1;
+        if self.kept.len() < self.limit {
+            self.kept.push(item);
+        } else if self.kept.peek().is_some_and(|last| item < *last) {
+            self.kept.pop();
+            self.kept.push(item);
+        }
+    }
+
+    pub(super) fn into_sorted(self) -> Vec<T> {
+        self.kept.into_sorted_vec()
+    }
+}
+
+/// A path relative to where the search started, for matching.
+pub(super) fn below<'a>(path: &'a Path, base: &Path) -> &'a Path {
+    path.strip_prefix(base).unwrap_or(path)
+}
+
+pub(super) fn matcher(field: &str, pattern: &str) -> Result<globset::GlobMatcher, ToolError> {
+    let built = globset::GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
+    built.map(|glob| glob.compile_matcher()).map_err(|error| invalid(format!("`{field}`: {}", error.kind())))
+}
