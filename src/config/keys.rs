@@ -137,10 +137,9 @@ pub(super) fn suggest(path: &[String]) -> String {
 
 /// The table as text, for `aye config schema`.
 pub fn schema() -> String {
-    KEYS.iter()
-        .map(|key| {
-            let default = if key.default.is_empty() { "unset" } else { key.default };
-            format!("{}\n    {}; default {default}\n    {}\n", key.dotted(), key.kind.describe(), key.doc)
-        })
-        .collect()
+    let entries = KEYS.iter().map(|key| {
+        let default = if key.default.is_empty() { "unset" } else { key.default };
+        format!("{}\n    {}; default {default}\n    {}\n", key.dotted(), key.kind.describe(), key.doc)
+    });
+    entries.collect::<Vec<_>>().concat()
 }

@@ -95,9 +95,9 @@ const BUILT_IN: &[BuiltIn] = &[
         "ANTHROPIC_API_KEY",
         "claude-sonnet-5",
     ),
-    built_in("openai-chat", Api::OpenAiChat, OPENAI, "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-5"),
+    built_in("openai-chat", Api::OpenAiChat, OPENAI, "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-5.5"),
     built_in("gateway", Api::OpenAiChat, "", "LLM_GATEWAY_ENDPOINT", "LLM_GATEWAY_AUTH_TOKEN", "claude-sonnet-5"),
-    built_in("openai", Api::OpenAiResponses, OPENAI, "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-5"),
+    built_in("openai", Api::OpenAiResponses, OPENAI, "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-5.5"),
     built_in("gemini", Api::Gemini, "https://generativelanguage.googleapis.com", "", "GEMINI_API_KEY", "gemini-2.5-pro"),
     built_in("local", Api::OpenAiChat, LOCAL, "", "", "default"),
 ];
@@ -111,9 +111,9 @@ impl Settings {
             };
             return self.at_provider(provider, model, environment);
         }
-        let ready =
-            |known: &&BuiltIn| environment.get(known.key_variable).or_else(|| environment.get(known.url_variable)).is_some();
-        match BUILT_IN.iter().find(ready) {
+        let with_key = BUILT_IN.iter().find(|known| environment.get(known.key_variable).is_some());
+        let with_address = || BUILT_IN.iter().find(|known| environment.get(known.url_variable).is_some());
+        match with_key.or_else(with_address) {
             Some(known) => self.at_provider(known.name, self.default_model(known), environment),
             None => Err(no_key("no key was found", "ANTHROPIC_API_KEY or OPENAI_API_KEY")),
         }
@@ -186,11 +186,12 @@ impl Settings {
         let mut problems = Vec::new();
         for (path, entry) in &self.values {
             let [table, _, name] = path.as_slice() else { continue };
-            if table == "providers" && name == "base_url" {
-                if let Value::Text(given) = &entry.value {
-                    let problem = address::check(given).err();
-                    problems.extend(problem.map(|problem| format!("{}: `{}`: {problem}", entry.origin, path.join("."))));
-                }
+            if let Value::Text(given) = &entry.value
+                && table == "providers"
+                && name == "base_url"
+            {
+                let problem = address::check(given).err();
+                problems.extend(problem.map(|problem| format!("{}: `{}`: {problem}", entry.origin, path.join("."))));
             }
         }
         ConfigError::unless_empty(problems)
