@@ -1,1 +1,23 @@
 //! Files, environment and their order; what a person set.
+
+mod address;
+mod directories;
+mod document;
+mod environment;
+mod error;
+mod instructions;
+mod keys;
+mod provider;
+mod settings;
+pub mod trust;
+
+pub use directories::Directories;
+pub use environment::{Environment, Secret};
+pub use error::ConfigError;
+pub use instructions::{InstructionFile, Length, of_person as instructions_of_person};
+pub use keys::schema;
+pub use provider::{Api, ModelChoice, NoModel};
+pub use settings::{Llm, Settings};
+
+#[cfg(test)]
+mod tests;

@@ -65,8 +65,17 @@ pub(super) struct SessionArgs {
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
     pub latest: bool,
     /// Go on with a session; without an ID you choose from a list
-    #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, value_parser = session_id)]
-    pub resume: Option<Option<String>>,
+    #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = PICK, value_parser = resume)]
+    pub resume: Option<Resume>,
+}
+
+/// What `--resume` without an id reads as; an empty `--resume=` is a mistake.
+const PICK: &str = "?";
+
+#[derive(Debug, Clone)]
+pub(super) enum Resume {
+    Pick,
+    Id(String),
 }
 
 #[derive(Debug, Args)]
@@ -217,6 +226,10 @@ fn assignment(given: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
         _ => Err("expected KEY=VALUE, for example `llm.max_retries=5`; `aye config schema` lists the keys".to_owned()),
     }
+}
+
+fn resume(given: &str) -> Result<Resume, String> {
+    if given == PICK { Ok(Resume::Pick) } else { session_id(given).map(Resume::Id) }
 }
 
 fn session_id(given: &str) -> Result<String, String> {

@@ -1,6 +1,8 @@
 //! What was asked for, after everything that can be checked without looking at the machine was checked.
 
-use super::definition::{CommonArgs, ConfigSub, FormatArg, Line, OutputArgs, PolicySub, SessionArgs, SessionsSub, Sub, ToolSub};
+use super::definition::{
+    CommonArgs, ConfigSub, FormatArg, Line, OutputArgs, PolicySub, Resume, SessionArgs, SessionsSub, Sub, ToolSub,
+};
 use crate::protocol::Mode;
 use std::path::PathBuf;
 
@@ -182,8 +184,8 @@ fn answers(yes: bool) -> Answers {
 impl SessionArgs {
     fn choice(&self) -> SessionChoice {
         match (&self.resume, self.latest) {
-            (Some(Some(id)), _) => SessionChoice::Id(id.clone()),
-            (Some(None), _) => SessionChoice::Pick,
+            (Some(Resume::Id(id)), _) => SessionChoice::Id(id.clone()),
+            (Some(Resume::Pick), _) => SessionChoice::Pick,
             (None, true) => SessionChoice::Latest,
             (None, false) => SessionChoice::New,
         }

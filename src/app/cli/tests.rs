@@ -160,6 +160,7 @@ fn what_cannot_be_meant_is_refused() {
         ("exec --output-format xml hi", "stream-json"),
         ("-c --resume", "cannot be used with"),
         ("--resume=7f3a", "at least 6 hex digits"),
+        ("--resume=", "--resume"),
         ("--resume=nonsense", "at least 6 hex digits"),
         ("--mode yolo", "auto-edit"),
         ("-m sonnet", "PROVIDER/NAME"),

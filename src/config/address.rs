@@ -1,0 +1,44 @@
+//! Which server addresses a key may be sent to.
+
+use std::net::IpAddr;
+
+/// A base URL without its last slash, or what is wrong with it.
+pub(super) fn check(given: &str) -> Result<String, String> {
+    let expected = "expected an address like https://host/v1";
+    let url = reqwest::Url::parse(given).map_err(|error| format!("`{given}` is no address ({error}); {expected}"))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(format!("the address at `{}` holds a password; {expected}, and the key in its variable", host(&url)));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(format!("`{given}` has a `?` or `#` part; {expected}"));
+    }
+    match url.scheme() {
+        "https" => {}
+        "http" if is_this_machine(&url) => {}
+        "http" => {
+            return Err(format!(
+                "`{given}` would send the key and all you say unencrypted; expected https://, or http:// only to this machine (localhost, 127.0.0.1)"
+            ));
+        }
+        other => return Err(format!("`{given}` starts with `{other}:`; {expected}")),
+    }
+    Ok(given.trim_end_matches('/').to_owned())
+}
+
+/// Whether an address that passed `check` is on this machine.
+pub(super) fn is_local(address: &str) -> bool {
+    reqwest::Url::parse(address).is_ok_and(|url| is_this_machine(&url))
+}
+
+fn is_this_machine(url: &reqwest::Url) -> bool {
+    let host = host(url);
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse::<IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => bare == "localhost" || bare.ends_with(".localhost"),
+    }
+}
+
+fn host(url: &reqwest::Url) -> &str {
+    url.host_str().unwrap_or_default()
+}

@@ -1,0 +1,34 @@
+//! Where a person's files are.
+
+use super::{ConfigError, Environment};
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directories {
+    /// What a person sets.
+    pub config: PathBuf,
+    /// What aye keeps.
+    pub data: PathBuf,
+}
+
+impl Directories {
+    pub fn find(environment: &Environment) -> Result<Self, ConfigError> {
+        let usual = directories::ProjectDirs::from("", "", "aye");
+        let place = |variable: &str, usual: Option<PathBuf>| match environment.get(variable) {
+            Some(given) => {
+                std::path::absolute(given).map_err(|error| ConfigError::one(format!("{variable}: `{given}`: {error}")))
+            }
+            None => usual.ok_or_else(|| {
+                ConfigError::one(format!("there is no home directory to keep files in; set HOME, or {variable} to a directory"))
+            }),
+        };
+        Ok(Self {
+            config: place("AYE_CONFIG_DIR", usual.as_ref().map(|dirs| dirs.config_dir().to_owned()))?,
+            data: place("AYE_DATA_DIR", usual.as_ref().map(|dirs| dirs.data_dir().to_owned()))?,
+        })
+    }
+
+    pub fn config_file(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+}

@@ -1,0 +1,46 @@
+//! The environment variables aye was started with.
+
+use std::collections::HashMap;
+use std::fmt;
+
+/// Variables that are set and not empty.
+#[derive(Clone, Default)]
+pub struct Environment {
+    variables: HashMap<String, String>,
+}
+
+impl Environment {
+    pub fn of_process() -> Self {
+        Self::from_pairs(
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
+        )
+    }
+
+    pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self { variables: pairs.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect() }
+    }
+
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(|value| value.trim())
+    }
+
+    pub(super) fn secret(&self, name: &str) -> Option<Secret> {
+        self.get(name).map(|value| Secret(value.to_owned()))
+    }
+}
+
+/// A key; nothing prints it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}

@@ -1,0 +1,28 @@
+//! What is wrong with the configuration, where, and what was expected.
+
+use std::fmt;
+
+/// All that is wrong, each as one sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    problems: Vec<String>,
+}
+
+impl ConfigError {
+    pub(super) fn one(problem: impl Into<String>) -> Self {
+        Self { problems: vec![problem.into()] }
+    }
+
+    /// `Ok` when there is nothing wrong.
+    pub(super) fn unless_empty(problems: Vec<String>) -> Result<(), Self> {
+        if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problems.join("\n"))
+    }
+}
+
+impl std::error::Error for ConfigError {}

@@ -1,0 +1,145 @@
+//! Every key of the configuration: its type, its default, its meaning.
+
+/// What may stand at a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    /// `provider/name`.
+    ModelName,
+    Flag,
+    Number {
+        min: u64,
+        max: u64,
+    },
+    Choice(&'static [&'static str]),
+    TextList,
+    /// Names and texts.
+    TextTable,
+}
+
+pub(super) struct Key {
+    /// `*` stands for a name the person chooses.
+    pub pattern: &'static [&'static str],
+    pub kind: Kind,
+    /// As TOML; empty where nothing is set.
+    pub default: &'static str,
+    pub doc: &'static str,
+}
+
+const fn key(pattern: &'static [&'static str], kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key { pattern, kind, default, doc }
+}
+
+pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
+
+pub(super) const KEYS: &[Key] = &[
+    key(&["model", "default"], Kind::ModelName, "", "the model of new sessions; unset: by the keys in the environment"),
+    key(&["providers", "*", "api"], Kind::Choice(&APIS), "", "the language the server speaks"),
+    key(&["providers", "*", "base_url"], Kind::Text, "", "where it is; https, or http on this machine"),
+    key(&["providers", "*", "api_key_env"], Kind::Text, "", "the environment variable that holds its key"),
+    key(&["providers", "*", "models"], Kind::TextList, "[]", "names of its models; the first is its default"),
+    key(
+        &["llm", "idle_timeout_seconds"],
+        Kind::Number { min: 1, max: 3600 },
+        "120",
+        "a stream that says nothing for so long is cut",
+    ),
+    key(&["llm", "connect_timeout_seconds"], Kind::Number { min: 1, max: 600 }, "10", "how long to wait for a connection"),
+    key(&["llm", "max_retries"], Kind::Number { min: 0, max: 20 }, "3", "how often a request that failed is sent again"),
+    key(
+        &["llm", "retry_base_ms"],
+        Kind::Number { min: 1, max: 60_000 },
+        "500",
+        "the wait before the first retry; doubled for each one after",
+    ),
+    key(&["ui", "plain"], Kind::Flag, "false", "append-only lines; accepted, not used by this version"),
+    key(&["tools", "absolute_paths_only"], Kind::Flag, "false", "refuse relative paths; accepted, not used by this version"),
+    key(&["tools", "follow_symlinks"], Kind::Flag, "true", "false refuses links; accepted, not used by this version"),
+    key(
+        &["approval", "timeout_seconds"],
+        Kind::Number { min: 1, max: 86_400 },
+        "300",
+        "how long a question of `aye serve` waits; accepted, not used by this version",
+    ),
+    key(
+        &["retention", "days"],
+        Kind::Number { min: 1, max: 36_500 },
+        "",
+        "forget sessions after so many days; accepted, not used by this version",
+    ),
+    key(&["mcp", "servers", "*", "command"], Kind::Text, "", "the program of the server; accepted, not used by this version"),
+    key(&["mcp", "servers", "*", "args"], Kind::TextList, "[]", "its arguments; accepted, not used by this version"),
+    key(&["mcp", "servers", "*", "env"], Kind::TextTable, "{}", "its environment; accepted, not used by this version"),
+    key(&["mcp", "servers", "*", "url"], Kind::Text, "", "where it listens; accepted, not used by this version"),
+];
+
+impl Key {
+    fn fits(&self, path: &[String]) -> bool {
+        self.pattern.len() == path.len() && self.starts_with(path)
+    }
+
+    /// Whether `path` is this key or a table it stands in.
+    pub(super) fn starts_with(&self, path: &[String]) -> bool {
+        self.pattern.len() >= path.len() && self.pattern.iter().zip(path).all(|(want, have)| *want == "*" || want == have)
+    }
+
+    pub(super) fn dotted(&self) -> String {
+        self.pattern.join(".").replace('*', "NAME")
+    }
+}
+
+pub(super) fn find(path: &[String]) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.fits(path))
+}
+
+impl Kind {
+    /// What is expected, in words.
+    pub(super) fn describe(self) -> String {
+        match self {
+            Self::Text => "a text in quotes".to_owned(),
+            Self::ModelName => "a text like \"anthropic/claude-sonnet-5\"".to_owned(),
+            Self::Flag => "true or false".to_owned(),
+            Self::Number { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Choice(choices) => {
+                format!("one of {}", choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(", "))
+            }
+            Self::TextList => "a list of texts in quotes".to_owned(),
+            Self::TextTable => "a table of names and texts".to_owned(),
+        }
+    }
+}
+
+/// What to say about a key that does not exist: the nearest one, or all that may stand there.
+pub(super) fn suggest(path: &[String]) -> String {
+    let Some((wrong, table)) = path.split_last() else { return String::new() };
+    let mut here: Vec<&str> = KEYS
+        .iter()
+        .filter(|key| key.pattern.len() > table.len() && key.starts_with(table))
+        .filter_map(|key| key.pattern.get(table.len()).copied())
+        .filter(|name| *name != "*")
+        .collect();
+    here.dedup();
+    let near = |name: &str| strsim::damerau_levenshtein(name, wrong);
+    if let Some(nearest) = here.iter().filter(|name| near(name) <= 1 + name.len() / 4).min_by_key(|name| near(name)) {
+        let mut path = table.to_vec();
+        path.push((*nearest).to_owned());
+        return format!("did you mean `{}`?", path.join("."));
+    }
+    let elsewhere = KEYS.iter().find(|key| key.pattern.last().is_some_and(|last| last == wrong));
+    if let Some(key) = elsewhere {
+        return format!("did you mean `{}`?", key.dotted());
+    }
+    let mut names: Vec<String> = here.iter().map(|name| format!("`{name}`")).collect();
+    names.sort_unstable();
+    names.dedup();
+    format!("expected {}", names.join(", "))
+}
+
+/// The table as text, for `aye config schema`.
+pub fn schema() -> String {
+    let entries = KEYS.iter().map(|key| {
+        let default = if key.default.is_empty() { "unset" } else { key.default };
+        format!("{}\n    {}; default {default}\n    {}\n", key.dotted(), key.kind.describe(), key.doc)
+    });
+    entries.collect::<Vec<_>>().concat()
+}

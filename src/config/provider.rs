@@ -1,0 +1,210 @@
+//! Which model answers, where it is, and with which key.
+
+use super::document::Value;
+use super::{ConfigError, Environment, Secret, Settings, address};
+use std::fmt;
+
+/// The language a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    Anthropic,
+    OpenAiResponses,
+    OpenAiChat,
+    Gemini,
+}
+
+/// A model that can be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelChoice {
+    pub provider: String,
+    /// The name the provider knows; it may have slashes of its own.
+    pub model: String,
+    pub api: Api,
+    /// Without a slash at its end.
+    pub base_url: String,
+    /// Absent where a server needs none.
+    pub key: Option<Secret>,
+    /// The variable the key is read from.
+    pub key_variable: String,
+}
+
+impl ModelChoice {
+    /// `anthropic/claude-sonnet-5`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.provider, self.model)
+    }
+}
+
+/// Why no model can be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoModel {
+    /// Nothing is wrong, but a key is missing: the sentence says which, and what else there is.
+    NoKey {
+        message: String,
+    },
+    Wrong(ConfigError),
+}
+
+impl fmt::Display for NoModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoKey { message } => f.write_str(message),
+            Self::Wrong(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<ConfigError> for NoModel {
+    fn from(error: ConfigError) -> Self {
+        Self::Wrong(error)
+    }
+}
+
+/// A provider aye knows without being told.
+struct BuiltIn {
+    name: &'static str,
+    api: Api,
+    /// Empty where only its variable says.
+    home: &'static str,
+    url_variable: &'static str,
+    key_variable: &'static str,
+    default_model: &'static str,
+}
+
+const fn built_in(
+    name: &'static str,
+    api: Api,
+    home: &'static str,
+    url_variable: &'static str,
+    key_variable: &'static str,
+    default_model: &'static str,
+) -> BuiltIn {
+    BuiltIn { name, api, home, url_variable, key_variable, default_model }
+}
+
+const OPENAI: &str = "https://api.openai.com/v1";
+const LOCAL: &str = "http://localhost:11434/v1";
+
+/// In the order in which the environment is searched for a default.
+const BUILT_IN: &[BuiltIn] = &[
+    built_in(
+        "anthropic",
+        Api::Anthropic,
+        "https://api.anthropic.com",
+        "ANTHROPIC_BASE_URL",
+        "ANTHROPIC_API_KEY",
+        "claude-sonnet-5",
+    ),
+    built_in("openai-chat", Api::OpenAiChat, OPENAI, "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-5.5"),
+    built_in("gateway", Api::OpenAiChat, "", "LLM_GATEWAY_ENDPOINT", "LLM_GATEWAY_AUTH_TOKEN", "claude-sonnet-5"),
+    built_in("openai", Api::OpenAiResponses, OPENAI, "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-5.5"),
+    built_in("gemini", Api::Gemini, "https://generativelanguage.googleapis.com", "", "GEMINI_API_KEY", "gemini-2.5-pro"),
+    built_in("local", Api::OpenAiChat, LOCAL, "", "", "default"),
+];
+
+impl Settings {
+    /// The model to ask: the flag, else the configured default, else what the environment has a key for.
+    pub fn choose_model(&self, flag: Option<&str>, environment: &Environment) -> Result<ModelChoice, NoModel> {
+        if let Some(asked) = flag.or_else(|| self.text(&["model", "default"])) {
+            let Some((provider, model)) = asked.split_once('/') else {
+                return Err(ConfigError::one(format!("`{asked}` is no model; expected PROVIDER/NAME")).into());
+            };
+            return self.at_provider(provider, model, environment);
+        }
+        let with_key = BUILT_IN.iter().find(|known| environment.get(known.key_variable).is_some());
+        let with_address = || BUILT_IN.iter().find(|known| environment.get(known.url_variable).is_some());
+        match with_key.or_else(with_address) {
+            Some(known) => self.at_provider(known.name, self.default_model(known), environment),
+            None => Err(no_key("no key was found", "ANTHROPIC_API_KEY or OPENAI_API_KEY")),
+        }
+    }
+
+    fn default_model(&self, known: &BuiltIn) -> &str {
+        match self.entry(&["providers", known.name, "models"]).map(|entry| &entry.value) {
+            Some(Value::List(models)) => models.first().map_or(known.default_model, String::as_str),
+            Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Table(_)) | None => known.default_model,
+        }
+    }
+
+    fn at_provider(&self, provider: &str, model: &str, environment: &Environment) -> Result<ModelChoice, NoModel> {
+        let known = BUILT_IN.iter().find(|known| known.name == provider);
+        let api = match (self.text(&["providers", provider, "api"]), known) {
+            (Some(named), _) => api_named(named),
+            (None, Some(known)) => Some(known.api),
+            (None, None) => None,
+        };
+        let Some(api) = api else { return Err(self.unknown_provider(provider).into()) };
+        let base_url = self.base_url(provider, known, environment)?;
+        let key_variable = self
+            .text(&["providers", provider, "api_key_env"])
+            .or(known.map(|known| known.key_variable))
+            .unwrap_or_default()
+            .to_owned();
+        let key = environment.secret(&key_variable);
+        // A server of one's own may need no key; the provider itself always does.
+        let at_home = known.is_some_and(|known| known.home == base_url);
+        if key.is_none() && at_home && !key_variable.is_empty() && !address::is_local(&base_url) {
+            return Err(no_key(&format!("no key for `{provider}`"), &key_variable));
+        }
+        Ok(ModelChoice { provider: provider.to_owned(), model: model.to_owned(), api, base_url, key, key_variable })
+    }
+
+    fn base_url(&self, provider: &str, known: Option<&BuiltIn>, environment: &Environment) -> Result<String, NoModel> {
+        let variable = known.map_or("", |known| known.url_variable);
+        if let Some(given) = environment.get(variable) {
+            let checked = address::check(given).map_err(|problem| ConfigError::one(format!("{variable}: {problem}")))?;
+            return Ok(checked);
+        }
+        if let Some(given) = self.text(&["providers", provider, "base_url"]) {
+            // Checked when it was read.
+            return Ok(given.trim_end_matches('/').to_owned());
+        }
+        match known {
+            Some(known) if !known.home.is_empty() => Ok(known.home.to_owned()),
+            Some(_) => Err(no_key(&format!("no address for `{provider}`"), variable)),
+            None => {
+                Err(ConfigError::one(format!("provider `{provider}` has no address; set `providers.{provider}.base_url`")).into())
+            }
+        }
+    }
+
+    fn unknown_provider(&self, asked: &str) -> ConfigError {
+        if self.values.keys().any(|path| path.len() == 3 && path.starts_with(&["providers".to_owned(), asked.to_owned()])) {
+            return ConfigError::one(format!("provider `{asked}` has no `api`; set `providers.{asked}.api`"));
+        }
+        let known: Vec<&str> = BUILT_IN.iter().map(|known| known.name).collect();
+        let nearest = known.iter().find(|name| strsim::damerau_levenshtein(name, asked) <= 2);
+        let hint = nearest.map_or_else(
+            || format!("expected {}, or a `[providers.{asked}]` in config.toml", known.join(", ")),
+            |name| format!("did you mean `{name}`?"),
+        );
+        ConfigError::one(format!("unknown provider `{asked}`; {hint}"))
+    }
+
+    /// What can be wrong with a provider without asking for it.
+    pub(super) fn check_providers(&self) -> Result<(), ConfigError> {
+        let mut problems = Vec::new();
+        for (path, entry) in &self.values {
+            let [table, _, name] = path.as_slice() else { continue };
+            if let Value::Text(given) = &entry.value
+                && table == "providers"
+                && name == "base_url"
+            {
+                let problem = address::check(given).err();
+                problems.extend(problem.map(|problem| format!("{}: `{}`: {problem}", entry.origin, path.join("."))));
+            }
+        }
+        ConfigError::unless_empty(problems)
+    }
+}
+
+fn api_named(name: &str) -> Option<Api> {
+    let apis = [Api::Anthropic, Api::OpenAiResponses, Api::OpenAiChat, Api::Gemini];
+    super::keys::APIS.iter().zip(apis).find(|(known, _)| **known == name).map(|(_, api)| api)
+}
+
+fn no_key(what: &str, variable: &str) -> NoModel {
+    let message =
+        format!("{what}: set {variable}, or OPENAI_BASE_URL={LOCAL} for a local server, or see it work without one: `aye demo`");
+    NoModel::NoKey { message }
+}
