@@ -61,11 +61,6 @@ pub fn card(full_name: &str) -> ModelCard {
     })
 }
 
-/// The names listed, in the order of the list.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    cards().iter().map(|card| card.name.as_str())
-}
-
 fn cards() -> &'static [ModelCard] {
     static CARDS: OnceLock<Vec<ModelCard>> = OnceLock::new();
     // A test reads the built-in list, so it does parse.

@@ -19,7 +19,7 @@ fn the_built_in_list_parses_and_each_price_makes_sense() {
             );
         }
     }
-    let unique: std::collections::BTreeSet<_> = names().collect();
+    let unique: std::collections::BTreeSet<_> = cards().iter().map(|card| &card.name).collect();
     assert_eq!(unique.len(), catalogue.models.len());
 }
 

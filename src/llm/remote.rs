@@ -5,7 +5,7 @@ use super::deltas::Deltas;
 use super::fault::Speaker;
 use super::sse::{self, Event, Events};
 use super::thread::Thread;
-use super::{Api, ProviderSpec, anthropic, chat};
+use super::{Api, ProviderSpec, Secret, anthropic, chat};
 use crate::ports::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, Usage};
 use crate::sys::http::{Server, Timeouts};
@@ -56,19 +56,24 @@ struct Inner {
 
 impl Remote {
     pub fn new(spec: ProviderSpec, model: &str) -> Result<Self, Failure> {
-        let speaker = Speaker {
+        if model.trim().is_empty() {
+            let message = format!("there is no model name after `{}/`", spec.name);
+            return Err(Failure::new(FailureKind::InvalidRequest, message, "name a model as `provider/name`"));
+        }
+        let key = spec.key.as_ref().map(Secret::reveal).filter(|key| !key.is_empty()).map(str::to_owned);
+        let mut speaker = Speaker {
             provider: spec.name.clone(),
             model: model.to_owned(),
             key_variable: spec.key_variable.clone(),
             base_url: spec.base_url.clone(),
         };
-        if spec.key.is_none() && spec.base_url.trim_end_matches('/') == spec.api.home() {
+        if key.is_none() && spec.base_url.trim_end_matches('/') == spec.api.home() {
             let message = format!("there is no key for provider `{}`", spec.name);
             let hint = format!("set `{}`, or use a server of your own, or see `aye demo`", spec.key_variable);
             return Err(Failure::new(FailureKind::Authentication, message, hint));
         }
         let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
-        let key = spec.key.as_ref().map(|key| key.reveal().to_owned());
+        server.address().clone_into(&mut speaker.base_url);
         let headers = match spec.api {
             Api::Anthropic => anthropic::headers(key),
             Api::OpenAiChat => chat::headers(key),
@@ -150,7 +155,7 @@ impl Inner {
         let sent = self.server.post(path, &self.headers, body).await;
         let reply = sent.map_err(|error| self.speaker.transport(&error))?;
         let status = reply.status();
-        if status == 200 {
+        if (200..300).contains(&status) {
             return Ok(sse::events(reply.into_stream()));
         }
         let line = match reply.header("location") {

@@ -62,9 +62,14 @@ async fn look_ahead(body: &mut BoxStream<'static, Result<Bytes, HttpError>>) -> 
                 head.truncate(MAX_OTHER_BYTES);
                 return Err(SseError::NotEvents(head.into()));
             }
-            FirstLine::Unknown if head.len() > MAX_EVENT_BYTES => return Err(SseError::TooLarge),
             FirstLine::Unknown => match body.next().await {
-                Some(Ok(bytes)) => head.extend_from_slice(&bytes),
+                Some(Ok(bytes)) => {
+                    // Blank lines may go on for long, and say nothing.
+                    if head.trim_ascii().is_empty() {
+                        head.clear();
+                    }
+                    head.extend_from_slice(&bytes);
+                }
                 Some(Err(error)) => return Err(error.into()),
                 None => return Ok(head.into()),
             },

@@ -40,16 +40,3 @@ impl Thread {
         &self.fragments
     }
 }
-
-/// Appends a comma unless `out` is where a list begins.
-pub(super) fn separate(out: &mut Vec<u8>) {
-    if !matches!(out.last(), None | Some(b'[' | b'{')) {
-        out.push(b',');
-    }
-}
-
-/// Appends `value` as JSON.
-pub(super) fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
-    // A vector takes every byte and the values are strings, maps with string keys and numbers: nothing can fail.
-    let _ = serde_json::to_writer(out, value);
-}

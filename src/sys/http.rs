@@ -60,6 +60,12 @@ impl Server {
         let refuse = |reason: &str| HttpError::Address { address: base.to_owned(), reason: reason.to_owned() };
         let url = Url::parse(base).map_err(|error| refuse(&error.to_string()))?;
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| refuse("it names no server"))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(HttpError::Address {
+                address: format!("{host}/…"),
+                reason: "it has a password in it; a key has its own place".to_owned(),
+            });
+        }
         let transport = match url.scheme() {
             "https" => Transport::Tls,
             "http" if is_loopback(host) => Transport::Loopback,
@@ -77,6 +83,11 @@ impl Server {
     /// Host, and port where it is not the usual one.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// As it was given, without a slash at the end.
+    pub fn address(&self) -> &str {
+        &self.base
     }
 
     /// Sends `body` as JSON and waits for the head of the answer. Redirects are not followed.

@@ -16,6 +16,7 @@ fn plain_http_is_for_this_machine_only() {
         "",
         "https://",
         "https://a.example/?x",
+        "https://me:secret@a.example/",
     ] {
         assert!(matches!(Server::new(bad, Timeouts::default()), Err(HttpError::Address { .. })), "{bad}");
     }

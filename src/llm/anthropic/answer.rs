@@ -1,8 +1,9 @@
 //! An answer of the Messages API, put together block by block.
 
-use super::wire::{BlockDelta, BlockStart, BlockStop, Delta, Head, MessageDelta, MessageStart, WireUsage, text_of};
+use super::wire::{BlockDelta, BlockStart, BlockStop, Delta, Head, MessageDelta, MessageStart, WireUsage};
 use crate::llm::deltas::Deltas;
 use crate::llm::fault::{Speaker, shown};
+use crate::llm::json::text_of;
 use crate::llm::remote::{Answer, Progress};
 use crate::llm::sse::Event;
 use crate::ports::{Completion, ModelError};
@@ -76,9 +77,7 @@ impl Reader {
         self.id = message.id;
         self.model = message.model;
         self.stop_reason = message.stop_reason;
-        if let Some(usage) = message.usage {
-            self.usage.merge(usage);
-        }
+        self.usage.merge(message.usage);
         for (index, content) in message.content.into_iter().flatten().enumerate() {
             // Blocks of the stream count from 0 again; these are done and take no deltas.
             self.open(u64::MAX - index as u64, content, deltas);
@@ -116,8 +115,8 @@ impl Reader {
 
     fn extend(&mut self, event: &Event, deltas: &mut Deltas) -> Result<(), ModelError> {
         let BlockDelta { index, delta } = self.parse(event)?;
-        let Some(block) = self.blocks.iter_mut().rev().find(|block| block.index == index) else {
-            return Err(self.speaker.garbage(&format!("a piece of block {index} came before the block")));
+        let Some(block) = self.blocks.iter_mut().rev().find(|block| index.is_none_or(|index| block.index == index)) else {
+            return Err(self.speaker.garbage("a piece of a block came before the block"));
         };
         block.extend(&delta, deltas);
         Ok(())
@@ -220,21 +219,19 @@ impl Answer for Reader {
             "message_start" => self.start(event, deltas)?,
             "content_block_start" => {
                 let BlockStart { index, content_block } = self.parse(event)?;
-                self.open(index, content_block, deltas);
+                self.open(index.unwrap_or(self.blocks.len() as u64), content_block, deltas);
             }
             "content_block_delta" => self.extend(event, deltas)?,
             "content_block_stop" => {
                 let BlockStop { index } = self.parse(event)?;
-                if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.index == index) {
+                if let Some(block) = self.blocks.iter_mut().rev().find(|block| index.is_none_or(|index| block.index == index)) {
                     block.ended = true;
                 }
             }
             "message_delta" => {
                 let MessageDelta { delta, usage } = self.parse(event)?;
-                self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
-                if let Some(usage) = usage {
-                    self.usage.merge(usage);
-                }
+                self.stop_reason = delta.and_then(|delta| delta.stop_reason).or(self.stop_reason.take());
+                self.usage.merge(usage);
             }
             "message_stop" if self.started => return Ok(Progress::End),
             _ => {}

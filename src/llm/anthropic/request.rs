@@ -1,6 +1,7 @@
 //! A request to the Messages API, joined from the messages' own JSON.
 
-use crate::llm::thread::{Fragment, Thread, separate, write_json};
+use crate::llm::json::{separate, write_json};
+use crate::llm::thread::{Fragment, Thread};
 use crate::ports::ModelRequest;
 use crate::protocol::{Arguments, Message, Part, Role, ToolCall, ToolDefinition, ToolResult, ToolStatus};
 use serde::Serialize;

@@ -121,8 +121,8 @@ fn a_request_is_the_same_whether_its_messages_were_written_before_or_not() {
 }
 
 async fn read(events: &[Value]) -> Completion {
-    let stream: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-    play(Reader::new(speaker()), vec![Bytes::from(stream)]).await.1.unwrap()
+    let stream: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    play(Reader::new(speaker()), vec![Bytes::from(stream.concat())]).await.1.unwrap()
 }
 
 fn tool_answer(pieces: &[&str], stop: bool, reason: &str) -> Vec<Value> {

@@ -31,18 +31,20 @@ pub struct StartedMessage {
     #[serde(default)]
     pub stop_reason: Option<String>,
     #[serde(default)]
-    pub usage: Option<WireUsage>,
+    pub usage: Value,
 }
 
 #[derive(Deserialize)]
 pub struct BlockStart {
-    pub index: u64,
+    #[serde(default)]
+    pub index: Option<u64>,
     pub content_block: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
 pub struct BlockDelta<'a> {
-    pub index: u64,
+    #[serde(default)]
+    pub index: Option<u64>,
     #[serde(borrow)]
     pub delta: Delta<'a>,
 }
@@ -65,18 +67,19 @@ pub struct Delta<'a> {
 
 #[derive(Deserialize)]
 pub struct BlockStop {
-    pub index: u64,
+    #[serde(default)]
+    pub index: Option<u64>,
 }
 
 #[derive(Deserialize)]
 pub struct MessageDelta {
     #[serde(default)]
-    pub delta: MessageEnd,
+    pub delta: Option<MessageEnd>,
     #[serde(default)]
-    pub usage: Option<WireUsage>,
+    pub usage: Value,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize)]
 pub struct MessageEnd {
     #[serde(default)]
     pub stop_reason: Option<String>,
@@ -104,7 +107,9 @@ struct OutputDetails {
 }
 
 impl WireUsage {
-    pub fn merge(&mut self, later: Self) {
+    /// Counts of another shape are no reason to lose an answer.
+    pub fn merge(&mut self, later: Value) {
+        let Ok(later) = serde_json::from_value::<Self>(later) else { return };
         self.input_tokens = later.input_tokens.or(self.input_tokens);
         self.cache_read_input_tokens = later.cache_read_input_tokens.or(self.cache_read_input_tokens);
         self.cache_creation_input_tokens = later.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
@@ -123,11 +128,4 @@ impl WireUsage {
             reasoning_tokens: self.output_tokens_details.as_ref().and_then(|details| details.thinking_tokens).unwrap_or(0),
         }
     }
-}
-
-/// The text of a JSON string, without a copy where nothing is escaped; `None` for any other value.
-pub fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    serde_json::from_str::<Text<'_>>(raw.get()).ok().map(|text| text.0)
 }

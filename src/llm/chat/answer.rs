@@ -1,9 +1,10 @@
 //! An answer of Chat Completions, put together chunk by chunk.
 
 use super::calls::Calls;
-use super::wire::{Choice, Chunk, ContentPart, Delta, text_of, usage_of};
+use super::wire::{Choice, Chunk, ContentPart, Delta, usage_of};
 use crate::llm::deltas::Deltas;
 use crate::llm::fault::{Speaker, shown};
+use crate::llm::json::text_of;
 use crate::llm::remote::{Answer, Progress};
 use crate::llm::sse::Event;
 use crate::ports::{Completion, ModelError};

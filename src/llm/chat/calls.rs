@@ -1,7 +1,8 @@
 //! Which piece belongs to which tool call, for servers number them, name them, or do neither.
 
-use super::wire::{CallPiece, FunctionPiece, text_of};
+use super::wire::{CallPiece, FunctionPiece};
 use crate::llm::deltas::Deltas;
+use crate::llm::json::text_of;
 use crate::protocol::{Arguments, CallId, ToolCall};
 use serde_json::value::RawValue;
 

@@ -1,6 +1,7 @@
 //! A request to a Chat Completions server, joined from the messages' own JSON.
 
-use crate::llm::thread::{Thread, separate, write_json};
+use crate::llm::json::{separate, write_json};
+use crate::llm::thread::Thread;
 use crate::ports::ModelRequest;
 use crate::protocol::{Arguments, Message, Part, Role, ToolCall, ToolDefinition};
 use serde::Serialize;

@@ -104,8 +104,8 @@ fn the_limit_has_the_name_that_the_server_knows() {
 }
 
 async fn read(choices: &[Value]) -> Completion {
-    let stream: String = choices.iter().map(|choice| format!("data: {}\n\n", json!({"choices": [choice]}))).collect();
-    play(Reader::new(speaker()), vec![Bytes::from(format!("{stream}data: [DONE]\n\n"))]).await.1.unwrap()
+    let stream: Vec<String> = choices.iter().map(|choice| format!("data: {}\n\n", json!({"choices": [choice]}))).collect();
+    play(Reader::new(speaker()), vec![Bytes::from(format!("{}data: [DONE]\n\n", stream.concat()))]).await.1.unwrap()
 }
 
 fn piece(call: Value) -> Value {

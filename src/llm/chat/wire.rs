@@ -117,13 +117,6 @@ struct CompletionDetails {
     reasoning_tokens: Option<u64>,
 }
 
-/// The text of a JSON string, without a copy where nothing is escaped; `None` for any other value.
-pub fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    serde_json::from_str::<Text<'_>>(raw.get()).ok().map(|text| text.0)
-}
-
 /// A usage object; `None` when it is of another shape.
 pub fn usage_of(raw: &RawValue) -> Option<Usage> {
     let wire: WireUsage = serde_json::from_str::<Option<WireUsage>>(raw.get()).ok()??;

@@ -1,0 +1,73 @@
+//! JSON as requests are joined from and answers are read by.
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// Appends a comma unless `out` is where a list begins.
+pub(super) fn separate(out: &mut Vec<u8>) {
+    if !matches!(out.last(), None | Some(b'[' | b'{')) {
+        out.push(b',');
+    }
+}
+
+/// Appends `value` as JSON.
+pub(super) fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    // A vector takes every byte and the values are strings, maps with string keys and numbers: nothing can fail.
+    let _ = serde_json::to_writer(out, value);
+}
+
+/// The text of a JSON string, without a copy where nothing is escaped; `None` for any other value.
+pub(super) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let json = raw.get();
+    if !json.starts_with('"') {
+        return None;
+    }
+    match serde_json::from_str::<Text<'_>>(json) {
+        Ok(text) => Some(text.0),
+        // Half of a surrogate pair, where a server splits its text at UTF-16 units.
+        Err(_) => serde_json::from_str::<Lossy>(json).ok().map(|text| Cow::Owned(text.0)),
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+struct Lossy(String);
+
+impl<'de> Deserialize<'de> for Lossy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Lossy;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Lossy, E> {
+                Ok(Lossy(String::from_utf8_lossy(bytes).into_owned()))
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_is_read_whatever_it_holds_and_nothing_else_is() {
+        for (json, text) in [
+            (r#""plain""#, Some("plain")),
+            (r#""a\n\"b\" \u00e9 \ud83d\ude00""#, Some("a\n\"b\" é 😀")),
+            (r#""half \ud83d""#, Some("half \u{fffd}\u{fffd}\u{fffd}")),
+            ("1", None),
+            ("null", None),
+            (r#"["a"]"#, None),
+        ] {
+            let raw: &RawValue = serde_json::from_str(json).unwrap();
+            assert_eq!(text_of(raw).as_deref(), text, "{json}");
+        }
+    }
+}
