@@ -64,12 +64,13 @@ pub(super) fn number_width(entries: &[Entry]) -> usize {
 }
 
 pub(super) fn parse(unified: &str, path: Option<&Path>) -> (Vec<Entry>, Vec<Hunk>) {
-    let files = unified.lines().filter(|line| line.starts_with("+++ ")).count();
+    let heads = |start| unified.lines().filter(|line| line.starts_with(start)).count();
     let mut reader = Reader {
         entries: Vec::new(),
         hunks: Vec::new(),
         path: path.map(Path::to_path_buf),
-        names_files: files > 1,
+        names_files: heads("+++ ").max(heads("diff --git ")) > 1,
+        is_named: false,
         in_file: false,
         old: Cursor::default(),
         new: Cursor::default(),
@@ -112,6 +113,8 @@ struct Reader {
     hunks: Vec<Hunk>,
     path: Option<PathBuf>,
     names_files: bool,
+    /// Whether the file in hand has its row.
+    is_named: bool,
     /// Whether the file in hand already has a hunk.
     in_file: bool,
     old: Cursor,
@@ -143,32 +146,42 @@ impl Reader {
         if let Some((old, new, place)) = hunk_head(line) {
             return self.hunk(old, new, place);
         }
-        if line.starts_with("diff --git ") || line.starts_with("--- ") {
+        if let Some(names) = line.strip_prefix("diff --git ") {
             self.in_file = false;
+            let name = names.rsplit_once(" b/").map_or(names, |(_, name)| name);
+            return self.name_file(name.trim_end());
         }
-        if let Some(name) = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- ")) {
-            return self.file(name, line.starts_with('+'));
+        if let Some(name) = line.strip_prefix("--- ") {
+            self.is_named &= !std::mem::take(&mut self.in_file);
+            return self.path(name, "a/");
         }
-        let silent = ["diff --git ", "index ", "similarity index ", "dissimilarity index "];
+        if let Some(name) = line.strip_prefix("+++ ") {
+            self.path(name, "b/");
+            if !std::mem::replace(&mut self.is_named, false) {
+                let name = self.path.as_deref().map(|path| path.to_string_lossy().into_owned());
+                self.name_file(&name.unwrap_or_default());
+                self.is_named = false;
+            }
+            return;
+        }
+        let silent = ["index ", "similarity index ", "dissimilarity index "];
         if !line.trim().is_empty() && !silent.iter().any(|start| line.starts_with(start)) {
             self.entries.push(Entry::Note(text::expand_tabs(&text::reveal(line)).into_owned()));
         }
     }
 
-    /// The old name counts until a new one comes: of a deleted file it is the only one.
-    fn file(&mut self, name: &str, is_new: bool) {
-        let name = name.split('\t').next().unwrap_or(name).trim_end().trim_matches('"');
-        let exists = name != "/dev/null";
-        if exists {
-            let name = name.strip_prefix(if is_new { "b/" } else { "a/" }).unwrap_or(name);
-            if self.path.is_none() || self.names_files {
-                self.path = Some(PathBuf::from(name));
-            }
+    fn name_file(&mut self, name: &str) {
+        self.is_named = true;
+        if self.names_files {
+            self.entries.push(Entry::File(text::expand_tabs(&text::reveal(name)).into_owned()));
         }
-        if is_new && self.names_files {
-            let name = self.path.as_deref().map(Path::to_string_lossy).unwrap_or_default();
-            let deleted = if exists { "" } else { " (deleted)" };
-            self.entries.push(Entry::File(format!("{}{deleted}", text::reveal(&name))));
+    }
+
+    /// The old name counts until a new one comes: of a deleted file it is the only one.
+    fn path(&mut self, name: &str, prefix: &str) {
+        let name = name.split('\t').next().unwrap_or(name).trim_end().trim_matches('"');
+        if name != "/dev/null" && (self.path.is_none() || self.names_files) {
+            self.path = Some(PathBuf::from(name.strip_prefix(prefix).unwrap_or(name)));
         }
     }
 
