@@ -5,9 +5,11 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// A shell in a terminal, running this script.
-fn shell(script: &str) -> Terminal {
-    Project::empty().open_program("bash", &["-c", script])
+/// A shell in a terminal, running this script; and where it runs.
+fn shell(script: &str) -> (Project, Terminal) {
+    let project = Project::empty();
+    let terminal = project.open_program("bash", &["-c", script]);
+    (project, terminal)
 }
 
 #[test]
@@ -15,13 +17,14 @@ fn a_terminal_answers_what_it_is_asked() {
     let questions = [("\\033[5n", "[0n", 4), ("\\033[6n", "[1;1R", 6), ("\\033]11;?\\033\\\\", "]11;rgb:1010/1010/1010", 24)];
     for (question, answer, length) in questions {
         let script = format!("stty raw -echo; printf '{question}'; dd bs=1 count={length} 2>/dev/null | tr -d '\\033'; sleep 5");
-        shell(&script).wait_for(answer);
+        let (_project, mut terminal) = shell(&script);
+        terminal.wait_for(answer);
     }
 }
 
 #[test]
 fn a_terminal_knows_what_is_left_on() {
-    let mut terminal = shell("printf '\\033[?1049h\\033[?25lhere'; read -r _; printf '\\033[?1049l\\033[?25h'");
+    let (_project, mut terminal) = shell("printf '\\033[?1049h\\033[?25lhere'; read -r _; printf '\\033[?1049l\\033[?25h'");
     terminal.wait_for("here");
     terminal.send("\r");
     assert!(terminal.finish().success());
@@ -31,7 +34,7 @@ fn a_terminal_knows_what_is_left_on() {
 #[test]
 #[should_panic(expected = "line settings")]
 fn line_settings_that_are_left_changed_are_seen() {
-    let mut terminal = shell("stty raw");
+    let (_project, mut terminal) = shell("stty raw");
     terminal.finish();
     terminal.assert_restored();
 }
@@ -39,7 +42,7 @@ fn line_settings_that_are_left_changed_are_seen() {
 #[test]
 #[should_panic(expected = "a mode is left on")]
 fn a_cursor_that_is_left_hidden_is_seen() {
-    let mut terminal = shell("printf '\\033[?25lgone'");
+    let (_project, mut terminal) = shell("printf '\\033[?25lgone'");
     terminal.wait_for("gone");
     terminal.finish();
     terminal.assert_restored();

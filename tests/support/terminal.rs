@@ -7,9 +7,13 @@ use nix::unistd::Pid;
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// How long a wait goes on before it is looked whether the process still lives.
+const LOOK: Duration = Duration::from_millis(500);
 
 type Writer = Arc<Mutex<Box<dyn Write + Send>>>;
 
@@ -22,12 +26,14 @@ pub struct Terminal {
     /// Line settings before aye started, to compare with those after.
     settings: String,
     /// Keeps the line open, so that its settings can be read after the child has gone.
-    _slave: Box<dyn portable_pty::SlavePty + Send>,
+    line: Option<Box<dyn portable_pty::SlavePty + Send>>,
 }
 
 struct View {
     parser: Mutex<vt100::Parser<Replies>>,
     changed: Condvar,
+    /// All that was ever written has been shown.
+    ended: AtomicBool,
 }
 
 /// What the terminal answers to what it was asked.
@@ -71,11 +77,11 @@ impl Terminal {
         let child = pair.slave.spawn_command(command).unwrap();
         let writer: Writer = Arc::new(Mutex::new(pair.master.take_writer().unwrap()));
         let parser = vt100::Parser::new_with_callbacks(cells(rows), cells(columns), 1000, Replies::default());
-        let view = Arc::new(View { parser: Mutex::new(parser), changed: Condvar::new() });
+        let view = Arc::new(View { parser: Mutex::new(parser), changed: Condvar::new(), ended: AtomicBool::new(false) });
         let reader = pair.master.try_clone_reader().unwrap();
         let (shown, answers) = (Arc::clone(&view), Arc::clone(&writer));
         thread::spawn(move || follow(reader, &shown, &answers));
-        Self { child, master: pair.master, writer, view, settings, _slave: pair.slave }
+        Self { child, master: pair.master, writer, view, settings, line: Some(pair.slave) }
     }
 
     /// Whether an approval waits, under the keys or not.
@@ -103,11 +109,17 @@ impl Terminal {
     /// Waits until something is true of the screen, and says what it showed.
     #[track_caller]
     pub fn wait_that(&mut self, what: &str, condition: impl Fn(&str) -> bool) -> String {
-        match self.look(PATIENCE, &condition) {
-            Ok(screen) => screen,
-            Err(screen) => {
-                let end = self.child.try_wait().ok().flatten();
-                panic!("waited in vain until {what}; aye: {}\n{screen}", end.map_or("runs".into(), |end| end.to_string()))
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            // Asked before the look: what a process wrote before its end is on the screen soon after.
+            let end = self.child.try_wait().ok().flatten();
+            match self.look(LOOK, &condition) {
+                Ok(screen) => return screen,
+                Err(screen) if end.is_some() || Instant::now() > deadline => {
+                    let state = end.map_or("it runs".to_owned(), |end| end.to_string());
+                    panic!("waited in vain until {what}; {state}\n{screen}")
+                }
+                Err(_) => {}
             }
         }
     }
@@ -220,17 +232,22 @@ impl Terminal {
 
     /// Fails unless the terminal is as it was before aye: main screen, cursor, line settings, no reporting left on.
     #[track_caller]
-    pub fn assert_restored(&self) {
+    pub fn assert_restored(&mut self) {
         assert_eq!(settings(self.master.as_ref()), self.settings, "line settings");
-        let left = |screen: &vt100::Screen| {
-            !screen.alternate_screen()
-                && !screen.hide_cursor()
-                && !screen.bracketed_paste()
-                && screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None
-        };
-        // The last bytes may still be on their way from the line to the screen.
-        let restored = wait_until(PATIENCE, || left(lock(&self.view.parser).screen()));
-        assert!(restored, "a mode is left on\n{}", self.screen());
+        // With the last holder of the line gone, the reader comes to its end.
+        self.line = None;
+        let shown = wait_until(PATIENCE, || self.view.ended.load(Ordering::Acquire));
+        assert!(shown, "something still holds the line\n{}", self.screen());
+        let parser = lock(&self.view.parser);
+        let screen = parser.screen();
+        let left = [
+            ("the other screen", screen.alternate_screen()),
+            ("a hidden cursor", screen.hide_cursor()),
+            ("bracketed paste", screen.bracketed_paste()),
+            ("the mouse", screen.mouse_protocol_mode() != vt100::MouseProtocolMode::None),
+        ];
+        let left: Vec<_> = left.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
+        assert!(left.is_empty(), "a mode is left on: {left:?}\n{}", screen.contents());
     }
 }
 
@@ -273,6 +290,8 @@ fn follow(mut reader: Box<dyn Read + Send>, view: &View, writer: &Writer) {
             drop(lock(writer).write_all(&replies));
         }
     }
+    view.ended.store(true, Ordering::Release);
+    view.changed.notify_all();
 }
 
 fn settings(master: &dyn MasterPty) -> String {
