@@ -1,1 +1,24 @@
-//! The terminal screen: model, update, view.
+//! The terminal screen: what the person sees and types.
+
+mod approval;
+mod composer;
+mod diff;
+mod front;
+mod glyphs;
+mod guard;
+mod history;
+mod host;
+mod input;
+mod markdown;
+mod model;
+mod screen;
+mod status;
+mod terminal;
+mod theme;
+mod transcript;
+mod update;
+mod view;
+
+pub use front::{Ended, Front, Header, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust};
+pub use host::run;
+pub use theme::Colours;
