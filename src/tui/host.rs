@@ -1,9 +1,10 @@
 //! The loop that connects terminal, events and commands to the model.
 
 use super::front::{Ended, Front, Outcome, Start};
+use super::highlight;
 use super::input::{Input, Reader};
 use super::model::{Effect, Model};
-use super::screen::Screen;
+use super::display::Display;
 use super::terminal::{self, Modes};
 use super::update::{Msg, update};
 use super::view;
@@ -12,9 +13,10 @@ use ratatui::layout::Size;
 use std::collections::VecDeque;
 use std::io::{self, Stdout};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Between frames that only show new text.
 const STREAM_FRAME: Duration = Duration::from_millis(33);
@@ -46,7 +48,7 @@ fn terminal_size() -> Size {
 
 struct Host {
     model: Model,
-    screen: Screen<io::BufWriter<Stdout>>,
+    display: Display<io::BufWriter<Stdout>>,
     modes: Option<Modes>,
     reader: Option<Reader>,
     inputs: mpsc::UnboundedReceiver<(Instant, Input)>,
@@ -60,6 +62,8 @@ struct Host {
     last_frame: Option<Instant>,
     urgent: bool,
     batch: Vec<Event>,
+    /// Rung by the thread that finds syntax colours.
+    colours: Arc<Notify>,
 }
 
 struct Signals {
@@ -78,14 +82,18 @@ enum Happened {
     Signal(i32),
     Time,
     CommandSent,
+    Colours,
 }
 
 impl Host {
     fn new(front: Front, modes: Modes, stdout: Stdout, size: Size) -> io::Result<Self> {
         let (reader, inputs) = Reader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
+        let colours = Arc::new(Notify::new());
+        let bell = Arc::clone(&colours);
+        highlight::on_progress(move || bell.notify_one());
         Ok(Self {
             model: Model::new(front.options, front.prompt, size),
-            screen: Screen::new(io::BufWriter::with_capacity(64 << 10, stdout), size),
+            display: Display::new(io::BufWriter::with_capacity(64 << 10, stdout), size),
             modes: Some(modes),
             reader: Some(reader),
             inputs,
@@ -104,12 +112,13 @@ impl Host {
             last_frame: None,
             urgent: true,
             batch: Vec::new(),
+            colours,
         })
     }
 
     async fn run(&mut self) -> io::Result<Ended> {
         self.frame(Instant::now())?;
-        self.screen.write(terminal::QUESTIONS)?;
+        self.display.write(terminal::QUESTIONS)?;
         loop {
             let (at, msgs) = match self.next().await {
                 Happened::Input(at, input) => {
@@ -126,7 +135,7 @@ impl Host {
                 }
                 Happened::Resize => {
                     let size = terminal_size();
-                    self.screen.resize(size);
+                    self.display.resize(size);
                     (Instant::now(), vec![Msg::Resize(size)])
                 }
                 Happened::Resumed => {
@@ -135,6 +144,10 @@ impl Host {
                 }
                 Happened::Signal(number) => return Ok(Ended::Signal(number)),
                 Happened::Time => (Instant::now(), vec![Msg::Time]),
+                Happened::Colours => {
+                    self.model.dirty = true;
+                    (Instant::now(), Vec::new())
+                }
                 Happened::CommandSent => continue,
             };
             let at = self.since_start(at);
@@ -193,6 +206,7 @@ impl Host {
                 }
                 Happened::CommandSent
             }
+            () = self.colours.notified() => Happened::Colours,
             () = sleep => Happened::Time,
             count = self.events.recv_many(&mut self.batch, EVENTS_A_FRAME), if self.events_open => {
                 self.events_open = count > 0;
@@ -211,7 +225,7 @@ impl Host {
                 }
                 Effect::PushKitty => {
                     terminal::kitty_pushed();
-                    self.screen.write(terminal::PUSH_KITTY)?;
+                    self.display.write(terminal::PUSH_KITTY)?;
                 }
                 Effect::Suspend => self.suspend().await?,
                 Effect::Exit(ended) => {
@@ -235,9 +249,9 @@ impl Host {
     fn frame(&mut self, now: Instant) -> io::Result<()> {
         let at = self.since_start(now);
         let model = &mut self.model;
-        self.screen.draw(|buffer| view::draw(model, buffer, at))?;
+        self.display.draw(|buffer| view::draw(model, buffer, at))?;
         if self.model.panels.take_fence(at) {
-            self.screen.write(terminal::FENCE)?;
+            self.display.write(terminal::FENCE)?;
         }
         self.model.dirty = false;
         self.urgent = false;
@@ -262,10 +276,10 @@ impl Host {
         self.modes = Some(Modes::enter(&mut io::stdout())?);
         if self.model.keys.kitty {
             terminal::kitty_pushed();
-            self.screen.write(terminal::PUSH_KITTY)?;
+            self.display.write(terminal::PUSH_KITTY)?;
         }
         let size = terminal_size();
-        self.screen.resize(size);
+        self.display.resize(size);
         let at = self.since_start(Instant::now());
         let _ = update(&mut self.model, Msg::Resize(size), at);
         Ok(())

@@ -3,14 +3,18 @@
 mod approval;
 mod composer;
 mod diff;
+mod display;
 mod front;
 mod glyphs;
 mod guard;
+mod highlight;
 mod history;
 mod host;
+mod ink;
 mod input;
 mod markdown;
 mod model;
+#[cfg(test)]
 mod screen;
 mod status;
 mod terminal;

@@ -63,7 +63,6 @@ pub enum Effect {
     Exit(Ended),
 }
 
-#[derive(Debug)]
 pub struct Model {
     pub options: Options,
     pub theme: Theme,

@@ -1,7 +1,19 @@
-//! Stand-in until the `view` branch is merged.
-use ratatui::style::{Color, Modifier, Style};
+//! Which colour each kind of text has: themes, and what remains of them where a terminal has few colours or none.
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+mod colour;
+mod fit;
+mod palette;
+
+pub use colour::Rgb;
+pub use fit::Colours;
+pub use palette::ThemeError;
+
+use ratatui::style::{Color, Style};
+
+use palette::Palette;
+
+/// What a piece of text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     Text,
     Muted,
@@ -23,33 +35,93 @@ pub enum Token {
     Quote,
     Selection,
 }
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colours {
-    True,
-    Indexed256,
-    Sixteen,
-    None,
+
+/// What a piece of source code is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    Keyword,
+    Function,
+    Type,
+    String,
+    Number,
+    Comment,
+    Attribute,
+    Operator,
 }
-#[derive(Debug, Clone, PartialEq)]
+
+/// The built-in themes by name.
+const BUILT_IN: [(&str, &str); 6] = [
+    ("dark", include_str!("../../themes/dark.toml")),
+    ("light", include_str!("../../themes/light.toml")),
+    ("high-contrast", include_str!("../../themes/high-contrast.toml")),
+    ("high-contrast-light", include_str!("../../themes/high-contrast-light.toml")),
+    ("colour-blind-dark", include_str!("../../themes/colour-blind-dark.toml")),
+    ("colour-blind-light", include_str!("../../themes/colour-blind-light.toml")),
+];
+
+#[derive(Clone, Debug, PartialEq)]
 pub struct Theme {
-    light: bool,
+    pub name: String,
+    pub light: bool,
+    palette: Palette,
     colours: Colours,
 }
+
 impl Theme {
     pub fn dark() -> Self {
-        Self { light: false, colours: Colours::True }
+        Self::by_name("dark").unwrap_or_else(|| Self::plain("dark"))
     }
+
     pub fn light() -> Self {
-        Self { light: true, colours: Colours::True }
+        Self::by_name("light").unwrap_or_else(|| Self::plain("light"))
     }
+
+    /// Reads a theme file.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ThemeError> {
+        let palette = Palette::parse(text)?;
+        Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: Colours::True })
+    }
+
+    /// A built-in theme.
+    pub fn by_name(name: &str) -> Option<Self> {
+        let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+        Self::parse(name, text).ok()
+    }
+
+    /// Names of the built-in themes.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|(name, _)| *name)
+    }
+
+    /// The theme for a terminal whose background is known or not.
     pub fn choose(background: Option<(u8, u8, u8)>, colours: Colours) -> Self {
-        Self { light: background.is_some_and(|(r, _, _)| r > 127), colours }
+        let light = background.is_some_and(|(red, green, blue)| Rgb { red, green, blue }.is_light());
+        if light { Self::light().with_colours(colours) } else { Self::dark().with_colours(colours) }
     }
+
+    /// The same theme on a terminal with these colours.
+    pub fn with_colours(self, colours: Colours) -> Self {
+        Self { colours, ..self }
+    }
+
     pub fn style(&self, token: Token) -> Style {
-        match token {
-            Token::Danger => Style::new().fg(Color::Red),
-            Token::Critical => Style::new().add_modifier(Modifier::REVERSED),
-            _ => Style::new(),
-        }
+        fit::token_style(&self.palette, self.colours, token)
+    }
+
+    /// The colour of source code on what `ground` is painted with; a changed line keeps its tint.
+    pub fn syntax(&self, syntax: Syntax, ground: Token) -> Style {
+        fit::syntax_style(&self.palette, self.colours, syntax, ground)
+    }
+
+    /// What the whole screen is painted with, if this theme asks for it.
+    pub fn background(&self) -> Option<Color> {
+        fit::background(&self.palette, self.colours)
+    }
+
+    fn plain(name: &str) -> Self {
+        Self { name: name.to_owned(), light: false, palette: Palette::default(), colours: Colours::None }
     }
 }
+
+#[cfg(test)]
+mod tests;

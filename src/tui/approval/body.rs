@@ -9,12 +9,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use std::cell::RefCell;
 use std::ops::Range;
-use unicode_width::UnicodeWidthStr;
 
 /// From this width on a part of a command is one row.
 const TABLE_WIDTH: u16 = 100;
 
-#[derive(Debug)]
 pub enum Body {
     Edit { diff: Diff, notes: Vec<String> },
     Command { command: Box<Command>, laid: RefCell<Option<(u16, Vec<Row>)>> },
@@ -53,11 +51,11 @@ pub struct Verb {
 impl Body {
     pub fn of(approval: &Approval) -> Self {
         if let Some(command) = &approval.command {
-            let facts = format!("in {}   time limit {}", text::clean(&command.cwd), duration(command.timeout_seconds));
+            let facts = format!("in {}   time limit {}", text::reveal(&command.cwd), duration(command.timeout_seconds));
             let command = Command {
-                line: text::clean(&command.line).into_owned(),
+                line: text::reveal(&command.line).into_owned(),
                 facts,
-                sandbox: format!("sandbox  {}", text::clean(&command.sandbox)),
+                sandbox: format!("sandbox  {}", text::reveal(&command.sandbox)),
                 parts: approval.parts.clone(),
             };
             return Self::Command { command: Box::new(command), laid: RefCell::new(None) };
@@ -70,10 +68,10 @@ impl Body {
                 notes,
             };
         }
-        let mut words = text::clean(&proposal.summary).into_owned();
+        let mut words = text::reveal(&proposal.summary).into_owned();
         for path in &proposal.paths {
             words.push_str("\n  ");
-            words.push_str(&text::clean(&path.to_string_lossy()));
+            words.push_str(&text::reveal(&path.to_string_lossy()));
         }
         for note in notes {
             words.push('\n');
@@ -83,7 +81,7 @@ impl Body {
     }
 
     pub fn words(text: String) -> Self {
-        Self::Words { text: text::clean(&text).into_owned() }
+        Self::Words { text: text::reveal(&text).into_owned() }
     }
 
     pub fn verb(&self) -> Verb {
@@ -97,8 +95,8 @@ impl Body {
     pub fn facts(&self) -> Option<String> {
         match self {
             Self::Edit { diff, .. } => {
-                let hunks = if diff.hunks == 1 { "1 hunk".to_owned() } else { format!("{} hunks", diff.hunks) };
-                Some(format!("{hunks} · +{} −{}", diff.added, diff.removed))
+                let hunks = if diff.hunks() == 1 { "1 hunk".to_owned() } else { format!("{} hunks", diff.hunks()) };
+                Some(format!("{hunks} · +{} −{}", diff.added(), diff.removed()))
             }
             Self::Command { .. } | Self::Words { .. } => None,
         }
@@ -160,7 +158,7 @@ impl Command {
         let mut rows = Vec::new();
         for line in self.line.split('\n') {
             let inner = usize::from(width.saturating_sub(2)).max(1);
-            for part in text::wrap(line, inner) {
+            for part in text::wrap_exact(line, inner) {
                 rows.push(Row(vec![("  ".to_owned(), Tone::Plain), (line[part].to_owned(), Tone::Code)]));
             }
         }
@@ -188,14 +186,14 @@ fn part_rows(number: usize, part: &CommandPart, width: u16) -> Vec<Row> {
         Risk::Medium => Tone::Warn,
         Risk::High => Tone::Danger,
     };
-    let name = text::clean(&part.text).replace('\n', " ");
-    let why = text::clean(&format!("{}: {}", part.rule, part.reason)).replace('\n', " ");
+    let name = text::reveal(&part.text).replace('\n', " ");
+    let why = text::reveal(&format!("{}: {}", part.rule, part.reason)).replace('\n', " ");
     let (verdict, risk) = (part.verdict.as_str(), part.risk.as_str());
     if width >= TABLE_WIDTH {
         let room = usize::from(width) - 20;
         let (left, right) = (room * 2 / 5, room - room * 2 / 5);
         let mut rows = Vec::new();
-        let names = pieces(&name, left);
+        let names = exact(&name, left - 1);
         let whys = pieces(&why, right - 2);
         for at in 0..names.len().max(whys.len()) {
             let head = if at == 0 { format!("{number:>2}  ") } else { "    ".to_owned() };
@@ -211,7 +209,7 @@ fn part_rows(number: usize, part: &CommandPart, width: u16) -> Vec<Row> {
         return rows;
     }
     let inner = usize::from(width.saturating_sub(4)).max(1);
-    let mut rows: Vec<_> = pieces(&name, inner)
+    let mut rows: Vec<_> = exact(&name, inner)
         .into_iter()
         .enumerate()
         .map(|(at, piece)| {
@@ -255,8 +253,13 @@ fn pieces(words: &str, cells: usize) -> Vec<String> {
     text::wrap(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
 }
 
+/// Every character of a command, blanks too.
+fn exact(words: &str, cells: usize) -> Vec<String> {
+    text::wrap_exact(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
+}
+
 fn pad(words: &str, cells: usize) -> String {
-    format!("{words}{}", " ".repeat(cells.saturating_sub(words.width())))
+    format!("{words}{}", " ".repeat(cells.saturating_sub(text::width(words))))
 }
 
 fn duration(seconds: u64) -> String {

@@ -67,7 +67,6 @@ pub enum Answer {
     Trust(Trust, bool),
 }
 
-#[derive(Debug)]
 pub struct Panel {
     pub question: Question,
     /// `Edit src/main.rs`
@@ -139,7 +138,7 @@ impl Panel {
                 "tell the model",
             ),
         ];
-        let body = Body::words(format!("{}\n\n{known}", text::clean(summary)));
+        let body = Body::words(format!("{}\n\n{known}", text::reveal(summary)));
         let reason = "aye ended while this was running; nothing runs again by itself".to_owned();
         Self::new(
             Question::Interrupted { id },
@@ -260,5 +259,5 @@ fn choice(letter: char, confirm: Confirm, act: Act, words: String, short: &'stat
 }
 
 fn line(text: &str) -> String {
-    text::clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    text::reveal(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

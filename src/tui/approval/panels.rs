@@ -4,7 +4,7 @@ use super::{Panel, Question};
 use crate::protocol::{ApprovalId, CallId};
 use crate::tui::guard::Stimulus;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Panels {
     list: Vec<Panel>,
     current: usize,

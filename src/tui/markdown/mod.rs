@@ -1,32 +1,136 @@
-//! Stand-in until the `view` branch is merged.
-use super::theme::Theme;
-use ratatui::text::Line;
+//! An answer as it streams in: closed blocks are laid out once, only the open one is looked at again.
+
+mod code;
+mod line;
+mod paint;
+mod split;
+mod table;
+
+use std::collections::HashMap;
 use std::ops::Range;
-#[derive(Debug, Default)]
+use std::rc::Rc;
+
+use ratatui::text::Line;
+
+use super::ink::Inked;
+use super::theme::Theme;
+use crate::text::Filter;
+use code::{Colours, Tracks};
+use split::{Block, Splitter};
+
+/// Laid-out blocks kept for the next frame.
+const KEPT: usize = 96;
+
+/// One answer, from its first chunk to its last.
+#[derive(Default)]
 pub struct Document {
+    filter: Filter,
     text: String,
+    splitter: Splitter,
+    blocks: Vec<Block>,
+    /// Row after each closed block, at `width`.
+    ends: Vec<usize>,
+    width: usize,
+    open: Open,
+    kept: HashMap<usize, Rc<Vec<Inked>>>,
+    tracks: Tracks,
 }
+
+/// Rows of the block that is still being written, and the length of the text they were counted at.
+#[derive(Default)]
+struct Open {
+    text_len: usize,
+    rows: usize,
+}
+
 impl Document {
     pub fn new() -> Self {
         Self::default()
     }
-    pub fn push(&mut self, text: &str) {
-        self.text.push_str(text);
+
+    /// Takes the next piece of the answer as the model sent it.
+    pub fn push(&mut self, chunk: &str) {
+        self.filter.push(chunk, &mut self.text);
+        self.splitter.scan(&self.text, &mut self.blocks);
     }
-    pub fn finish(&mut self) {}
+
+    /// The answer is complete.
+    pub fn finish(&mut self) {
+        self.filter.finish(&mut self.text);
+        self.splitter.scan(&self.text, &mut self.blocks);
+        self.splitter.finish(&self.text, &mut self.blocks);
+        self.open = Open { text_len: self.text.len(), rows: 0 };
+    }
+
+    /// The source as markdown, without what could not be shown.
     pub fn text(&self) -> &str {
         &self.text
     }
-    fn all(&self, width: u16) -> Vec<Line<'static>> {
-        self.text
-            .lines()
-            .flat_map(|l| crate::text::wrap(l, width.into()).into_iter().map(|r| Line::from(l[r].to_owned())).collect::<Vec<_>>())
-            .collect()
-    }
+
+    /// Rows of the whole answer.
     pub fn height(&mut self, width: u16) -> usize {
-        self.all(width).len()
+        self.lay_out(usize::from(width));
+        self.closed_end() + self.open.rows
     }
-    pub fn rows(&mut self, width: u16, range: Range<usize>, _theme: &Theme) -> Vec<Line<'static>> {
-        self.all(width).into_iter().skip(range.start).take(range.len()).collect()
+
+    /// Some of the rows, as they are drawn.
+    pub fn rows(&mut self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
+        self.lay_out(usize::from(width));
+        let mut lines = Vec::new();
+        let first = self.ends.partition_point(|end| *end <= range.start);
+        for index in first..=self.blocks.len() {
+            let begin = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+            if begin >= range.end {
+                break;
+            }
+            let Some(rows) = self.block_rows(index) else { break };
+            let visible = range.start.saturating_sub(begin).min(rows.len())..(range.end - begin).min(rows.len());
+            lines.extend(rows[visible].iter().map(|row| row.fitted_line(self.width, theme)));
+        }
+        lines
+    }
+
+    fn closed_end(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    fn lay_out(&mut self, width: usize) {
+        if self.width != width {
+            self.width = width;
+            self.ends.clear();
+            self.kept.clear();
+            self.open = Open::default();
+        }
+        for index in self.ends.len()..self.blocks.len() {
+            let rows = paint::block(&self.text, &self.blocks[index], width, &mut Colours::Plain).len();
+            self.ends.push(self.closed_end() + rows);
+        }
+        if self.open.text_len != self.text.len() {
+            let block = self.splitter.open_block(&self.text, self.blocks.len());
+            let rows = block.map_or(0, |block| paint::block(&self.text, &block, width, &mut Colours::Plain).len());
+            self.open = Open { text_len: self.text.len(), rows };
+        }
+    }
+
+    /// The rows of a closed block, or of the open one after them. Code is laid out anew each time: its colours may have come.
+    fn block_rows(&mut self, index: usize) -> Option<Rc<Vec<Inked>>> {
+        if let Some(rows) = self.kept.get(&index) {
+            return Some(Rc::clone(rows));
+        }
+        let open = self.splitter.open_block(&self.text, self.blocks.len());
+        let block = self.blocks.get(index).or(open.as_ref())?;
+        let has_code = block.has_code(&self.text);
+        let rows = paint::block(&self.text, block, self.width, &mut Colours::of(&mut self.tracks, index));
+        let rows = Rc::new(rows);
+        if index < self.blocks.len() && !has_code {
+            if self.kept.len() >= KEPT {
+                self.kept.clear();
+            }
+            self.kept.insert(index, Rc::clone(&rows));
+        }
+        Some(rows)
     }
 }
+
+#[cfg(test)]
+mod tests;

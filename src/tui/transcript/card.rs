@@ -10,13 +10,10 @@ use crate::tui::theme::{Theme, Token};
 use ratatui::text::{Line, Span};
 use std::collections::VecDeque;
 use std::ops::Range;
-use unicode_width::UnicodeWidthStr;
 
 /// Of a long output these many lines stand at its head and at its end.
 const HEAD: usize = 3;
 const TAIL: usize = 5;
-/// A line of live output is kept up to here.
-const LIVE_LINE_BYTES: usize = 4096;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CardState {
@@ -42,15 +39,12 @@ pub enum CardState {
 }
 
 /// What a running command printed last.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Live {
     cleaner: text::Cleaner,
     lines: VecDeque<String>,
-    /// The line that is being printed.
-    open: String,
 }
 
-#[derive(Debug)]
 pub struct Card {
     pub id: CallId,
     summary: String,
@@ -88,7 +82,11 @@ impl Card {
     pub fn ended(&mut self, state: CardState, output: &str, proposal: Option<&Proposal>) {
         self.state = state;
         self.live = Live::default();
-        self.output = text::clean(output).trim_end_matches('\n').to_owned();
+        let mut cleaner = text::Cleaner::new();
+        let mut clean = String::new();
+        cleaner.push(output, &mut clean);
+        cleaner.finish(&mut clean);
+        self.output = clean.trim_end_matches('\n').to_owned();
         if let Some(proposal) = proposal {
             if !proposal.summary.is_empty() {
                 self.summary = one_line(&proposal.summary);
@@ -140,12 +138,12 @@ impl Card {
     fn title(&self, width: u16, look: Look<'_>) -> Line<'static> {
         let (words, token) = self.words(look.glyphs);
         let right = self.right(look);
-        let right_width = right.width() + 1;
+        let right_width = text::width(&right) + 1;
         let room = usize::from(width).saturating_sub(right_width);
-        let words_width = if words.is_empty() { 0 } else { words.width() + 2 };
+        let words_width = if words.is_empty() { 0 } else { text::width(&words) + 2 };
         let name = text::truncate(&self.summary, room.saturating_sub(words_width).max(room.min(12))).into_owned();
-        let words = text::truncate(&words, room.saturating_sub(name.width() + 2)).into_owned();
-        let used = name.width() + if words.is_empty() { 0 } else { words.width() + 2 };
+        let words = text::truncate(&words, room.saturating_sub(text::width(&name) + 2)).into_owned();
+        let used = text::width(&name) + if words.is_empty() { 0 } else { text::width(&words) + 2 };
         let mut spans = vec![Span::styled(name, look.theme.style(Token::Text))];
         if !words.is_empty() {
             spans.push(Span::raw("  "));
@@ -202,7 +200,8 @@ impl Card {
         if self.is_running() {
             return self
                 .live
-                .tail(TAIL)
+                .tail()
+                .iter()
                 .map(|line| Line::styled(text::truncate(line, width.into()).into_owned(), muted))
                 .collect();
         }
@@ -264,35 +263,23 @@ impl Card {
 
 impl Live {
     fn push(&mut self, chunk: &str) {
-        let mut clean = String::new();
-        self.cleaner.push(chunk, &mut clean);
-        for piece in clean.split_inclusive('\n') {
-            let room = LIVE_LINE_BYTES.saturating_sub(self.open.len());
-            self.open.push_str(&piece[..piece.floor_char_boundary(room.min(piece.len()))]);
-            if piece.ends_with('\n') {
-                let line = std::mem::take(&mut self.open);
-                self.lines.push_back(last_state(line.trim_end_matches('\n')).to_owned());
-                if self.lines.len() > TAIL {
-                    self.lines.pop_front();
-                }
-            }
-        }
+        let mut whole = String::new();
+        self.cleaner.push(chunk, &mut whole);
+        let lines = whole.split_inclusive('\n').map(|line| line.trim_end_matches('\n').to_owned());
+        self.lines.extend(lines);
+        let old = self.lines.len().saturating_sub(TAIL);
+        self.lines.drain(..old);
     }
 
     fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.open.is_empty()
+        self.lines.is_empty() && self.cleaner.open_line().is_empty()
     }
 
-    fn tail(&self, count: usize) -> impl Iterator<Item = &str> {
-        let open = Some(last_state(&self.open)).filter(|line| !line.is_empty());
-        let skip = (self.lines.len() + usize::from(open.is_some())).saturating_sub(count);
-        self.lines.iter().map(String::as_str).chain(open).skip(skip)
+    fn tail(&self) -> Vec<String> {
+        let open = Some(self.cleaner.open_line()).filter(|line| !line.is_empty());
+        let skip = (self.lines.len() + usize::from(open.is_some())).saturating_sub(TAIL);
+        self.lines.iter().cloned().chain(open).skip(skip).collect()
     }
-}
-
-/// A progress bar draws over itself: only what it shows now counts.
-fn last_state(line: &str) -> &str {
-    line.trim_end_matches('\r').rsplit('\r').next().unwrap_or(line)
 }
 
 fn one_line(text: &str) -> String {

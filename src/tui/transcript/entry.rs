@@ -29,16 +29,14 @@ pub enum Tone {
     Failure,
 }
 
-#[derive(Debug)]
 pub enum Kind {
     User(String),
     Answer { document: Document, state: AnswerState },
-    Reasoning { text: String, live: bool },
+    Reasoning { text: String, filter: text::Filter, live: bool },
     Card(Card),
     Note { text: String, tone: Tone },
 }
 
-#[derive(Debug)]
 pub struct Entry {
     pub kind: Kind,
     gap: bool,
@@ -151,7 +149,7 @@ impl Entry {
                 wrapped(&format!("discarded: {reason}"), width, look, Token::Warn)
             }
             Kind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => Vec::new(),
-            Kind::Reasoning { text, live } => thinking(text, *live, width, look),
+            Kind::Reasoning { text, live, .. } => thinking(text, *live, width, look),
             Kind::Card(card) => card.rows(width, look),
             Kind::Note { text, tone } => {
                 let token = match tone {

@@ -62,7 +62,6 @@ enum Anchor {
     At(Spot),
 }
 
-#[derive(Debug)]
 pub struct Transcript {
     entries: Vec<Entry>,
     calls: HashMap<CallId, usize>,

@@ -104,11 +104,11 @@ fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
     }
     end_reasoning(model);
     if let Some(Entry { kind: Kind::Answer { document, state: AnswerState::Streaming }, .. }) = model.transcript.last_mut() {
-        document.push(&text::clean(chunk));
+        document.push(chunk);
         return;
     }
     let mut document = Document::new();
-    document.push(&text::clean(chunk));
+    document.push(chunk);
     model.transcript.push(Kind::Answer { document, state: AnswerState::Streaming });
 }
 
@@ -117,20 +117,24 @@ fn reasoning_chunk(model: &mut Model, chunk: &str, now: u64) {
         model.set_activity(Activity::Thinking, now);
     }
     if let Some(entry) = model.transcript.last_mut() {
-        if let Kind::Reasoning { text, live: true } = &mut entry.kind {
-            text.push_str(&text::clean(chunk));
+        if let Kind::Reasoning { text, filter, live: true } = &mut entry.kind {
+            filter.push(chunk, text);
             entry.forget_layout();
             return;
         }
     }
-    model.transcript.push(Kind::Reasoning { text: text::clean(chunk).into_owned(), live: true });
+    let (mut text, mut filter) = (String::new(), text::Filter::default());
+    filter.push(chunk, &mut text);
+    model.transcript.push(Kind::Reasoning { text, filter, live: true });
 }
 
 fn end_reasoning(model: &mut Model) {
     if let Some(entry) = model.transcript.last_mut() {
-        if let Kind::Reasoning { live, .. } = &mut entry.kind {
-            *live = false;
-            entry.forget_layout();
+        if let Kind::Reasoning { text, filter, live } = &mut entry.kind {
+            if std::mem::replace(live, false) {
+                filter.finish(text);
+                entry.forget_layout();
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ mod tests;
 
 use super::approval;
 use super::model::Model;
-use super::screen::{Drawn, Scroll};
+use super::display::{Drawn, Scroll};
 use super::status;
 use super::theme::Token;
 use ratatui::buffer::Buffer;

@@ -21,7 +21,7 @@ pub struct Drawn {
 }
 
 #[derive(Debug)]
-pub struct Screen<W: Write> {
+pub struct Display<W: Write> {
     backend: CrosstermBackend<W>,
     shown: Buffer,
     next: Buffer,
@@ -29,7 +29,7 @@ pub struct Screen<W: Write> {
     fresh: bool,
 }
 
-impl<W: Write> Screen<W> {
+impl<W: Write> Display<W> {
     pub fn new(output: W, size: Size) -> Self {
         let area = Rect::from(size);
         Self {

@@ -1,0 +1,240 @@
+//! What text from outside may put on the screen.
+
+use std::borrow::Cow;
+
+use super::escape::{Escape, Step};
+use super::mark::{deceives, is_combining, is_joining_script, is_pictograph, takes_selector, write_mark};
+
+/// Marks drawn onto one letter; what is above is counted instead.
+const MARKS: usize = 8;
+/// Longest subdivision of a flag (`gbeng`, `ustx` …) with its end.
+const TAGS: usize = 8;
+
+/// What is done with escape sequences.
+#[derive(Clone, Copy, PartialEq)]
+enum Sequences {
+    Remove,
+    Show,
+}
+
+/// What is done with carriage returns and backspaces.
+#[derive(Clone, Copy, PartialEq)]
+enum Overwrites {
+    Show,
+    Pass,
+}
+
+/// Cleans a text that comes in chunks: the result does not depend on where it was cut.
+pub struct Filter {
+    sequences: Sequences,
+    overwrites: Overwrites,
+    escape: Escape,
+    /// The last letter that is not drawn onto another.
+    base: char,
+    /// Marks drawn onto it so far.
+    marks: usize,
+    held: Held,
+}
+
+/// Characters whose meaning the next one decides.
+#[derive(Default)]
+enum Held {
+    #[default]
+    Nothing,
+    Return,
+    Joiner(char),
+    Tags(String),
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self::new(Sequences::Remove, Overwrites::Show)
+    }
+}
+
+impl Filter {
+    fn new(sequences: Sequences, overwrites: Overwrites) -> Self {
+        Self { sequences, overwrites, escape: Escape::Ground, base: '\n', marks: 0, held: Held::Nothing }
+    }
+
+    /// One that lets carriage returns and backspaces through, for a renderer of lines.
+    pub(super) fn for_lines() -> Self {
+        Self::new(Sequences::Remove, Overwrites::Pass)
+    }
+
+    /// Appends what is shown of this chunk; what its end leaves open comes with the next one.
+    pub fn push(&mut self, chunk: &str, out: &mut String) {
+        let mut rest = chunk;
+        while let Some(letter) = rest.chars().next() {
+            let plain = if self.is_idle() { plain_prefix(rest) } else { 0 };
+            if plain > 0 {
+                out.push_str(&rest[..plain]);
+                self.base = char::from(rest.as_bytes()[plain - 1]);
+                self.marks = 0;
+                rest = &rest[plain..];
+            } else {
+                self.take(letter, out);
+                rest = &rest[letter.len_utf8()..];
+            }
+        }
+    }
+
+    /// Appends what the end of the text decides.
+    pub fn finish(&mut self, out: &mut String) {
+        if let Some(text) = self.escape.finish() {
+            text.chars().for_each(|letter| self.show(letter, out));
+        }
+        self.settle(None, out);
+        self.end_marks(out);
+        self.base = '\n';
+    }
+
+    fn is_idle(&self) -> bool {
+        self.escape.is_ground() && matches!(self.held, Held::Nothing) && self.marks <= MARKS
+    }
+
+    fn take(&mut self, letter: char, out: &mut String) {
+        if self.sequences == Sequences::Show {
+            return self.show(letter, out);
+        }
+        match self.escape.step(letter) {
+            Step::Taken => {}
+            Step::Text => self.show(letter, out),
+            Step::AfterStray => {
+                self.show('\u{1b}', out);
+                self.show(letter, out);
+            }
+            Step::AfterUnended(text) => {
+                text.chars().for_each(|letter| self.show(letter, out));
+                self.show(letter, out);
+            }
+        }
+    }
+
+    fn show(&mut self, letter: char, out: &mut String) {
+        if self.settle(Some(letter), out) {
+            return;
+        }
+        match letter {
+            '\r' if self.overwrites == Overwrites::Show => self.held = Held::Return,
+            '\r' | '\u{8}' if self.overwrites == Overwrites::Pass => self.start(letter, out),
+            '\n' | '\t' => self.start(letter, out),
+            '\u{200c}' | '\u{200d}' => self.held = Held::Joiner(letter),
+            '\u{e0020}'..='\u{e007f}' if self.base == '🏴' => self.held = Held::Tags(String::from(letter)),
+            '\u{fe0e}' | '\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => self.selector(letter, out),
+            _ if deceives(letter) => self.mark(letter, out),
+            _ if is_combining(letter) => self.combine(letter, out),
+            _ => self.start(letter, out),
+        }
+    }
+
+    /// Decides about what was held back; true when `next` was used up with it.
+    fn settle(&mut self, next: Option<char>, out: &mut String) -> bool {
+        match std::mem::take(&mut self.held) {
+            Held::Nothing => false,
+            Held::Return => {
+                if next != Some('\n') {
+                    self.mark('\r', out);
+                }
+                false
+            }
+            Held::Joiner(joiner) => {
+                self.join(joiner, next, out);
+                false
+            }
+            Held::Tags(tags) => self.tag(tags, next, out),
+        }
+    }
+
+    fn join(&mut self, joiner: char, next: Option<char>, out: &mut String) {
+        let joins = next.is_some_and(|next| {
+            (joiner == '\u{200d}' && is_pictograph(self.base) && is_pictograph(next))
+                || (is_joining_script(self.base) && is_joining_script(next))
+        });
+        if joins { self.combine(joiner, out) } else { self.mark(joiner, out) }
+    }
+
+    fn tag(&mut self, mut tags: String, next: Option<char>, out: &mut String) -> bool {
+        match next {
+            Some('\u{e007f}') if tags.chars().all(|tag| matches!(tag, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}')) => {
+                out.push_str(&tags);
+                out.push('\u{e007f}');
+                self.base = '\u{e007f}';
+                true
+            }
+            Some(tag @ '\u{e0020}'..='\u{e007e}') if tags.chars().count() < TAGS => {
+                tags.push(tag);
+                self.held = Held::Tags(tags);
+                true
+            }
+            _ => {
+                tags.chars().for_each(|tag| self.mark(tag, out));
+                false
+            }
+        }
+    }
+
+    fn selector(&mut self, selector: char, out: &mut String) {
+        if self.marks == 0 && takes_selector(self.base, selector) {
+            self.combine(selector, out);
+        } else {
+            self.mark(selector, out);
+        }
+    }
+
+    fn combine(&mut self, letter: char, out: &mut String) {
+        self.marks += 1;
+        if self.marks <= MARKS {
+            out.push(letter);
+        }
+    }
+
+    fn mark(&mut self, letter: char, out: &mut String) {
+        self.end_marks(out);
+        write_mark(letter, out);
+        self.base = '\n';
+    }
+
+    fn start(&mut self, letter: char, out: &mut String) {
+        self.end_marks(out);
+        self.base = letter;
+        out.push(letter);
+    }
+
+    fn end_marks(&mut self, out: &mut String) {
+        if self.marks > MARKS {
+            out.push_str(&format!("<+{} marks>", self.marks - MARKS));
+        }
+        self.marks = 0;
+    }
+}
+
+/// Bytes at the start that are printable ASCII, line breaks and tabs.
+fn plain_prefix(text: &str) -> usize {
+    text.bytes().position(|byte| !is_plain(byte)).unwrap_or(text.len())
+}
+
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~' | b'\n' | b'\t')
+}
+
+fn filtered(text: &str, mut filter: Filter) -> Cow<'_, str> {
+    if text.bytes().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    filter.push(text, &mut out);
+    filter.finish(&mut out);
+    Cow::Owned(out)
+}
+
+/// Text from outside as it may be shown: escape sequences are gone, other controls, direction changes and unseen letters
+/// stand as marks, floods of combining marks are counted. Line breaks and tabs stay.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    filtered(text, Filter::default())
+}
+
+/// The same where somebody decides by what is seen (a command, a path, a diff): escape sequences are shown, not taken out.
+pub fn reveal(text: &str) -> Cow<'_, str> {
+    filtered(text, Filter::new(Sequences::Show, Overwrites::Show))
+}

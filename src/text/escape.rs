@@ -1,0 +1,112 @@
+//! Where a terminal escape sequence begins and ends, however it is cut into chunks.
+
+/// Longest string sequence that is shown again when it turns out never to end.
+const KEPT: usize = 4096;
+
+/// The recogniser: fed one character at a time.
+#[derive(Default)]
+pub(super) enum Escape {
+    #[default]
+    Ground,
+    /// After `ESC`.
+    Begun,
+    /// After `ESC` and an intermediate byte.
+    Intermediate,
+    /// Inside a control sequence, after `ESC [`.
+    Control,
+    /// Inside an OSC, DCS, APC, PM or SOS string.
+    Text { kept: String },
+    /// After an `ESC` inside such a string.
+    TextEscape,
+}
+
+/// What becomes of the character just fed.
+pub(super) enum Step {
+    /// It is text.
+    Text,
+    /// It belongs to a sequence.
+    Taken,
+    /// It is text, and so was the escape character before it: no sequence has this form.
+    AfterStray,
+    /// It is text, and so is this, which looked like a string sequence but had no end on its line.
+    AfterUnended(String),
+}
+
+impl Escape {
+    pub fn is_ground(&self) -> bool {
+        matches!(self, Self::Ground)
+    }
+
+    pub fn step(&mut self, letter: char) -> Step {
+        match std::mem::take(self) {
+            Self::Ground => self.ground(letter),
+            Self::Begun => self.begun(letter),
+            Self::Intermediate => self.intermediate(letter),
+            Self::Control => self.control(letter),
+            Self::Text { kept } => self.text(kept, letter),
+            Self::TextEscape if letter == '\\' => Step::Taken,
+            Self::TextEscape => self.begun(letter),
+        }
+    }
+
+    /// What was held back when the text ends here.
+    pub fn finish(&mut self) -> Option<String> {
+        match std::mem::take(self) {
+            Self::Text { kept } => Some(kept),
+            Self::Ground | Self::Begun | Self::Intermediate | Self::Control | Self::TextEscape => None,
+        }
+    }
+
+    fn ground(&mut self, letter: char) -> Step {
+        if letter != '\u{1b}' {
+            return Step::Text;
+        }
+        *self = Self::Begun;
+        Step::Taken
+    }
+
+    fn begun(&mut self, letter: char) -> Step {
+        match letter {
+            '[' => *self = Self::Control,
+            ']' | 'P' | 'X' | '^' | '_' => *self = Self::Text { kept: String::new() },
+            ' '..='/' => *self = Self::Intermediate,
+            '\u{1b}' => *self = Self::Begun,
+            '0'..='~' => {}
+            _ => return Step::AfterStray,
+        }
+        Step::Taken
+    }
+
+    fn intermediate(&mut self, letter: char) -> Step {
+        match letter {
+            ' '..='/' => *self = Self::Intermediate,
+            '0'..='~' => {}
+            _ => return self.ground(letter),
+        }
+        Step::Taken
+    }
+
+    fn control(&mut self, letter: char) -> Step {
+        match letter {
+            ' '..='?' => *self = Self::Control,
+            '@'..='~' => {}
+            _ => return self.ground(letter),
+        }
+        Step::Taken
+    }
+
+    fn text(&mut self, mut kept: String, letter: char) -> Step {
+        match letter {
+            '\u{7}' | '\u{18}' | '\u{1a}' | '\u{9c}' => {}
+            '\u{1b}' => *self = Self::TextEscape,
+            '\n' => return Step::AfterUnended(kept),
+            _ => {
+                if kept.len() < KEPT {
+                    kept.push(letter);
+                }
+                *self = Self::Text { kept };
+            }
+        }
+        Step::Taken
+    }
+}

@@ -1,0 +1,65 @@
+//! Which characters deceive the eye, and the marks shown in their place.
+
+use std::fmt::Write;
+
+use unicode_width::UnicodeWidthChar;
+
+/// Control characters other than line break and tab as one visible cell, the rest as `<U+202E>`.
+pub(super) fn write_mark(letter: char, out: &mut String) {
+    let code = u32::from(letter);
+    let picture = match code {
+        0..0x20 => char::from_u32(0x2400 + code),
+        0x7f => Some('␡'),
+        _ => None,
+    };
+    match picture {
+        Some(picture) => out.push(picture),
+        None => {
+            let _ = write!(out, "<U+{code:04X}>");
+        }
+    }
+}
+
+/// Whether this is one of the pictures that stand for a control character.
+pub fn is_mark(letter: char) -> bool {
+    ('\u{2400}'..='\u{2421}').contains(&letter)
+}
+
+/// Characters that are never shown as they are: controls, direction changes, and letters nobody can see.
+pub(super) fn deceives(letter: char) -> bool {
+    if letter.is_ascii() {
+        return letter.is_ascii_control();
+    }
+    matches!(u32::from(letter),
+        0x80..=0x9f
+        | 0xad | 0x34f | 0x61c | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x180b..=0x180f
+        | 0x200b | 0x200e | 0x200f | 0x2028..=0x202e | 0x2060..=0x206f
+        | 0x3164 | 0xfe00..=0xfe0d | 0xfeff | 0xffa0 | 0xfff0..=0xfffb | 0xfffe | 0xffff
+        | 0x1bca0..=0x1bca3 | 0x1d173..=0x1d17a | 0xe0000..=0xe0fff)
+}
+
+/// Letters that may join into one picture.
+pub(super) fn is_pictograph(letter: char) -> bool {
+    matches!(u32::from(letter),
+        0xa9 | 0xae | 0x203c | 0x2049 | 0x2122 | 0x2139 | 0x2190..=0x21ff | 0x2300..=0x27bf | 0x2900..=0x297f
+        | 0x2b00..=0x2bff | 0x3030 | 0x303d | 0x3297 | 0x3299 | 0x1f000..=0x1faff)
+}
+
+/// Letters of scripts that are written with joiners between them.
+pub(super) fn is_joining_script(letter: char) -> bool {
+    matches!(u32::from(letter), 0x600..=0xdff | 0x1000..=0x109f | 0x1780..=0x18af | 0xfb50..=0xfdff | 0xfe70..=0xfefc)
+}
+
+/// A letter that draws onto the one before it.
+pub(super) fn is_combining(letter: char) -> bool {
+    !letter.is_ascii() && letter.width() == Some(0)
+}
+
+/// Whether a variation selector has something to vary after this letter.
+pub(super) fn takes_selector(base: char, selector: char) -> bool {
+    match u32::from(selector) {
+        0xfe0e | 0xfe0f => is_pictograph(base) || matches!(base, '0'..='9' | '#' | '*'),
+        0xe0100..=0xe01ef => matches!(u32::from(base), 0x3400..=0x9fff | 0xf900..=0xfaff | 0x20000..=0x3ffff),
+        _ => false,
+    }
+}

@@ -1,0 +1,151 @@
+//! Where a text breaks into rows.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::width::{grapheme_width, is_plain};
+
+/// Byte ranges of the rows of a text: broken at spaces and line breaks (which belong to no row) and between wide letters;
+/// a word longer than a row is broken at grapheme borders. A text has at least one row.
+pub fn wrap(text: &str, width: usize) -> Vec<Range<usize>> {
+    if text.len() <= width && is_plain(text) {
+        return std::iter::once(0..text.len()).collect();
+    }
+    let mut rows = Rows::new(width);
+    if text.is_ascii() {
+        for at in 0..text.len() {
+            rows.take(at, &text[at..=at]);
+        }
+    } else {
+        for (at, grapheme) in text.grapheme_indices(true) {
+            rows.take(at, grapheme);
+        }
+    }
+    rows.finish(text)
+}
+
+/// Byte ranges of rows that keep every character, spaces too: for code, where nothing may be dropped.
+pub fn wrap_exact(text: &str, width: usize) -> Vec<Range<usize>> {
+    let width = width.max(1);
+    if is_plain(text) {
+        let starts = (0..text.len().max(1)).step_by(width);
+        return starts.map(|start| start..(start + width).min(text.len())).collect();
+    }
+    let mut rows = Vec::new();
+    let (mut start, mut used) = (0, 0);
+    for (at, grapheme) in text.grapheme_indices(true) {
+        let cells = grapheme_width(grapheme);
+        if used + cells > width && at > start {
+            rows.push(start..at);
+            (start, used) = (at, 0);
+        }
+        used += cells;
+    }
+    rows.push(start..text.len());
+    rows
+}
+
+/// A place where the row being filled could end.
+struct Break {
+    /// End of the row's text, before the spaces.
+    end: usize,
+    /// Start of the next row, after the spaces.
+    next: usize,
+    /// Cells of the row up to `next`.
+    used: usize,
+}
+
+struct Rows {
+    width: usize,
+    rows: Vec<Range<usize>>,
+    start: usize,
+    /// End of the last letter of the row; spaces after it hang over the edge and are dropped.
+    text_end: usize,
+    used: usize,
+    last_break: Option<Break>,
+    after: After,
+}
+
+/// What the last grapheme allows to follow.
+#[derive(Clone, Copy, PartialEq)]
+enum After {
+    Start,
+    Letter,
+    Wide,
+    Space,
+}
+
+impl Rows {
+    fn new(width: usize) -> Self {
+        let width = width.max(1);
+        Self { width, rows: Vec::new(), start: 0, text_end: 0, used: 0, last_break: None, after: After::Start }
+    }
+
+    fn take(&mut self, at: usize, grapheme: &str) {
+        let end = at + grapheme.len();
+        match grapheme {
+            "\n" => self.line_break(at, end),
+            " " | "\t" => self.space(end),
+            _ => self.letter(at, end, grapheme),
+        }
+    }
+
+    fn line_break(&mut self, at: usize, next: usize) {
+        let end = if self.used > self.width { self.text_end.max(self.start) } else { at };
+        self.rows.push(self.start..end);
+        self.begin(next);
+    }
+
+    fn begin(&mut self, start: usize) {
+        (self.start, self.text_end, self.used) = (start, start, 0);
+        self.last_break = None;
+        self.after = After::Start;
+    }
+
+    fn space(&mut self, end: usize) {
+        self.used += 1;
+        if self.after != After::Start {
+            self.last_break = Some(Break { end: self.text_end, next: end, used: self.used });
+            self.after = After::Space;
+        }
+    }
+
+    fn letter(&mut self, at: usize, end: usize, grapheme: &str) {
+        let cells = grapheme_width(grapheme);
+        let wide = cells > 1 && !grapheme.starts_with(closes);
+        if self.after == After::Wide || (wide && self.after == After::Letter) {
+            self.last_break = Some(Break { end: at, next: at, used: self.used });
+        }
+        while self.used + cells > self.width && at > self.start {
+            match self.last_break.take() {
+                Some(place) => {
+                    self.rows.push(self.start..place.end);
+                    self.start = place.next;
+                    self.used -= place.used;
+                }
+                None => {
+                    self.rows.push(self.start..at);
+                    self.begin(at);
+                }
+            }
+        }
+        self.used += cells;
+        self.text_end = end;
+        self.after = if wide { After::Wide } else { After::Letter };
+    }
+
+    fn finish(mut self, text: &str) -> Vec<Range<usize>> {
+        let end = if self.used > self.width { self.text_end.max(self.start) } else { text.len() };
+        self.rows.push(self.start..end);
+        self.rows
+    }
+}
+
+/// Wide punctuation that must not begin a row.
+fn closes(letter: char) -> bool {
+    matches!(
+        letter,
+        '、' | '。' | '，' | '．' | '！' | '？' | '：' | '；' | '」' | '』' | '）' | '】' | '》' | '〉' | '〕' | 'ー'
+    )
+}

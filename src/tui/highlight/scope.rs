@@ -1,0 +1,72 @@
+//! Which of the few kinds of code a grammar's scope means.
+
+use syntect::parsing::{Scope, ScopeStack};
+
+use crate::tui::theme::Syntax;
+
+/// The first that fits the innermost scope decides; `None` stops the search and leaves the text plain.
+const MEANINGS: &[(&str, Option<Syntax>)] = &[
+    ("comment", Some(Syntax::Comment)),
+    ("punctuation.definition.comment", Some(Syntax::Comment)),
+    ("punctuation.definition.string", Some(Syntax::String)),
+    ("constant.character.escape", Some(Syntax::Attribute)),
+    ("constant.other.placeholder", Some(Syntax::Attribute)),
+    ("constant", Some(Syntax::Number)),
+    ("string", Some(Syntax::String)),
+    ("markup.raw", Some(Syntax::String)),
+    ("markup.inserted", Some(Syntax::String)),
+    ("markup.deleted", Some(Syntax::Number)),
+    ("markup.heading", Some(Syntax::Keyword)),
+    ("entity.name.section", Some(Syntax::Keyword)),
+    ("entity.name.function", Some(Syntax::Function)),
+    ("support.function", Some(Syntax::Function)),
+    ("variable.function", Some(Syntax::Function)),
+    ("support.macro", Some(Syntax::Function)),
+    ("entity.name.macro", Some(Syntax::Function)),
+    ("entity.name.tag", Some(Syntax::Keyword)),
+    ("entity.name.lifetime", Some(Syntax::Attribute)),
+    ("entity.other.attribute-name", Some(Syntax::Attribute)),
+    ("variable.annotation", Some(Syntax::Attribute)),
+    ("meta.annotation", Some(Syntax::Attribute)),
+    ("entity.name", Some(Syntax::Type)),
+    ("entity.other.inherited-class", Some(Syntax::Type)),
+    ("support.type", Some(Syntax::Type)),
+    ("support.class", Some(Syntax::Type)),
+    ("support.constant", Some(Syntax::Number)),
+    ("storage", Some(Syntax::Keyword)),
+    ("variable.language", Some(Syntax::Keyword)),
+    ("keyword.operator.word", Some(Syntax::Keyword)),
+    ("keyword.operator", Some(Syntax::Operator)),
+    ("keyword", Some(Syntax::Keyword)),
+    ("punctuation", Some(Syntax::Operator)),
+    ("variable", None),
+    ("meta.interpolation", None),
+    ("meta.template.expression", None),
+];
+
+/// The table with its names looked up, and the last answer: neighbours mostly share their scopes.
+pub(super) struct Meanings {
+    table: Vec<(Scope, Option<Syntax>)>,
+    last: (Vec<Scope>, Option<Syntax>),
+}
+
+impl Meanings {
+    pub fn new() -> Self {
+        let table = MEANINGS.iter().filter_map(|(name, meaning)| Some((Scope::new(name).ok()?, *meaning)));
+        Self { table: table.collect(), last: (Vec::new(), None) }
+    }
+
+    pub fn of(&mut self, scopes: &ScopeStack) -> Option<Syntax> {
+        if self.last.0 != scopes.scopes {
+            self.last = (scopes.scopes.clone(), self.look_up(&scopes.scopes));
+        }
+        self.last.1
+    }
+
+    fn look_up(&self, scopes: &[Scope]) -> Option<Syntax> {
+        let mut from_inside = scopes.iter().rev();
+        from_inside
+            .find_map(|scope| self.table.iter().find(|(prefix, _)| prefix.is_prefix_of(*scope)))
+            .and_then(|(_, meaning)| *meaning)
+    }
+}

@@ -1,0 +1,63 @@
+use super::*;
+use crate::tui::theme::Theme;
+
+/// The coloured pieces of the last line, as `text:Kind`.
+fn kinds(language: &str, code: &[&str]) -> String {
+    let mut track = Track::new(language);
+    track.want(code.len(), |range| code[range].iter().map(|line| (*line).to_owned()).collect());
+    settle();
+    let lines = locked(&track.shared.lines);
+    let last = code[code.len() - 1];
+    let mut at = 0;
+    let mut parts = Vec::new();
+    for (end, syntax) in lines.last().expect("a coloured line") {
+        let end = usize::from(*end);
+        if let Some(syntax) = syntax {
+            parts.push(format!("{}:{syntax:?}", last[at..end].trim()));
+        }
+        at = end;
+    }
+    parts.join(" ")
+}
+
+#[test]
+fn code_is_coloured_by_what_it_is() {
+    for (language, code, expected) in [
+        ("rust", &["let x = 1; // one"][..], &["let:Keyword", "1:Number", "// one:Comment"][..]),
+        ("rs", &["fn main() {}"], &["fn:Keyword", "main:Function"]),
+        ("python", &["def f(): return 'a'"], &["def:Keyword", "f:Function", "return:Keyword", "'a':String"]),
+        ("ts", &["const a: number = 2"], &["const:Keyword", "2:Number"]),
+        ("toml", &["a = \"b\""], &["\"b\":String"]),
+        ("rust", &["/* open", "still"], &["still:Comment"]),
+    ] {
+        let found = kinds(language, code);
+        for part in expected {
+            assert!(found.contains(part), "{language} {code:?}: {found}, expected {part}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_language_and_a_very_long_line_stay_plain() {
+    let mut unknown = Track::new("no-such-language");
+    unknown.want(1, |_| vec!["let x = 1".to_owned()]);
+    let long = format!("let x = \"{}\";", "a".repeat(LINE));
+    let mut track = Track::new("rust");
+    track.want(2, |_| vec![long.clone(), "let y = 1;".to_owned()]);
+    settle();
+    assert!(locked(&unknown.shared.lines).is_empty());
+    let theme = Theme::dark();
+    assert_eq!(track.ink(0, &long, Token::Text).line(&theme).spans.len(), 1);
+    assert!(track.ink(1, "let y = 1;", Token::Text).line(&theme).spans.len() > 1);
+}
+
+#[test]
+fn colours_never_change_the_text() {
+    let line = "fn 你好(\"👨‍👩‍👧\") { /* é */ }";
+    let mut track = Track::for_path(Path::new("src/main.rs"));
+    assert_eq!(track.ink(0, line, Token::Added).text, line, "before the colours are there");
+    track.want(1, |_| vec![line.to_owned()]);
+    settle();
+    assert_eq!(track.ink(0, line, Token::Added).text, line);
+    assert_eq!(track.ink(0, "let", Token::Added).text, "let", "a line that is not the one that was coloured");
+}

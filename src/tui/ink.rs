@@ -1,0 +1,128 @@
+//! Styled text before it has colours: what each piece is, cut into rows of cells.
+
+use std::ops::Range;
+
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use super::theme::{Syntax, Theme, Token};
+use crate::text;
+
+/// What a piece of text is and how it is stressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ink {
+    pub token: Token,
+    pub syntax: Option<Syntax>,
+    pub stress: Modifier,
+}
+
+impl Ink {
+    pub const fn of(token: Token) -> Self {
+        Self { token, syntax: None, stress: Modifier::empty() }
+    }
+
+    pub const fn code(syntax: Option<Syntax>, ground: Token) -> Self {
+        Self { token: ground, syntax, stress: Modifier::empty() }
+    }
+
+    pub fn style(self, theme: &Theme) -> Style {
+        let style = match self.syntax {
+            Some(syntax) => theme.syntax(syntax, self.token),
+            None => theme.style(self.token),
+        };
+        style.add_modifier(self.stress)
+    }
+}
+
+/// A text with an ink for every byte.
+#[derive(Clone, Debug, Default)]
+pub struct Inked {
+    pub text: String,
+    /// End of each run and its ink.
+    runs: Vec<(usize, Ink)>,
+}
+
+impl Inked {
+    pub fn new(text: &str, ink: Ink) -> Self {
+        let mut inked = Self::default();
+        inked.push(text, ink);
+        inked
+    }
+
+    pub fn push(&mut self, text: &str, ink: Ink) {
+        if text.is_empty() {
+            return;
+        }
+        self.text.push_str(text);
+        let end = self.text.len();
+        match self.runs.last_mut() {
+            Some((last, same)) if *same == ink => *last = end,
+            _ => self.runs.push((end, ink)),
+        }
+    }
+
+    pub fn append(&mut self, other: &Self) {
+        self.append_range(other, 0..other.text.len());
+    }
+
+    /// Appends a part of another text with its inks.
+    pub fn append_range(&mut self, other: &Self, range: Range<usize>) {
+        let mut at = range.start;
+        let first = other.runs.partition_point(|(end, _)| *end <= at);
+        for (end, ink) in &other.runs[first..] {
+            if at >= range.end {
+                break;
+            }
+            let end = (*end).min(range.end);
+            self.push(&other.text[at..end], *ink);
+            at = end;
+        }
+    }
+
+    pub fn width(&self) -> usize {
+        text::width(&self.text)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// The rows of this text, broken at spaces.
+    pub fn wrap(&self, width: usize) -> Vec<Self> {
+        text::wrap(&self.text, width).into_iter().map(|range| self.slice(range)).collect()
+    }
+
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        let mut part = Self::default();
+        part.append_range(self, range);
+        part
+    }
+
+    /// The same text with another stress added everywhere.
+    pub fn stressed(mut self, stress: Modifier) -> Self {
+        for (_, ink) in &mut self.runs {
+            ink.stress |= stress;
+        }
+        self
+    }
+
+    pub fn line(&self, theme: &Theme) -> Line<'static> {
+        let mut spans = Vec::with_capacity(self.runs.len());
+        let mut at = 0;
+        for (end, ink) in &self.runs {
+            spans.push(Span::styled(self.text[at..*end].to_owned(), ink.style(theme)));
+            at = *end;
+        }
+        Line::from(spans)
+    }
+
+    /// The line, cut to `width` cells: on a screen narrower than a gutter nothing may run over the edge.
+    pub fn fitted_line(&self, width: usize, theme: &Theme) -> Line<'static> {
+        if self.width() <= width {
+            return self.line(theme);
+        }
+        let row = text::wrap_exact(&self.text, width).into_iter().next().unwrap_or(0..0);
+        let row = self.slice(row);
+        if row.width() > width { Line::default() } else { row.line(theme) }
+    }
+}

@@ -1,0 +1,116 @@
+//! Source code as rows with a gutter of line numbers.
+
+use std::collections::HashMap;
+
+use super::split::CodePart;
+use crate::text;
+use crate::tui::highlight::Track;
+use crate::tui::ink::{Ink, Inked};
+use crate::tui::theme::Token;
+
+/// Cells of the gutter, and the narrowest screen that has room for one.
+const GUTTER: usize = 6;
+const NARROWEST: usize = 16;
+/// Pieces of code whose colours are kept.
+const TRACKS: usize = 128;
+
+/// Colours of each piece of code, by its block and its place in the block.
+pub(super) type Tracks = HashMap<(usize, usize), Track>;
+
+/// Whether rows are made for the eye or only counted.
+pub(super) enum Colours<'t> {
+    Plain,
+    Tracked { tracks: &'t mut Tracks, block: usize },
+}
+
+impl<'t> Colours<'t> {
+    pub fn of(tracks: &'t mut Tracks, block: usize) -> Self {
+        if tracks.len() >= TRACKS {
+            tracks.clear();
+        }
+        Self::Tracked { tracks, block }
+    }
+}
+
+/// A piece of a fence of the outermost level.
+pub(super) fn part_rows(
+    source: &str,
+    part: &CodePart,
+    end: usize,
+    start: usize,
+    width: usize,
+    colours: &mut Colours<'_>,
+) -> Vec<Inked> {
+    let language = language(&source[part.info.clone()]);
+    let code = &source[start..end];
+    let lines: Vec<_> = code.lines().map(text::expand_tabs).collect();
+    let track = match colours {
+        Colours::Plain => None,
+        Colours::Tracked { tracks, .. } => Some(tracks.entry((part.block, 0)).or_insert_with(|| Track::new(language))),
+    };
+    let track = track.map(|track| {
+        let ended = part.line + code.matches('\n').count();
+        track.want(ended, |range| {
+            let wanted = source[part.begin..end].lines().skip(range.start).take(range.len());
+            wanted.map(|line| text::expand_tabs(line).into_owned()).collect()
+        });
+        &*track
+    });
+    let mut rows = Vec::with_capacity(lines.len());
+    for (index, line) in lines.iter().enumerate() {
+        let inside = part.inside_line && index == 0;
+        let number = (!inside).then_some(part.line + index + 1);
+        let inked = match track {
+            Some(track) if !inside => track.ink(part.line + index, line, Token::Text),
+            _ => Inked::new(line, Ink::of(Token::Text)),
+        };
+        line_rows(&inked, number, width, &mut rows);
+    }
+    rows
+}
+
+/// Code inside a list item or a quote: the `nth` of its block.
+pub(super) fn inner_rows(code: &str, info: &str, nth: usize, width: usize, colours: &mut Colours<'_>) -> Vec<Inked> {
+    let lines: Vec<_> = code.lines().map(text::expand_tabs).collect();
+    let track = match colours {
+        Colours::Plain => None,
+        Colours::Tracked { tracks, block } => {
+            let track = tracks.entry((*block, nth)).or_insert_with(|| Track::new(language(info)));
+            track.want(code.matches('\n').count(), |range| lines[range].iter().map(|line| line.clone().into_owned()).collect());
+            Some(&*track)
+        }
+    };
+    let mut rows = Vec::with_capacity(lines.len());
+    for (index, line) in lines.iter().enumerate() {
+        let inked = match track {
+            Some(track) => track.ink(index, line, Token::Text),
+            None => Inked::new(line, Ink::of(Token::Text)),
+        };
+        line_rows(&inked, Some(index + 1), width, &mut rows);
+    }
+    rows
+}
+
+/// The first word after a fence, without attributes: `rust,ignore` and `{.python}` are languages too.
+fn language(info: &str) -> &str {
+    let word = info.trim_start_matches(['{', '.']).split([' ', ',', '{', '}', '\t']).next().unwrap_or_default();
+    match word {
+        "console" | "shell" | "shell-session" => "sh",
+        "jsonc" | "json5" => "json",
+        _ => word,
+    }
+}
+
+fn line_rows(line: &Inked, number: Option<usize>, width: usize, rows: &mut Vec<Inked>) {
+    let has_gutter = width >= NARROWEST;
+    let room = if has_gutter { width - GUTTER } else { width };
+    for (nth, range) in text::wrap_exact(&line.text, room).into_iter().enumerate() {
+        let mut row = Inked::default();
+        if has_gutter {
+            let sign = number.filter(|_| nth == 0).map_or_else(|| "   ↪  ".to_owned(), |number| format!("{number:>4}  "));
+            row.push(&sign, Ink::of(Token::Faint));
+        }
+        row.append_range(line, range);
+        rows.push(row);
+    }
+}

@@ -1,0 +1,370 @@
+//! One block of markdown as rows of inked text.
+
+use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use ratatui::style::Modifier;
+
+use super::code::{self, Colours};
+use super::split::{Block, Kind};
+use super::table::Table;
+use crate::text;
+use crate::tui::ink::{Ink, Inked};
+use crate::tui::theme::Token;
+
+/// The rows of a block, with the empty one before it.
+pub(super) fn block(source: &str, block: &Block, width: usize, colours: &mut Colours<'_>) -> Vec<Inked> {
+    let mut rows = match &block.kind {
+        Kind::Code(part) => code::part_rows(source, part, block.range.end, block.range.start, width, colours),
+        Kind::Prose { number, head: None } => prose(&source[block.range.clone()], *number, false, width, colours),
+        Kind::Prose { number, head: Some(head) } => {
+            let whole = format!("{}{}", &source[head.clone()], &source[block.range.clone()]);
+            prose(&whole, *number, true, width, colours)
+        }
+    };
+    if block.gap && !rows.is_empty() {
+        rows.insert(0, Inked::default());
+    }
+    rows
+}
+
+fn prose(source: &str, number: Option<u64>, goes_on: bool, width: usize, colours: &mut Colours<'_>) -> Vec<Inked> {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut painter = Painter::new(source, number, goes_on, width, colours);
+    for (event, range) in Parser::new_ext(source, options).into_offset_iter() {
+        painter.event(event, range);
+    }
+    painter.flush();
+    if painter.rows.is_empty() && !source.trim().is_empty() && text_without_fences(source) {
+        // Link definitions and the like print nothing; what was said is shown all the same.
+        return Inked::new(source.trim_end(), Ink::of(Token::Muted)).wrap(width);
+    }
+    painter.rows
+}
+
+/// Whether there is more than an empty fence, which rightly prints nothing.
+fn text_without_fences(source: &str) -> bool {
+    source.lines().any(|line| super::line::opening_fence(line).is_none() && !line.trim().is_empty())
+}
+
+/// What stands before every row of a list item or a quote.
+struct Level {
+    first: Option<Inked>,
+    rest: Inked,
+}
+
+struct Painter<'s, 't, 'c> {
+    source: &'s str,
+    width: usize,
+    goes_on: bool,
+    colours: &'c mut Colours<'t>,
+    rows: Vec<Inked>,
+    levels: Vec<Level>,
+    /// The number of the next item of each open list.
+    lists: Vec<Option<u64>>,
+    /// What the outermost list counts from.
+    number: Option<u64>,
+    inline: Inked,
+    inks: Vec<Ink>,
+    /// Start of the text of each open link in `inline`, and where it leads.
+    links: Vec<(usize, String)>,
+    table: Option<Table>,
+    code: Option<(String, String)>,
+    codes: usize,
+    /// End of what was painted last, to see the blank lines after it.
+    end: usize,
+}
+
+impl<'s, 't, 'c> Painter<'s, 't, 'c> {
+    fn new(source: &'s str, number: Option<u64>, goes_on: bool, width: usize, colours: &'c mut Colours<'t>) -> Self {
+        Self {
+            source,
+            width,
+            goes_on,
+            colours,
+            rows: Vec::new(),
+            levels: Vec::new(),
+            lists: Vec::new(),
+            number,
+            inline: Inked::default(),
+            inks: vec![Ink::of(Token::Text)],
+            links: Vec::new(),
+            table: None,
+            code: None,
+            codes: 0,
+            end: 0,
+        }
+    }
+
+    fn event(&mut self, event: Event<'_>, range: Range<usize>) {
+        match event {
+            Event::Start(tag) => self.start(tag, range),
+            Event::End(tag) => self.finish(tag, range),
+            Event::Text(text) => self.text(&text, range),
+            Event::Code(code) => self.write(&code.replace('\n', " "), Ink { token: Token::Code, ..self.ink() }, range),
+            Event::Html(html) | Event::InlineHtml(html) => self.text(&html, range),
+            Event::InlineMath(math) | Event::DisplayMath(math) => self.text(&math, range),
+            Event::FootnoteReference(name) => self.text(&format!("[^{name}]"), range),
+            Event::SoftBreak | Event::HardBreak => self.inline.push("\n", Ink::of(Token::Text)),
+            Event::Rule => self.rule(range),
+            Event::TaskListMarker(done) => self.task(done),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>, range: Range<usize>) {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock | Tag::FootnoteDefinition(_) => self.begin(range.start),
+            Tag::Heading { level, .. } => {
+                self.begin(range.start);
+                self.inks.push(Ink::of(Token::Heading));
+                self.inline.push(&format!("{} ", "#".repeat(depth(level))), Ink::of(Token::Heading));
+            }
+            Tag::BlockQuote(_) => {
+                self.begin(range.start);
+                let bar = Inked::new("│ ", Ink::of(Token::Faint));
+                self.levels.push(Level { first: None, rest: bar });
+                self.inks.push(Ink { token: Token::Quote, ..self.ink() });
+            }
+            Tag::CodeBlock(kind) => {
+                self.begin(range.start);
+                let info = match kind {
+                    CodeBlockKind::Fenced(info) => info.into_string(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some((info, String::new()));
+            }
+            Tag::List(first) => self.list(first, range.start),
+            Tag::Item => self.item(range.start),
+            Tag::Table(alignments) => {
+                self.begin(range.start);
+                self.table = Some(Table { alignments, rows: Vec::new() });
+            }
+            Tag::TableHead | Tag::TableRow => {
+                if let Some(table) = &mut self.table {
+                    table.rows.push(Vec::new());
+                }
+            }
+            Tag::Emphasis => self.stress(Modifier::ITALIC),
+            Tag::Strong => self.stress(Modifier::BOLD),
+            Tag::Strikethrough => self.stress(Modifier::CROSSED_OUT),
+            Tag::Link { dest_url, .. } => self.link(dest_url.into_string()),
+            Tag::Image { dest_url, .. } => {
+                self.inline.push("image: ", Ink::of(Token::Muted));
+                self.link(dest_url.into_string());
+            }
+            Tag::TableCell
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => {}
+        }
+    }
+
+    fn finish(&mut self, tag: TagEnd, range: Range<usize>) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock | TagEnd::FootnoteDefinition => self.flush(),
+            TagEnd::Heading(_) => {
+                self.flush();
+                self.inks.pop();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.levels.pop();
+                self.inks.pop();
+            }
+            TagEnd::CodeBlock => self.end_code(range),
+            TagEnd::List(_) => {
+                self.lists.pop();
+            }
+            TagEnd::Item => {
+                if self.levels.last().is_some_and(|level| level.first.is_some()) && self.inline.is_empty() {
+                    self.emit(&Inked::default());
+                }
+                self.flush();
+                self.levels.pop();
+            }
+            TagEnd::Table => self.end_table(range),
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.inline);
+                if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
+                    row.push(cell);
+                }
+            }
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.inks.pop();
+            }
+            TagEnd::Link | TagEnd::Image => self.end_link(),
+            TagEnd::TableHead
+            | TagEnd::TableRow
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::MetadataBlock(_) => {}
+        }
+    }
+
+    fn ink(&self) -> Ink {
+        self.inks.last().copied().unwrap_or(Ink::of(Token::Text))
+    }
+
+    fn stress(&mut self, stress: Modifier) {
+        let ink = self.ink();
+        self.inks.push(Ink { stress: ink.stress | stress, ..ink });
+    }
+
+    fn text(&mut self, text: &str, range: Range<usize>) {
+        if let Some((_, code)) = &mut self.code {
+            code.push_str(text);
+            self.end = range.end;
+            return;
+        }
+        self.write(text, self.ink(), range);
+    }
+
+    /// Markdown can spell any character as an entity, so what comes out of the parser is cleaned again.
+    fn write(&mut self, text: &str, ink: Ink, range: Range<usize>) {
+        self.end = self.end.max(range.end);
+        let text = text::clean(text);
+        if self.table.is_some() {
+            self.inline.push(&text.replace(['\n', '\t'], " "), ink);
+        } else {
+            self.inline.push(&text.replace('\t', " "), ink);
+        }
+    }
+
+    fn link(&mut self, target: String) {
+        self.links.push((self.inline.text.len(), target));
+        self.inks.push(Ink { token: Token::Link, ..self.ink() });
+    }
+
+    fn end_link(&mut self) {
+        self.inks.pop();
+        let Some((start, target)) = self.links.pop() else { return };
+        let target = text::clean(&target).replace(['\n', '\t'], " ");
+        let words = &self.inline.text[start..];
+        let says_it = words == target || target.strip_prefix("mailto:") == Some(words);
+        if !says_it && !target.is_empty() {
+            let lead = if words.is_empty() { "" } else { " " };
+            self.inline.push(&format!("{lead}({target})"), Ink::of(Token::Muted));
+        }
+    }
+
+    fn list(&mut self, first: Option<u64>, start: usize) {
+        self.flush();
+        let first = if self.lists.is_empty() { first.and(self.number).or(first) } else { first };
+        if self.levels.is_empty() {
+            self.begin(start);
+        }
+        self.lists.push(first);
+    }
+
+    fn item(&mut self, start: usize) {
+        self.begin(start);
+        let depth = self.lists.len();
+        let sign = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                let sign = format!("{number}. ");
+                *number += 1;
+                sign
+            }
+            Some(None) | None => ["• ", "◦ ", "▪ "][(depth.max(1) - 1) % 3].to_owned(),
+        };
+        let rest = Inked::new(&" ".repeat(text::width(&sign)), Ink::of(Token::Text));
+        self.levels.push(Level { first: Some(Inked::new(&sign, Ink::of(Token::Accent))), rest });
+    }
+
+    fn task(&mut self, done: bool) {
+        let (sign, token) = if done { ("☑ ", Token::Ok) } else { ("☐ ", Token::Muted) };
+        if let Some(first) = self.levels.last_mut().and_then(|level| level.first.as_mut()) {
+            *first = Inked::new(sign, Ink::of(token));
+        }
+        if let Some(level) = self.levels.last_mut() {
+            level.rest = Inked::new("  ", Ink::of(Token::Text));
+        }
+    }
+
+    fn rule(&mut self, range: Range<usize>) {
+        self.begin(range.start);
+        self.end = range.end;
+        let row = Inked::new(&"─".repeat(self.room()), Ink::of(Token::Faint));
+        self.emit(&row);
+    }
+
+    fn end_code(&mut self, range: Range<usize>) {
+        self.end = range.end;
+        let Some((info, code)) = self.code.take() else { return };
+        let code = text::clean(&code).into_owned();
+        let rows = code::inner_rows(&code, &info, self.codes, self.room(), self.colours);
+        self.codes += 1;
+        rows.iter().for_each(|row| self.emit(row));
+    }
+
+    fn end_table(&mut self, range: Range<usize>) {
+        self.end = range.end;
+        let Some(table) = self.table.take() else { return };
+        let rows = table.paint(self.room(), !self.goes_on);
+        rows.iter().for_each(|row| self.emit(row));
+    }
+
+    /// A block begins: ends the text before it and leaves an empty row where the source has one.
+    fn begin(&mut self, start: usize) {
+        self.flush();
+        let between = self.source.get(self.trimmed_end()..start).unwrap_or_default();
+        let is_new_item = self.levels.last().is_some_and(|level| level.first.is_some());
+        if !self.rows.is_empty() && !is_new_item && between.matches('\n').count() > 1 {
+            self.emit(&Inked::default());
+            self.end = start;
+        }
+    }
+
+    fn trimmed_end(&self) -> usize {
+        self.source.get(..self.end).map_or(0, |painted| painted.trim_end().len())
+    }
+
+    fn flush(&mut self) {
+        if self.inline.is_empty() || self.table.is_some() {
+            return;
+        }
+        let inline = std::mem::take(&mut self.inline);
+        let end = inline.text.trim_end().len();
+        for row in inline.slice(0..end).wrap(self.room()) {
+            self.emit(&row);
+        }
+    }
+
+    /// Cells beside the marks of lists and quotes; where these take more than half of the row they are left out.
+    fn room(&self) -> usize {
+        let marks = self.marks_width();
+        if marks * 2 > self.width { self.width } else { self.width - marks }
+    }
+
+    fn marks_width(&self) -> usize {
+        self.levels.iter().map(|level| level.rest.width()).sum()
+    }
+
+    fn emit(&mut self, row: &Inked) {
+        let mut line = Inked::default();
+        if self.marks_width() * 2 <= self.width {
+            for level in &mut self.levels {
+                line.append(&level.first.take().unwrap_or_else(|| level.rest.clone()));
+            }
+        }
+        line.append(row);
+        self.rows.push(line);
+    }
+}
+
+fn depth(level: HeadingLevel) -> usize {
+    match level {
+        HeadingLevel::H1 => 1,
+        HeadingLevel::H2 => 2,
+        HeadingLevel::H3 => 3,
+        HeadingLevel::H4 => 4,
+        HeadingLevel::H5 => 5,
+        HeadingLevel::H6 => 6,
+    }
+}

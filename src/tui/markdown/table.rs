@@ -1,0 +1,116 @@
+//! Tables: aligned columns where they fit, one record a row where they do not.
+
+use pulldown_cmark::Alignment;
+use ratatui::style::Modifier;
+
+use crate::tui::ink::{Ink, Inked};
+use crate::tui::theme::Token;
+
+const SEPARATOR: &str = " │ ";
+/// Narrower screens get records as soon as a table does not fit as it is.
+const ROOMY: usize = 80;
+/// A column is wrapped down to this, not further.
+const NARROWEST: usize = 14;
+
+#[derive(Default)]
+pub(super) struct Table {
+    pub alignments: Vec<Alignment>,
+    /// The head first.
+    pub rows: Vec<Vec<Inked>>,
+}
+
+impl Table {
+    /// `with_head` is false for a table that goes on from the block before.
+    pub fn paint(&self, width: usize, with_head: bool) -> Vec<Inked> {
+        match self.column_widths(width) {
+            Some(widths) => self.columns(&widths, with_head),
+            None => self.records(width, with_head),
+        }
+    }
+
+    fn column_widths(&self, width: usize) -> Option<Vec<usize>> {
+        let count = self.alignments.len();
+        let mut widths = vec![1; count];
+        for row in &self.rows {
+            for (widest, cell) in widths.iter_mut().zip(row) {
+                *widest = cell.width().max(*widest);
+            }
+        }
+        let room = width.checked_sub(count.saturating_sub(1) * SEPARATOR.chars().count())?;
+        let mut over = widths.iter().sum::<usize>().saturating_sub(room);
+        while over > 0 {
+            let widest = widths.iter_mut().max().filter(|widest| width >= ROOMY && **widest > NARROWEST)?;
+            *widest -= 1;
+            over -= 1;
+        }
+        Some(widths)
+    }
+
+    fn columns(&self, widths: &[usize], with_head: bool) -> Vec<Inked> {
+        let mut out = Vec::new();
+        for (index, row) in self.rows.iter().enumerate().skip(usize::from(!with_head)) {
+            let is_head = index == 0;
+            self.row(row, widths, is_head, &mut out);
+            if is_head {
+                let rule: Vec<_> = widths.iter().map(|width| "─".repeat(*width)).collect();
+                out.push(Inked::new(&rule.join("─┼─"), Ink::of(Token::Faint)));
+            }
+        }
+        out
+    }
+
+    fn row(&self, row: &[Inked], widths: &[usize], is_head: bool, out: &mut Vec<Inked>) {
+        let empty = Inked::default();
+        let cells: Vec<Vec<Inked>> =
+            widths.iter().enumerate().map(|(column, width)| row.get(column).unwrap_or(&empty).wrap(*width)).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(1);
+        for nth in 0..height {
+            let mut line = Inked::default();
+            for (column, cell) in cells.iter().enumerate() {
+                if column > 0 {
+                    line.push(SEPARATOR, Ink::of(Token::Faint));
+                }
+                let cell = cell.get(nth).unwrap_or(&empty).clone();
+                let cell = if is_head { cell.stressed(Modifier::BOLD) } else { cell };
+                let is_last = column + 1 == widths.len();
+                self.align(&cell, column, widths[column], is_last, &mut line);
+            }
+            out.push(line);
+        }
+    }
+
+    fn align(&self, cell: &Inked, column: usize, width: usize, is_last: bool, line: &mut Inked) {
+        let blank = width.saturating_sub(cell.width());
+        let before = match self.alignments.get(column) {
+            Some(Alignment::Right) => blank,
+            Some(Alignment::Center) => blank / 2,
+            Some(Alignment::Left | Alignment::None) | None => 0,
+        };
+        line.push(&" ".repeat(before), Ink::of(Token::Text));
+        line.append(cell);
+        if !is_last {
+            line.push(&" ".repeat(blank - before), Ink::of(Token::Text));
+        }
+    }
+
+    /// `Head: cell`, a line a cell, an empty row between records.
+    fn records(&self, width: usize, with_head: bool) -> Vec<Inked> {
+        let mut out = Vec::new();
+        let Some((head, rows)) = self.rows.split_first() else { return out };
+        if rows.is_empty() && with_head {
+            return head.iter().flat_map(|cell| cell.clone().stressed(Modifier::BOLD).wrap(width)).collect();
+        }
+        for (index, row) in rows.iter().enumerate() {
+            if index > 0 || !with_head {
+                out.push(Inked::default());
+            }
+            for (column, cell) in row.iter().enumerate() {
+                let mut line = head.get(column).cloned().unwrap_or_default().stressed(Modifier::BOLD);
+                line.push(": ", Ink::of(Token::Muted));
+                line.append(cell);
+                out.extend(line.wrap(width));
+            }
+        }
+        out
+    }
+}

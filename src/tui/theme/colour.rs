@@ -1,0 +1,75 @@
+//! Colours as numbers: contrast, and the nearest of the 256 that keeps it.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rgb {
+    pub red: u8,
+    pub green: u8,
+    pub blue: u8,
+}
+
+impl Rgb {
+    /// Relative luminance as WCAG 2 defines it, 0 to 1.
+    fn luminance(self) -> f64 {
+        let linear = |part: u8| {
+            let part = f64::from(part) / 255.0;
+            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * linear(self.red) + 0.7152 * linear(self.green) + 0.0722 * linear(self.blue)
+    }
+
+    /// Contrast ratio as WCAG 2 defines it, 1 to 21.
+    pub fn contrast(self, other: Self) -> f64 {
+        let (one, two) = (self.luminance() + 0.05, other.luminance() + 0.05);
+        one.max(two) / one.min(two)
+    }
+
+    /// Whether dark text reads better on it than light text.
+    pub fn is_light(self) -> bool {
+        self.luminance() > 0.18
+    }
+
+    fn distance(self, other: Self) -> u32 {
+        let part = |one: u8, two: u8| u32::from(one.abs_diff(two)).pow(2);
+        part(self.red, other.red) + part(self.green, other.green) + part(self.blue, other.blue)
+    }
+
+    /// The nearest of the 256 colours that keeps this contrast on `ground`.
+    pub fn nearest_on(self, ground: Self, contrast: f64) -> u8 {
+        let readable = (16..=255).filter(|index| Self::indexed(*index).contrast(ground) >= contrast);
+        readable
+            .min_by_key(|index| Self::indexed(*index).distance(self))
+            .unwrap_or_else(|| if ground.is_light() { 16 } else { 231 })
+    }
+
+    /// The nearest of the 256 colours that is not a grey of the ramp, so that a faint tint keeps its hue.
+    pub fn nearest_tint(self) -> u8 {
+        (16..=231).min_by_key(|index| Self::indexed(*index).distance(self)).unwrap_or(16)
+    }
+
+    /// Colours 16 to 255 of the usual palette: a cube of six steps and a ramp of greys.
+    pub fn indexed(index: u8) -> Self {
+        const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
+        if index >= 232 {
+            let grey = 8 + (index - 232) * 10;
+            return Self { red: grey, green: grey, blue: grey };
+        }
+        let cube = usize::from(index.saturating_sub(16));
+        Self { red: STEPS[cube / 36], green: STEPS[cube / 6 % 6], blue: STEPS[cube % 6] }
+    }
+}
+
+impl<'de> Deserialize<'de> for Rgb {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let hex = text.strip_prefix('#').unwrap_or(&text);
+        let valid = hex.len() == 6 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let value = u32::from_str_radix(hex, 16).ok().filter(|_| valid);
+        let value =
+            value.ok_or_else(|| D::Error::custom(format!("`{text}` is no colour, expected six hex digits like `7AB7FF`")))?;
+        let [_, red, green, blue] = value.to_be_bytes();
+        Ok(Self { red, green, blue })
+    }
+}

@@ -1,0 +1,181 @@
+//! A palette on the terminal at hand: true colour, 256 colours, 16 or none.
+
+use ratatui::style::{Color, Modifier, Style};
+
+use super::colour::Rgb;
+use super::palette::{Change, Palette};
+use super::{Syntax, Token};
+
+/// How many colours the terminal has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colours {
+    True,
+    Indexed256,
+    Sixteen,
+    None,
+}
+
+/// Contrast that the body text keeps when colours are rounded, and that everything else keeps.
+const TEXT_CONTRAST: f64 = 7.0;
+const CONTRAST: f64 = 4.5;
+
+pub(super) fn token_style(palette: &Palette, colours: Colours, token: Token) -> Style {
+    match colours {
+        Colours::True => rich(palette, token, &Exact),
+        Colours::Indexed256 => rich(palette, token, &Rounded),
+        Colours::Sixteen => sixteen(token, palette.light),
+        Colours::None => colourless(token),
+    }
+}
+
+pub(super) fn syntax_style(palette: &Palette, colours: Colours, syntax: Syntax, ground: Token) -> Style {
+    let tint = match ground {
+        Token::Added => Some(palette.added.line),
+        Token::Removed => Some(palette.removed.line),
+        _ => None, // every other token is text on the background
+    };
+    let colour = palette.syntax(syntax);
+    match (colours, tint) {
+        (Colours::True, None) => Style::new().fg(Exact.text(colour, palette.background, CONTRAST)),
+        (Colours::True, Some(tint)) => on_tint(colour, tint, &Exact),
+        (Colours::Indexed256, None) => Style::new().fg(Rounded.text(colour, palette.background, CONTRAST)),
+        (Colours::Indexed256, Some(tint)) => on_tint(colour, tint, &Rounded),
+        // Without tints the colour of the line is what says added or removed.
+        (Colours::Sixteen | Colours::None, Some(_)) => token_style(palette, colours, ground),
+        (Colours::Sixteen, None) => sixteen_syntax(syntax),
+        (Colours::None, None) => Style::new(),
+    }
+}
+
+fn on_tint(colour: Rgb, tint: Rgb, fit: &impl Fit) -> Style {
+    let (ground, real) = fit.tint(tint);
+    Style::new().fg(fit.text(colour, real, CONTRAST)).bg(ground)
+}
+
+pub(super) fn background(palette: &Palette, colours: Colours) -> Option<Color> {
+    match colours {
+        Colours::True => palette.paint.then(|| Exact.ground(palette.background)),
+        Colours::Indexed256 => palette.paint.then(|| Rounded.ground(palette.background)),
+        Colours::Sixteen | Colours::None => None,
+    }
+}
+
+/// How a colour of the palette becomes one of the terminal.
+trait Fit {
+    fn text(&self, colour: Rgb, ground: Rgb, contrast: f64) -> Color;
+    fn ground(&self, colour: Rgb) -> Color;
+    /// A tint and the colour it really becomes.
+    fn tint(&self, colour: Rgb) -> (Color, Rgb);
+}
+
+struct Exact;
+
+impl Fit for Exact {
+    fn text(&self, colour: Rgb, _: Rgb, _: f64) -> Color {
+        self.ground(colour)
+    }
+
+    fn ground(&self, colour: Rgb) -> Color {
+        Color::Rgb(colour.red, colour.green, colour.blue)
+    }
+
+    fn tint(&self, colour: Rgb) -> (Color, Rgb) {
+        (self.ground(colour), colour)
+    }
+}
+
+struct Rounded;
+
+impl Fit for Rounded {
+    fn text(&self, colour: Rgb, ground: Rgb, contrast: f64) -> Color {
+        Color::Indexed(colour.nearest_on(ground, contrast))
+    }
+
+    fn ground(&self, colour: Rgb) -> Color {
+        Color::Indexed(colour.nearest_on(colour, 1.0))
+    }
+
+    fn tint(&self, colour: Rgb) -> (Color, Rgb) {
+        let index = colour.nearest_tint();
+        (Color::Indexed(index), Rgb::indexed(index))
+    }
+}
+
+fn rich(palette: &Palette, token: Token, fit: &impl Fit) -> Style {
+    let fg = |colour| Style::new().fg(fit.text(colour, palette.background, CONTRAST));
+    let text = Style::new().fg(fit.text(palette.text, palette.background, TEXT_CONTRAST));
+    match token {
+        Token::Text => text,
+        Token::Muted | Token::Quote => fg(palette.muted),
+        Token::Faint => fg(palette.faint),
+        Token::Accent => fg(palette.accent),
+        Token::Code => fg(palette.syntax(Syntax::Attribute)),
+        Token::Ok => fg(palette.ok),
+        Token::Warn => fg(palette.warn),
+        Token::Danger => fg(palette.danger),
+        Token::Critical => fg(palette.critical).add_modifier(Modifier::REVERSED | Modifier::BOLD),
+        Token::Surface => text.bg(fit.ground(palette.surface)),
+        Token::Raised => text.bg(fit.ground(palette.raised)),
+        Token::Selection => text.bg(fit.tint(palette.selection).0),
+        Token::Heading => fg(palette.accent).add_modifier(Modifier::BOLD),
+        Token::Link => fg(palette.accent).add_modifier(Modifier::UNDERLINED),
+        Token::Added => line(palette.added, fit),
+        Token::Removed => line(palette.removed, fit),
+        Token::AddedWord => word(palette.added, fit),
+        Token::RemovedWord => word(palette.removed, fit),
+    }
+}
+
+fn line(change: Change, fit: &impl Fit) -> Style {
+    let (tint, ground) = fit.tint(change.line);
+    Style::new().fg(fit.text(change.text, ground, CONTRAST)).bg(tint)
+}
+
+/// Underlined too where rounding has made both tints one.
+fn word(change: Change, fit: &impl Fit) -> Style {
+    let (tint, ground) = fit.tint(change.word);
+    let style = Style::new().fg(fit.text(change.text, ground, CONTRAST)).bg(tint).add_modifier(Modifier::BOLD);
+    if fit.tint(change.line).0 == tint { style.add_modifier(Modifier::UNDERLINED) } else { style }
+}
+
+/// The sixteen colours are the user's own, so none is used as a ground.
+fn sixteen(token: Token, light: bool) -> Style {
+    let style = Style::new();
+    let pick = |dark: Color, on_light: Color| style.fg(if light { on_light } else { dark });
+    match token {
+        Token::Text | Token::Muted | Token::Faint | Token::Quote | Token::Surface | Token::Raised => style,
+        Token::Accent => pick(Color::LightBlue, Color::Blue),
+        Token::Heading => pick(Color::LightBlue, Color::Blue).add_modifier(Modifier::BOLD),
+        Token::Link => pick(Color::LightBlue, Color::Blue).add_modifier(Modifier::UNDERLINED),
+        Token::Code => pick(Color::Cyan, Color::Blue),
+        Token::Ok | Token::Added => style.fg(Color::Green),
+        Token::AddedWord => style.fg(Color::Green).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+        Token::Warn => pick(Color::Yellow, Color::Magenta),
+        Token::Danger => pick(Color::LightRed, Color::Red),
+        Token::Removed => style.fg(Color::Red),
+        Token::RemovedWord => style.fg(Color::Red).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+        Token::Critical => style.fg(Color::Red).add_modifier(Modifier::REVERSED | Modifier::BOLD),
+        Token::Selection => style.add_modifier(Modifier::REVERSED),
+    }
+}
+
+fn sixteen_syntax(syntax: Syntax) -> Style {
+    let style = Style::new();
+    match syntax {
+        Syntax::Keyword => style.fg(Color::Magenta),
+        Syntax::Function | Syntax::Type => style.fg(Color::Blue),
+        Syntax::Attribute | Syntax::Number => style.fg(Color::Cyan),
+        Syntax::String | Syntax::Comment | Syntax::Operator => style,
+    }
+}
+
+fn colourless(token: Token) -> Style {
+    let style = Style::new();
+    match token {
+        Token::Text | Token::Muted | Token::Faint | Token::Quote | Token::Surface | Token::Raised => style,
+        Token::Ok | Token::Code | Token::Added | Token::Removed => style,
+        Token::Accent | Token::Link | Token::AddedWord | Token::RemovedWord => style.add_modifier(Modifier::UNDERLINED),
+        Token::Warn | Token::Danger | Token::Heading => style.add_modifier(Modifier::BOLD),
+        Token::Critical | Token::Selection => style.add_modifier(Modifier::REVERSED),
+    }
+}
