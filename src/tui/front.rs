@@ -31,12 +31,12 @@ pub struct Options {
     pub cwd: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ThemeChoice {
     /// By the terminal's background, dark until it answers.
     Auto,
-    Dark,
-    Light,
+    /// A built-in theme.
+    Named(String),
 }
 
 /// What the screen needs besides the events once all is loaded.

@@ -1,10 +1,10 @@
 //! The loop that connects terminal, events and commands to the model.
 
+use super::display::Display;
 use super::front::{Ended, Front, Outcome, Start};
 use super::highlight;
 use super::input::{Input, Reader};
 use super::model::{Effect, Model};
-use super::display::Display;
 use super::terminal::{self, Modes};
 use super::update::{Msg, update};
 use super::view;

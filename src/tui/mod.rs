@@ -15,7 +15,7 @@ mod input;
 mod markdown;
 mod model;
 #[cfg(test)]
-mod screen;
+mod samples;
 mod status;
 mod terminal;
 mod theme;

@@ -104,10 +104,11 @@ pub struct Keys {
 
 impl Model {
     pub fn new(options: Options, prompt: Option<String>, size: Size) -> Self {
-        let theme = match options.theme {
-            ThemeChoice::Auto | ThemeChoice::Dark => Theme::choose(None, options.colours),
-            ThemeChoice::Light => Theme::choose(Some((255, 255, 255)), options.colours),
+        let named = match &options.theme {
+            ThemeChoice::Auto => None,
+            ThemeChoice::Named(name) => Theme::by_name(name),
         };
+        let theme = named.map_or_else(|| Theme::choose(None, options.colours), |theme| theme.with_colours(options.colours));
         Self {
             theme,
             glyphs: if options.ascii { ASCII } else { UNICODE },

@@ -82,7 +82,7 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         }
         Some(ModelAccess::NoKey { message }) => {
             let first = message.lines().next().unwrap_or("there is no key").trim_end_matches('.').to_owned();
-            model.say(format!("{first} · nothing was sent"), now);
+            model.say(format!("nothing was sent: {first}"), now);
         }
         Some(ModelAccess::Ready) => {
             let text = take(model, now, effects);

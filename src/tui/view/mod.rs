@@ -6,8 +6,8 @@ mod strip;
 mod tests;
 
 use super::approval;
-use super::model::Model;
 use super::display::{Drawn, Scroll};
+use super::model::Model;
 use super::status;
 use super::theme::Token;
 use ratatui::buffer::Buffer;
