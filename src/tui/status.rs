@@ -1,5 +1,6 @@
 //! The two rows at the bottom: where one stands, and what the keys do.
 
+use super::approval;
 use super::model::{Activity, Model};
 use super::theme::Token;
 use crate::protocol::Mode;
@@ -69,7 +70,7 @@ fn items(model: &Model) -> Vec<Item> {
 fn context_words(model: &Model) -> (String, Token) {
     let used = model.tally.context_tokens;
     match model.header.context_tokens {
-        Some(limit) if limit > 0 => {
+        Some(limit) if limit > 0 && used > 0 => {
             let percent = used * 100 / limit;
             let token = if percent >= 80 { Token::Warn } else { Token::Muted };
             (format!("ctx {percent}% {}/{}", tokens(used), tokens(limit)), token)
@@ -83,6 +84,8 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer) {
     let mut hints: Vec<&str> = Vec::new();
     if model.help {
         hints.push("esc closes");
+    } else if let Some(panel) = model.panels.open() {
+        hints = approval::hints(panel, model.panels.len());
     } else if !model.panels.is_empty() {
         hints.push("tab review");
         hints.push("enter send");
@@ -100,7 +103,11 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer) {
         hints.extend(["/help", "ctrl+o fold", "ctrl+d quit"]);
     }
     let style = model.theme.style(Token::Faint);
-    let right = if model.composer.is_empty() { "? keys " } else { "f1 keys " };
+    let right = match (model.panels.is_open(), model.composer.is_empty()) {
+        (true, _) => "",
+        (false, true) => "? keys ",
+        (false, false) => "f1 keys ",
+    };
     let room = usize::from(area.width).saturating_sub(right.len() + 1);
     let separator = format!(" {} ", model.glyphs.dot);
     while hints.len() > 1 && text::width(&hints.join(&separator)) + 1 > room {

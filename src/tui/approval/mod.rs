@@ -8,11 +8,11 @@ mod view;
 
 pub use body::Body;
 pub use panels::Panels;
-pub use view::{Frame, draw, height, strip_words};
+pub use view::{Frame, draw, height, hints, strip_words};
 
 use super::composer::Field;
 use super::front::Trust;
-use super::guard::{Confirm, Guard, Key};
+use super::guard::{Confirm, Guard, Key, Outcome, Stimulus};
 use crate::protocol::{Approval, ApprovalId, CallId, Decision, Resolution, Risk};
 use crate::text;
 
@@ -89,6 +89,8 @@ pub struct Panel {
     pub seen_width: u16,
     /// Rows of the body in the last frame.
     pub shown: usize,
+    /// Whether something was unseen when the last choice was pressed.
+    pressed_unseen: bool,
 }
 
 impl Panel {
@@ -103,8 +105,8 @@ impl Panel {
             choices.push(choice('a', Confirm::LetterThenEnter, Act::ApproveForSession, words, "always"));
         }
         choices.push(choice('n', Confirm::Letter, Act::Deny, "deny".to_owned(), "deny"));
-        choices.push(choice('N', Confirm::Letter, Act::DenyWithWords, "deny and say why".to_owned(), "deny, say why"));
-        let risk = if approval.critical { "CRITICAL".to_owned() } else { approval.risk_level.as_str().to_owned() };
+        choices.push(choice('N', Confirm::Letter, Act::DenyWithWords, "deny and say why".to_owned(), "why"));
+        let risk = if approval.critical { "CRITICAL RISK".to_owned() } else { format!("{} risk", approval.risk_level.as_str()) };
         let reason = match (approval.rule.as_str(), approval.reason.as_str()) {
             ("", reason) => format!("ask: {reason}"),
             (rule, "") => format!("ask: {rule}"),
@@ -115,7 +117,7 @@ impl Panel {
             None if approval.action_summary.is_empty() => line(&approval.title),
             None => line(&approval.action_summary),
         };
-        let facts = body.facts().map_or_else(|| format!("{risk} risk"), |facts| format!("{facts} · {risk} risk"));
+        let facts = body.facts().map_or_else(|| risk.clone(), |facts| format!("{facts} · {risk}"));
         let (risk_level, critical) = (approval.risk_level, approval.critical);
         Self::new(Question::Approval(Box::new(approval)), title, facts, line(&reason), choices, body).risky(risk_level, critical)
     }
@@ -192,6 +194,7 @@ impl Panel {
             seen: 0,
             seen_width: 0,
             shown: 0,
+            pressed_unseen: false,
         }
     }
 
@@ -213,8 +216,35 @@ impl Panel {
         }
     }
 
-    pub fn is_all_seen(&self) -> bool {
-        self.seen >= self.body.rows(self.seen_width)
+    /// Rows that have not been on the screen.
+    pub fn unseen(&self) -> usize {
+        self.body.rows(self.seen_width).saturating_sub(self.seen)
+    }
+
+    /// How a choice is confirmed now: to see more of it the letter is enough.
+    pub fn confirm(&self, choice: usize) -> Confirm {
+        let choice = &self.choices[choice];
+        if choice.act.needs_all_seen() && self.unseen() > 0 { Confirm::Letter } else { choice.key.confirm }
+    }
+
+    /// Feeds the guard with what the choices mean as they are shown.
+    pub fn step(&mut self, stimulus: Stimulus, now: u64) -> Outcome {
+        let confirms: Vec<_> = (0..self.choices.len()).map(|at| self.confirm(at)).collect();
+        if let Stimulus::Letter(_) | Stimulus::Up | Stimulus::Down = stimulus {
+            // Time may have decided before this key: then it was about what was shown then.
+            let outcome = self.guard.step(Stimulus::Time, now);
+            if outcome != Outcome::Nothing {
+                return outcome;
+            }
+            self.guard.set_confirms(&confirms);
+            self.pressed_unseen = self.unseen() > 0;
+        }
+        self.guard.step(stimulus, now)
+    }
+
+    /// Whether a choice only shows what has not been seen.
+    pub fn only_shows(&self, act: Act) -> bool {
+        act.needs_all_seen() && (self.pressed_unseen || self.unseen() > 0)
     }
 
     /// The first screen that has not been shown whole.
@@ -230,7 +260,7 @@ impl Panel {
     /// These rows are on the screen now, at this width.
     pub fn note_shown(&mut self, width: u16, rows: usize) {
         if width != self.seen_width {
-            let all = self.seen_width != 0 && self.is_all_seen();
+            let all = self.seen_width != 0 && self.unseen() == 0;
             self.seen_width = width;
             // Rows of another width are other rows: what was seen in part is to be seen again.
             self.seen = if all { self.body.rows(width) } else { 0 };

@@ -139,13 +139,9 @@ impl Panels {
         true
     }
 
-    /// The terminal answered one question, the oldest.
-    pub fn fence_answered(&mut self, now: u64) {
+    /// The terminal answered one question, the oldest; whether that is the open panel's.
+    pub fn fence_answered(&mut self) -> bool {
         self.fence.answered = (self.fence.answered + 1).min(self.fence.sent);
-        if self.fence.panel.is_some_and(|panel| self.fence.answered >= panel) {
-            if let Some(panel) = self.open_mut() {
-                panel.guard.step(Stimulus::Fence, now);
-            }
-        }
+        self.open && self.fence.panel == Some(self.fence.answered)
     }
 }

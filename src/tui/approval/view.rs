@@ -27,7 +27,7 @@ pub struct Frame<'a> {
 
 /// How many rows the panel wants, at most `limit`.
 pub fn height(panel: &Panel, width: u16, limit: u16, has_draft: bool) -> u16 {
-    let chrome = 4 + choice_rows(panel, limit) + u16::from(has_draft) + 1;
+    let chrome = 4 + choice_rows(panel, limit) + u16::from(has_draft);
     let body = panel.body.rows(width.saturating_sub(2)).min(usize::from(u16::MAX / 2)) as u16;
     (chrome + body).min(limit)
 }
@@ -50,7 +50,7 @@ pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>
     let tight = area.height < 9;
     let head = if tight { 1 } else { 2 };
     let rules = if tight { 0 } else { 2 };
-    let body_rows = area.height.saturating_sub(head + rules + choices + draft + 1).max(1);
+    let body_rows = area.height.saturating_sub(head + rules + choices + draft).max(1);
     let total = panel.body.rows(inner);
     panel.scroll = panel.scroll.min(total.saturating_sub(1));
     // The counter takes the last row when something is below.
@@ -85,8 +85,7 @@ pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>
         let x = area.x + label.len() as u16;
         let place = Rect { x, y, width: area.width.saturating_sub(label.len() as u16).max(1), height: 1 };
         let cursor = field.draw(place, buffer, theme);
-        hints(buffer, area, y + 1, " enter deny with these words · esc back", frame);
-        draft_line(buffer, area, y + 2, frame);
+        draft_line(buffer, area, y + 1, frame);
         return Some(cursor);
     }
     let look = panel.guard.look(frame.now);
@@ -105,8 +104,7 @@ pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>
             y += 1;
         }
     }
-    hints(buffer, area, y, &hint_words(panel, frame), frame);
-    draft_line(buffer, area, y + 1, frame);
+    draft_line(buffer, area, y, frame);
     cursor
 }
 
@@ -157,7 +155,7 @@ fn choice_line(panel: &Panel, at: usize, look: guard::Look, frame: Frame<'_>) ->
         guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) => ("", Token::Text, String::new()),
     };
     let held = matches!(look, guard::Look::Waiting(held) | guard::Look::Highlighted(held) if held == at);
-    let then = match (choice.key.confirm, held) {
+    let then = match (panel.confirm(at), held) {
         (Confirm::LetterThenEnter, false) => "   (then enter)",
         (Confirm::LetterThenEnter, true) | (Confirm::Letter, _) => "",
     };
@@ -179,7 +177,7 @@ fn choices_in_one(panel: &Panel, look: guard::Look, frame: Frame<'_>) -> Line<'s
             (_, false) => Token::Text,
         };
         let words = if unseen_words(panel, at).is_some() { "next" } else { choice.short };
-        let then = match (choice.key.confirm, look) {
+        let then = match (panel.confirm(at), look) {
             (_, guard::Look::Highlighted(highlighted)) if highlighted == at => " (enter)",
             (Confirm::LetterThenEnter, _) => "+enter",
             (Confirm::Letter, _) => "",
@@ -191,23 +189,20 @@ fn choices_in_one(panel: &Panel, look: guard::Look, frame: Frame<'_>) -> Line<'s
     Line::from(spans)
 }
 
-fn hint_words(panel: &Panel, frame: Frame<'_>) -> String {
-    let mut hints = Vec::new();
-    if panel.body.rows(panel.seen_width) > panel.shown {
-        hints.push("pgup pgdn scroll");
+/// What the keys do while the panel has the keyboard, most likely first.
+pub fn hints(panel: &Panel, count: usize) -> Vec<&'static str> {
+    if panel.words.is_some() {
+        return vec!["enter deny with these words", "esc back"];
     }
-    hints.push("up down choose");
-    if frame.place.1 > 1 {
+    let mut hints = vec!["esc later"];
+    if panel.body.rows(panel.seen_width) > panel.shown {
+        hints.insert(0, "pgup pgdn scroll");
+    }
+    if count > 1 {
         hints.push("tab next");
     }
-    hints.push("esc later");
-    format!(" {}", hints.join(" · "))
-}
-
-fn hints(buffer: &mut Buffer, area: Rect, y: u16, words: &str, frame: Frame<'_>) {
-    if y < area.bottom() {
-        buffer.set_stringn(area.x, y, words.replace('·', frame.glyphs.dot), area.width.into(), frame.theme.style(Token::Faint));
-    }
+    hints.push("up down enter choose");
+    hints
 }
 
 fn draft_line(buffer: &mut Buffer, area: Rect, y: u16, frame: Frame<'_>) {

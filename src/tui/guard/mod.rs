@@ -118,6 +118,13 @@ impl Guard {
         Self { keys, shown: None, answered: None, unsettled: None, last_text, held: Held::None }
     }
 
+    /// What confirms each choice from now on, in the order of the keys.
+    pub fn set_confirms(&mut self, confirms: &[Confirm]) {
+        for (key, confirm) in self.keys.iter_mut().zip(confirms) {
+            key.confirm = *confirm;
+        }
+    }
+
     /// From when the choices work, as far as is known.
     fn armed_at(&self) -> Option<u64> {
         let base = match (self.shown, self.answered) {

@@ -92,7 +92,9 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
         Input::FocusOut => {}
         Input::Fence => {
             model.dirty = true;
-            model.panels.fence_answered(now);
+            if model.panels.fence_answered() {
+                panel::stimulus(model, Stimulus::Fence, now, effects);
+            }
         }
         Input::Background(red, green, blue) => {
             if model.options.theme == ThemeChoice::Auto {

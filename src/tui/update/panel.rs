@@ -1,10 +1,11 @@
 //! Keys while a question has the keyboard.
 
-use super::{draft_changed, keys};
+use super::draft_changed;
 use crate::protocol::Command;
 use crate::tui::approval::{Act, Answer};
 use crate::tui::composer::Field;
 use crate::tui::guard::{Outcome, Stimulus};
+use crate::tui::input::Input;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -54,26 +55,17 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
 /// Feeds the guard and does what it says.
 pub fn stimulus(model: &mut Model, stimulus: Stimulus, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.panels.open_mut() else { return };
-    match panel.guard.step(stimulus, now) {
+    match panel.step(stimulus, now) {
         Outcome::Nothing => {}
         Outcome::Draft(text) => to_draft(model, &text, now),
         Outcome::Decided(choice) => {
             decided(model, choice, now, effects);
-            // What ended the wait came after the decision and is for whatever stands there now.
+            // A letter that came when time had already decided goes where the keyboard is now.
             if let Stimulus::Letter(letter) = stimulus {
-                after_decision(model, letter, now, effects);
+                let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
+                super::on_input(model, Input::Key(key), now, effects);
             }
         }
-    }
-}
-
-/// A letter that came when time had already decided goes where the keyboard is now.
-fn after_decision(model: &mut Model, letter: char, now: u64, effects: &mut Vec<Effect>) {
-    let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
-    if model.panels.is_open() {
-        self::key(model, key, now, effects);
-    } else {
-        keys::key(model, key, now, effects);
     }
 }
 
@@ -96,7 +88,7 @@ fn to_draft(model: &mut Model, text: &str, now: u64) {
 fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.panels.open_mut() else { return };
     let Some(act) = panel.choices.get(choice).map(|choice| choice.act) else { return };
-    if act.needs_all_seen() && !panel.is_all_seen() {
+    if panel.only_shows(act) {
         return panel.show_unseen();
     }
     if act == Act::DenyWithWords {
