@@ -1,9 +1,28 @@
-//! The terminal screen: model, update, view.
+//! The terminal screen: what the person sees and types.
 
-pub mod diff;
-pub mod highlight;
+mod approval;
+mod composer;
+mod diff;
+mod display;
+mod front;
+mod glyphs;
+mod guard;
+mod highlight;
+mod history;
+mod host;
 mod ink;
-pub mod markdown;
+mod input;
+mod markdown;
+mod model;
 #[cfg(test)]
-pub mod screen;
-pub mod theme;
+mod samples;
+mod status;
+mod terminal;
+mod theme;
+mod transcript;
+mod update;
+mod view;
+
+pub use front::{Ended, Front, Header, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust};
+pub use host::run;
+pub use theme::Colours;

@@ -1,0 +1,267 @@
+//! What a question shows between its head and its choices.
+
+use crate::protocol::{Approval, CommandPart, Risk};
+use crate::text;
+use crate::tui::diff::Diff;
+use crate::tui::glyphs::Glyphs;
+use crate::tui::theme::{Theme, Token};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use std::cell::RefCell;
+use std::ops::Range;
+
+/// From this width on a part of a command is one row.
+const TABLE_WIDTH: u16 = 100;
+
+pub enum Body {
+    Edit { diff: Diff, notes: Vec<String> },
+    Command { command: Box<Command>, laid: RefCell<Option<(u16, Vec<Row>)>> },
+    Words { text: String },
+}
+
+#[derive(Debug)]
+pub struct Command {
+    line: String,
+    facts: String,
+    sandbox: String,
+    parts: Vec<CommandPart>,
+}
+
+/// A row before it has colours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row(Vec<(String, Tone)>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tone {
+    Plain,
+    Faint,
+    Code,
+    Warn,
+    Danger,
+    Critical,
+}
+
+/// How an approval is said on its choices.
+#[derive(Debug, Clone, Copy)]
+pub struct Verb {
+    pub long: &'static str,
+    pub short: &'static str,
+}
+
+impl Body {
+    pub fn of(approval: &Approval) -> Self {
+        if let Some(command) = &approval.command {
+            let facts = format!("in {}   time limit {}", text::reveal(&command.cwd), duration(command.timeout_seconds));
+            let command = Command {
+                line: text::reveal(&command.line).into_owned(),
+                facts,
+                sandbox: format!("sandbox  {}", text::reveal(&command.sandbox)),
+                parts: approval.parts.clone(),
+            };
+            return Self::Command { command: Box::new(command), laid: RefCell::new(None) };
+        }
+        let proposal = &approval.proposal;
+        let notes: Vec<String> = proposal.notes.iter().map(|note| text::clean(note).into_owned()).collect();
+        if !proposal.diff.is_empty() {
+            return Self::Edit {
+                diff: Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path)),
+                notes,
+            };
+        }
+        let mut words = text::reveal(&proposal.summary).into_owned();
+        for path in &proposal.paths {
+            words.push_str("\n  ");
+            words.push_str(&text::reveal(&path.to_string_lossy()));
+        }
+        for note in notes {
+            words.push('\n');
+            words.push_str(&note);
+        }
+        Self::Words { text: words }
+    }
+
+    pub fn words(text: String) -> Self {
+        Self::Words { text: text::reveal(&text).into_owned() }
+    }
+
+    pub fn verb(&self) -> Verb {
+        match self {
+            Self::Edit { .. } => Verb { long: "apply it", short: "apply" },
+            Self::Command { .. } => Verb { long: "run it", short: "run" },
+            Self::Words { .. } => Verb { long: "allow it", short: "allow" },
+        }
+    }
+
+    pub fn facts(&self) -> Option<String> {
+        match self {
+            Self::Edit { diff, .. } => {
+                let hunks = if diff.hunks() == 1 { "1 hunk".to_owned() } else { format!("{} hunks", diff.hunks()) };
+                Some(format!("{hunks} · +{} −{}", diff.added(), diff.removed()))
+            }
+            Self::Command { .. } | Self::Words { .. } => None,
+        }
+    }
+
+    pub fn rows(&self, width: u16) -> usize {
+        match self {
+            Self::Edit { diff, notes } => wrapped_count(notes, width) + diff.height(width),
+            Self::Command { .. } => self.with_rows(width, <[Row]>::len),
+            Self::Words { text } => text.split('\n').map(|line| text::wrap(line, width.into()).len()).sum(),
+        }
+    }
+
+    pub fn lines(&self, width: u16, range: Range<usize>, theme: &Theme, glyphs: &Glyphs) -> Vec<Line<'static>> {
+        match self {
+            Self::Edit { diff, notes } => {
+                let above = wrapped_count(notes, width);
+                let mut rows: Vec<_> = notes
+                    .iter()
+                    .flat_map(|note| text::wrap(note, width.into()).into_iter().map(move |part| note[part].to_owned()))
+                    .map(|note| Line::styled(note, theme.style(Token::Warn)))
+                    .skip(range.start)
+                    .take(range.len())
+                    .collect();
+                let at = |row: usize| row.saturating_sub(above);
+                rows.extend(diff.rows(width, at(range.start)..at(range.end), theme));
+                rows
+            }
+            Self::Command { .. } => self.with_rows(width, |rows| {
+                let end = range.end.min(rows.len());
+                rows[range.start.min(end)..end].iter().map(|row| row.line(theme, glyphs)).collect()
+            }),
+            Self::Words { text } => text
+                .split('\n')
+                .flat_map(|line| text::wrap(line, width.into()).into_iter().map(|part| line[part].to_owned()))
+                .skip(range.start)
+                .take(range.len())
+                .map(|line| Line::styled(line, theme.style(Token::Text)))
+                .collect(),
+        }
+    }
+
+    fn with_rows<T>(&self, width: u16, read: impl FnOnce(&[Row]) -> T) -> T {
+        match self {
+            Self::Command { command, laid } => {
+                let mut laid = laid.borrow_mut();
+                if laid.as_ref().is_none_or(|(at, _)| *at != width) {
+                    *laid = Some((width, command.rows(width)));
+                }
+                read(laid.as_ref().map_or(&[], |(_, rows)| rows))
+            }
+            Self::Edit { .. } | Self::Words { .. } => read(&[]),
+        }
+    }
+}
+
+impl Command {
+    fn rows(&self, width: u16) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for line in self.line.split('\n') {
+            let inner = usize::from(width.saturating_sub(2)).max(1);
+            for part in text::wrap_exact(line, inner) {
+                rows.push(Row(vec![("  ".to_owned(), Tone::Plain), (line[part].to_owned(), Tone::Code)]));
+            }
+        }
+        rows.push(Row(Vec::new()));
+        rows.extend(wrapped(&self.facts, width, Tone::Plain));
+        let open = self.sandbox.contains("NONE") || self.sandbox.contains("OFF");
+        rows.extend(wrapped(&self.sandbox, width, if open { Tone::Danger } else { Tone::Plain }));
+        if !self.parts.is_empty() {
+            rows.push(Row(vec![
+                ("-- parts ".to_owned(), Tone::Faint),
+                ("-".repeat(usize::from(width).saturating_sub(9)), Tone::Faint),
+            ]));
+        }
+        for (at, part) in self.parts.iter().enumerate() {
+            rows.extend(part_rows(at + 1, part, width));
+        }
+        rows
+    }
+}
+
+/// `1  cargo test    allow  built-in: reads only    low`, on one row where it fits.
+fn part_rows(number: usize, part: &CommandPart, width: u16) -> Vec<Row> {
+    let tone = match part.risk {
+        Risk::Low => Tone::Plain,
+        Risk::Medium => Tone::Warn,
+        Risk::High => Tone::Danger,
+    };
+    let name = text::reveal(&part.text).replace('\n', " ");
+    let why = text::reveal(&format!("{}: {}", part.rule, part.reason)).replace('\n', " ");
+    let (verdict, risk) = (part.verdict.as_str(), part.risk.as_str());
+    if width >= TABLE_WIDTH {
+        let room = usize::from(width) - 20;
+        let (left, right) = (room * 2 / 5, room - room * 2 / 5);
+        let mut rows = Vec::new();
+        let names = exact(&name, left - 1);
+        let whys = pieces(&why, right - 2);
+        for at in 0..names.len().max(whys.len()) {
+            let head = if at == 0 { format!("{number:>2}  ") } else { "    ".to_owned() };
+            let word = |text: &'static str, cells: usize| if at == 0 { format!("{text:<cells$}") } else { " ".repeat(cells) };
+            rows.push(Row(vec![
+                (head, Tone::Faint),
+                (pad(names.get(at).map_or("", String::as_str), left), Tone::Code),
+                (word(verdict, 7), Tone::Plain),
+                (pad(whys.get(at).map_or("", String::as_str), right), Tone::Plain),
+                (word(risk, 6), tone),
+            ]));
+        }
+        return rows;
+    }
+    let inner = usize::from(width.saturating_sub(4)).max(1);
+    let mut rows: Vec<_> = exact(&name, inner)
+        .into_iter()
+        .enumerate()
+        .map(|(at, piece)| {
+            Row(vec![(if at == 0 { format!("{number:>2}  ") } else { "    ".to_owned() }, Tone::Faint), (piece, Tone::Code)])
+        })
+        .collect();
+    rows.extend(
+        pieces(&format!("{verdict} · {risk} risk · {why}"), inner)
+            .into_iter()
+            .map(|piece| Row(vec![("    ".to_owned(), Tone::Plain), (piece, tone)])),
+    );
+    rows
+}
+
+impl Row {
+    fn line(&self, theme: &Theme, glyphs: &Glyphs) -> Line<'static> {
+        let style = |tone| -> Style {
+            match tone {
+                Tone::Plain => theme.style(Token::Text),
+                Tone::Faint => theme.style(Token::Faint),
+                Tone::Code => theme.style(Token::Code),
+                Tone::Warn => theme.style(Token::Warn),
+                Tone::Danger => theme.style(Token::Danger),
+                Tone::Critical => theme.style(Token::Critical),
+            }
+        };
+        let rule = |text: &str, tone| if tone == Tone::Faint { text.replace('-', glyphs.rule) } else { text.to_owned() };
+        Line::from(self.0.iter().map(|(text, tone)| Span::styled(rule(text, *tone), style(*tone))).collect::<Vec<_>>())
+    }
+}
+
+fn wrapped(words: &str, width: u16, tone: Tone) -> Vec<Row> {
+    pieces(words, width.into()).into_iter().map(|piece| Row(vec![(piece, tone)])).collect()
+}
+
+fn wrapped_count(notes: &[String], width: u16) -> usize {
+    notes.iter().map(|note| text::wrap(note, width.into()).len()).sum()
+}
+
+fn pieces(words: &str, cells: usize) -> Vec<String> {
+    text::wrap(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
+}
+
+/// Every character of a command, blanks too.
+fn exact(words: &str, cells: usize) -> Vec<String> {
+    text::wrap_exact(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
+}
+
+fn pad(words: &str, cells: usize) -> String {
+    format!("{words}{}", " ".repeat(cells.saturating_sub(text::width(words))))
+}
+
+fn duration(seconds: u64) -> String {
+    if seconds >= 60 && seconds.is_multiple_of(60) { format!("{} min", seconds / 60) } else { format!("{seconds} s") }
+}

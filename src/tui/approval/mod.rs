@@ -1,0 +1,293 @@
+//! A question to the person: what is shown, what may be chosen, how much of it has been seen.
+
+mod body;
+mod panels;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use body::Body;
+pub use panels::Panels;
+pub use view::{Frame, draw, height, hints, strip_words};
+
+use super::composer::Field;
+use super::front::Trust;
+use super::guard::{Confirm, Guard, Key, Outcome, Stimulus};
+use crate::protocol::{Approval, ApprovalId, CallId, Decision, Resolution, Risk};
+use crate::text;
+
+/// What the question is about.
+#[derive(Debug)]
+pub enum Question {
+    Approval(Box<Approval>),
+    /// A call without an outcome.
+    Interrupted {
+        id: CallId,
+    },
+    /// Whether the project's own instructions are read; taken when it is answered.
+    Trust(Option<Trust>),
+}
+
+/// What a choice does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    Approve,
+    ApproveForSession,
+    Deny,
+    DenyWithWords,
+    Resolve(Resolution),
+    Trust(bool),
+}
+
+impl Act {
+    /// Whether it lets something happen that cannot be taken back: all of it must have been seen.
+    pub fn needs_all_seen(self) -> bool {
+        match self {
+            Self::Approve | Self::ApproveForSession => true,
+            Self::Deny | Self::DenyWithWords | Self::Resolve(_) | Self::Trust(_) => false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    pub key: Key,
+    pub act: Act,
+    /// `apply it, once`
+    pub words: String,
+    /// For one line of all choices: `apply`.
+    pub short: &'static str,
+}
+
+/// What was decided, for the one who asked.
+#[derive(Debug)]
+pub enum Answer {
+    Decide(ApprovalId, Decision),
+    Resolve(CallId, Resolution),
+    Trust(Trust, bool),
+}
+
+pub struct Panel {
+    pub question: Question,
+    /// `Edit src/main.rs`
+    pub title: String,
+    /// `+6 −5 · low risk`
+    pub facts: String,
+    pub risk: Option<Risk>,
+    pub critical: bool,
+    /// `ask: built-in, writes ask`
+    pub reason: String,
+    pub choices: Vec<Choice>,
+    pub body: Body,
+    /// Keyboard state since the panel was opened.
+    pub guard: Guard,
+    /// Words for a denial, while they are typed.
+    pub words: Option<Field>,
+    /// First row shown, how many rows from the start have been on the screen, and at which width.
+    pub scroll: usize,
+    pub seen: usize,
+    pub seen_width: u16,
+    /// Rows of the body in the last frame.
+    pub shown: usize,
+    /// Whether something was unseen when the last choice was pressed.
+    pressed_unseen: bool,
+}
+
+impl Panel {
+    pub fn approval(approval: Approval) -> Self {
+        let strict = approval.critical || approval.risk_level == Risk::High;
+        let body = Body::of(&approval);
+        let verb = body.verb();
+        let confirm = if strict { Confirm::LetterThenEnter } else { Confirm::Letter };
+        let mut choices = vec![choice('y', confirm, Act::Approve, format!("{}, once", verb.long), verb.short)];
+        if let Some(remember) = &approval.remember {
+            let words = format!("{}, and until I quit allow {}", verb.long, line(remember));
+            choices.push(choice('a', Confirm::LetterThenEnter, Act::ApproveForSession, words, "always"));
+        }
+        choices.push(choice('n', Confirm::Letter, Act::Deny, "deny".to_owned(), "deny"));
+        choices.push(choice('N', Confirm::Letter, Act::DenyWithWords, "deny and say why".to_owned(), "why"));
+        let risk = if approval.critical { "CRITICAL RISK".to_owned() } else { format!("{} risk", approval.risk_level.as_str()) };
+        let reason = match (approval.rule.as_str(), approval.reason.as_str()) {
+            ("", reason) => format!("ask: {reason}"),
+            (rule, "") => format!("ask: {rule}"),
+            (rule, reason) => format!("ask: {rule}, {reason}"),
+        };
+        let title = match &approval.command {
+            Some(_) => "Run a command".to_owned(),
+            None if approval.action_summary.is_empty() => line(&approval.title),
+            None => line(&approval.action_summary),
+        };
+        let facts = body.facts().map_or_else(|| risk.clone(), |facts| format!("{facts} · {risk}"));
+        let (risk_level, critical) = (approval.risk_level, approval.critical);
+        Self::new(Question::Approval(Box::new(approval)), title, facts, line(&reason), choices, body).risky(risk_level, critical)
+    }
+
+    pub fn interrupted(id: CallId, tool: &str, summary: &str, known: &str) -> Self {
+        let choices = vec![
+            choice(
+                'r',
+                Confirm::LetterThenEnter,
+                Act::Resolve(Resolution::Rerun),
+                "run it again (it asks first)".to_owned(),
+                "run again",
+            ),
+            choice('s', Confirm::Letter, Act::Resolve(Resolution::Skip), "skip it".to_owned(), "skip"),
+            choice(
+                't',
+                Confirm::Letter,
+                Act::Resolve(Resolution::TellModel),
+                "tell the model that the outcome is unknown".to_owned(),
+                "tell the model",
+            ),
+        ];
+        let body = Body::words(format!("{}\n\n{known}", text::reveal(summary)));
+        let reason = "aye ended while this was running; nothing runs again by itself".to_owned();
+        Self::new(
+            Question::Interrupted { id },
+            format!("{} was interrupted: outcome unknown", line(tool)),
+            String::new(),
+            reason,
+            choices,
+            body,
+        )
+    }
+
+    pub fn trust(trust: Trust) -> Self {
+        let several = trust.files.len() != 1;
+        let title = if several {
+            "Read this project's instructions?".to_owned()
+        } else {
+            format!("Read {} of this project as instructions?", line(&trust.files[0]))
+        };
+        let choices = vec![
+            choice('y', Confirm::LetterThenEnter, Act::Trust(true), "read as instructions".to_owned(), "read"),
+            choice('n', Confirm::Letter, Act::Trust(false), "leave aside".to_owned(), "leave aside"),
+        ];
+        let files = trust.files.iter().map(|file| format!("  {file}\n")).collect::<String>();
+        let body = Body::words(format!(
+            "{files}\nWhat stands there is told to the model as if you had said it. The model still asks before it writes or runs anything."
+        ));
+        Self::new(
+            Question::Trust(Some(trust)),
+            title,
+            String::new(),
+            "the project brings its own instructions".to_owned(),
+            choices,
+            body,
+        )
+    }
+
+    fn new(question: Question, title: String, facts: String, reason: String, choices: Vec<Choice>, body: Body) -> Self {
+        let guard = Guard::new(choices.iter().map(|choice| choice.key).collect(), None);
+        Self {
+            question,
+            title,
+            facts,
+            risk: None,
+            critical: false,
+            reason,
+            choices,
+            body,
+            guard,
+            words: None,
+            scroll: 0,
+            seen: 0,
+            seen_width: 0,
+            shown: 0,
+            pressed_unseen: false,
+        }
+    }
+
+    fn risky(self, risk: Risk, critical: bool) -> Self {
+        Self { risk: Some(risk), critical, ..self }
+    }
+
+    /// The keyboard is given to the panel: nothing of what was held before counts.
+    pub fn arm(&mut self, last_text: Option<u64>) {
+        self.guard = Guard::new(self.choices.iter().map(|choice| choice.key).collect(), last_text);
+        self.words = None;
+    }
+
+    pub fn call(&self) -> Option<&CallId> {
+        match &self.question {
+            Question::Approval(approval) => Some(&approval.tool_call_id),
+            Question::Interrupted { id } => Some(id),
+            Question::Trust(_) => None,
+        }
+    }
+
+    /// Rows that have not been on the screen.
+    pub fn unseen(&self) -> usize {
+        self.body.rows(self.seen_width).saturating_sub(self.seen)
+    }
+
+    /// How a choice is confirmed now: to see more of it the letter is enough.
+    pub fn confirm(&self, choice: usize) -> Confirm {
+        let choice = &self.choices[choice];
+        if choice.act.needs_all_seen() && self.unseen() > 0 { Confirm::Letter } else { choice.key.confirm }
+    }
+
+    /// Feeds the guard with what the choices mean as they are shown.
+    pub fn step(&mut self, stimulus: Stimulus, now: u64) -> Outcome {
+        let confirms: Vec<_> = (0..self.choices.len()).map(|at| self.confirm(at)).collect();
+        if let Stimulus::Letter(_) | Stimulus::Up | Stimulus::Down = stimulus {
+            // Time may have decided before this key: then it was about what was shown then.
+            let outcome = self.guard.step(Stimulus::Time, now);
+            if outcome != Outcome::Nothing {
+                return outcome;
+            }
+            self.guard.set_confirms(&confirms);
+            self.pressed_unseen = self.unseen() > 0;
+        }
+        self.guard.step(stimulus, now)
+    }
+
+    /// Whether a choice only shows what has not been seen.
+    pub fn only_shows(&self, act: Act) -> bool {
+        act.needs_all_seen() && (self.pressed_unseen || self.unseen() > 0)
+    }
+
+    /// The first screen that has not been shown whole.
+    pub fn show_unseen(&mut self) {
+        self.scroll = self.seen;
+    }
+
+    pub fn scroll_by(&mut self, rows: isize) {
+        let last = self.body.rows(self.seen_width).saturating_sub(self.shown);
+        self.scroll = self.scroll.saturating_add_signed(rows).min(last);
+    }
+
+    /// These rows are on the screen now, at this width.
+    pub fn note_shown(&mut self, width: u16, rows: usize) {
+        if width != self.seen_width {
+            let all = self.seen_width != 0 && self.unseen() == 0;
+            self.seen_width = width;
+            // Rows of another width are other rows: what was seen in part is to be seen again.
+            self.seen = if all { self.body.rows(width) } else { 0 };
+        }
+        self.shown = rows;
+        if self.scroll <= self.seen {
+            self.seen = self.seen.max(self.scroll + rows);
+        }
+    }
+
+    pub fn answer(&mut self, act: Act, reason: Option<String>) -> Option<Answer> {
+        let decide = |approval: &Approval, decision| Some(Answer::Decide(approval.approval_id.clone(), decision));
+        match (&mut self.question, act) {
+            (Question::Approval(approval), Act::Approve) => decide(approval, Decision::Approved),
+            (Question::Approval(approval), Act::ApproveForSession) => decide(approval, Decision::ApprovedForSession),
+            (Question::Approval(approval), Act::Deny | Act::DenyWithWords) => decide(approval, Decision::Denied { reason }),
+            (Question::Interrupted { id }, Act::Resolve(resolution)) => Some(Answer::Resolve(id.clone(), resolution)),
+            (Question::Trust(trust), Act::Trust(yes)) => trust.take().map(|trust| Answer::Trust(trust, yes)),
+            (Question::Approval(_) | Question::Interrupted { .. } | Question::Trust(_), _) => None,
+        }
+    }
+}
+
+fn choice(letter: char, confirm: Confirm, act: Act, words: String, short: &'static str) -> Choice {
+    Choice { key: Key { letter, confirm }, act, words, short }
+}
+
+fn line(text: &str) -> String {
+    text::reveal(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,99 @@
+//! What a screen is given, and what it leaves behind.
+
+use super::theme::Colours;
+use crate::protocol::{Command, Event, Mode};
+use std::path::PathBuf;
+use tokio::sync::{mpsc, oneshot};
+
+/// Everything the screen is connected to.
+#[derive(Debug)]
+pub struct Front {
+    pub commands: mpsc::Sender<Command>,
+    pub events: mpsc::UnboundedReceiver<Event>,
+    pub options: Options,
+    /// Sent as soon as everything is ready.
+    pub prompt: Option<String>,
+    /// What is known only after loading; the screen is there before it.
+    pub start: oneshot::Receiver<Start>,
+}
+
+/// How the screen looks.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub theme: ThemeChoice,
+    pub colours: Colours,
+    /// Signs for terminals without Unicode.
+    pub ascii: bool,
+    /// The file of prompts sent before; none keeps them in memory only.
+    pub history: Option<PathBuf>,
+    pub version: String,
+    /// As people write it: `~/src/greeter`.
+    pub cwd: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ThemeChoice {
+    /// By the terminal's background, dark until it answers.
+    Auto,
+    /// A built-in theme.
+    Named(String),
+}
+
+/// What the screen needs besides the events once all is loaded.
+#[derive(Debug)]
+pub struct Start {
+    pub header: Header,
+    /// A resumed session, shown and not acted on.
+    pub history: Vec<Event>,
+    pub model_access: ModelAccess,
+    pub trust: Option<Trust>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModelAccess {
+    Ready,
+    /// Nothing can be sent; the message says why and what to do.
+    NoKey {
+        message: String,
+    },
+}
+
+/// Whether the project's own instructions are read.
+#[derive(Debug)]
+pub struct Trust {
+    pub files: Vec<String>,
+    pub answer: oneshot::Sender<bool>,
+}
+
+/// Facts for the head of the transcript and the status row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Header {
+    pub branch: Option<String>,
+    pub model: String,
+    pub context_tokens: Option<u64>,
+    pub mode: Mode,
+    /// `built-in`, `user`: where the policy comes from.
+    pub policy: String,
+    /// `sandbox on · net off`.
+    pub sandbox: String,
+}
+
+/// Why the screen ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The person left.
+    Quit,
+    /// The process is to end by this signal.
+    Signal(i32),
+    /// The terminal is gone.
+    Closed,
+}
+
+/// What is printed to the main screen afterwards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    pub ended: Ended,
+    pub last_answer: Option<String>,
+    /// `aye --resume 7f3a…`, where there is something to resume.
+    pub resume_hint: Option<String>,
+}

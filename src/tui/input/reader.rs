@@ -1,0 +1,74 @@
+//! The thread that reads the terminal, so that the time of a key is when it came and not when it was its turn.
+
+use super::{Input, Sequences, decode};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io::{self, PipeWriter, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::thread::JoinHandle;
+use std::time::Instant;
+use tokio::sync::mpsc;
+
+/// How long an Escape may be the start of something else. Long enough for a slow line, too short to notice.
+const ESCAPE_MS: u16 = 25;
+
+/// The running thread; dropping it ends the thread and leaves unread bytes to whoever reads next.
+#[derive(Debug)]
+pub struct Reader {
+    wake: PipeWriter,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Reader {
+    pub fn start(terminal: OwnedFd) -> io::Result<(Self, mpsc::UnboundedReceiver<(Instant, Input)>)> {
+        let (woken, wake) = io::pipe()?;
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let thread = std::thread::Builder::new().name("keys".into()).spawn(move || {
+            read(&terminal, &woken, &sender);
+        })?;
+        Ok((Self { wake, thread: Some(thread) }, receiver))
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // A byte that cannot be written means that the thread has ended already.
+        let _ = self.wake.write_all(b".");
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn read(terminal: &OwnedFd, woken: &io::PipeReader, sender: &mpsc::UnboundedSender<(Instant, Input)>) {
+    let mut sequences = Sequences::default();
+    let mut bytes = [0_u8; 4096];
+    loop {
+        let timeout = if sequences.is_ambiguous() { PollTimeout::from(ESCAPE_MS) } else { PollTimeout::NONE };
+        let mut ready = [PollFd::new(terminal.as_fd(), PollFlags::POLLIN), PollFd::new(woken.as_fd(), PollFlags::POLLIN)];
+        let count = match poll(&mut ready, timeout) {
+            Ok(count) => count,
+            Err(nix::errno::Errno::EINTR) => continue,
+            Err(_) => break,
+        };
+        let now = Instant::now();
+        let mut found = |piece| {
+            if let Some(input) = decode(piece) {
+                let _ = sender.send((now, input));
+            }
+        };
+        if count == 0 {
+            sequences.flush(&mut found);
+            continue;
+        }
+        if ready[1].any().unwrap_or(true) {
+            return;
+        }
+        match nix::unistd::read(terminal, &mut bytes) {
+            Ok(0) => break,
+            Ok(count) => sequences.push(&bytes[..count], &mut found),
+            Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => {}
+            Err(_) => break,
+        }
+    }
+    let _ = sender.send((Instant::now(), Input::Closed));
+}

@@ -1,0 +1,172 @@
+//! All that the screen shows, and nothing about how.
+
+use super::approval::Panels;
+use super::composer::Composer;
+use super::front::{Ended, Header, ModelAccess, Options, ThemeChoice};
+use super::glyphs::{ASCII, Glyphs, UNICODE};
+use super::guard;
+use super::theme::Theme;
+use super::transcript::{Look, Transcript};
+use crate::protocol::{Command, SessionId};
+use ratatui::layout::Size;
+
+/// What the running task is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Activity {
+    Idle,
+    Thinking,
+    Answering,
+    /// The model writes the arguments of a call.
+    Calling {
+        tool: String,
+        bytes: u64,
+    },
+    Running {
+        summary: String,
+    },
+    Retrying {
+        at: u64,
+        attempt: u32,
+        max_attempts: u32,
+        message: String,
+    },
+    Stopping,
+}
+
+/// The task and what it cost so far.
+#[derive(Debug)]
+pub struct Task {
+    pub activity: Activity,
+    /// When the activity began.
+    pub since: u64,
+    pub tokens_in: u64,
+    pub tokens_out: u64,
+    pub queued: Vec<String>,
+    /// Can be gone on with.
+    pub paused: bool,
+}
+
+/// Numbers of the session for the status row.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub context_tokens: u64,
+    pub cost_usd: Option<f64>,
+}
+
+/// What is to be done outside the model.
+#[derive(Debug)]
+pub enum Effect {
+    Send(Command),
+    Trust(super::front::Trust, bool),
+    PushKitty,
+    Suspend,
+    Exit(Ended),
+}
+
+pub struct Model {
+    pub options: Options,
+    pub theme: Theme,
+    pub glyphs: Glyphs,
+    pub size: Size,
+    pub header: Header,
+    /// Whether everything was loaded, and whether the model can be reached.
+    pub access: Option<ModelAccess>,
+    pub composer: Composer,
+    pub transcript: Transcript,
+    pub panels: Panels,
+    pub task: Task,
+    pub tally: Tally,
+    pub session: Option<SessionId>,
+    /// What was said last, for the main screen.
+    pub last_answer: Option<String>,
+    /// A sentence above the composer, until a time.
+    pub said: Option<(String, u64)>,
+    pub help: bool,
+    pub keys: Keys,
+    /// Sent as soon as the start is over.
+    pub waiting_prompt: Option<String>,
+    /// When the draft is to be saved.
+    pub save_draft_at: Option<u64>,
+    /// Something on the screen is not as it should be.
+    pub dirty: bool,
+}
+
+/// What is remembered of the keyboard.
+#[derive(Debug, Default)]
+pub struct Keys {
+    /// The last key or paste that went to the draft.
+    pub last_text: Option<u64>,
+    pub last_escape: Option<u64>,
+    /// An empty draft met ctrl+c then.
+    pub quit_asked: Option<u64>,
+    pub kitty: bool,
+}
+
+impl Model {
+    pub fn new(options: Options, prompt: Option<String>, size: Size) -> Self {
+        let named = match &options.theme {
+            ThemeChoice::Auto => None,
+            ThemeChoice::Named(name) => Theme::by_name(name),
+        };
+        let theme = named.map_or_else(|| Theme::choose(None, options.colours), |theme| theme.with_colours(options.colours));
+        Self {
+            theme,
+            glyphs: if options.ascii { ASCII } else { UNICODE },
+            size,
+            header: Header::default(),
+            access: None,
+            composer: Composer::new(options.history.clone()),
+            transcript: Transcript::default(),
+            panels: Panels::default(),
+            task: Task { activity: Activity::Idle, since: 0, tokens_in: 0, tokens_out: 0, queued: Vec::new(), paused: false },
+            tally: Tally::default(),
+            session: None,
+            last_answer: None,
+            said: None,
+            help: false,
+            keys: Keys::default(),
+            waiting_prompt: prompt,
+            save_draft_at: None,
+            dirty: true,
+            options,
+        }
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.task.activity != Activity::Idle
+    }
+
+    pub fn set_activity(&mut self, activity: Activity, now: u64) {
+        self.task.activity = activity;
+        self.task.since = now;
+    }
+
+    /// Says a sentence for some seconds.
+    pub fn say(&mut self, words: impl Into<String>, now: u64) {
+        self.said = Some((words.into(), now + 6000));
+        self.dirty = true;
+    }
+
+    pub fn may_take_focus(&self, now: u64) -> bool {
+        guard::may_take_focus(self.composer.is_empty(), self.keys.last_text, now)
+    }
+
+    /// The transcript and what its rows are made with.
+    pub fn transcript_look(&mut self, now: u64) -> (&mut Transcript, Look<'_>) {
+        let look = Look { width: self.size.width, fold: self.transcript.fold(), theme: &self.theme, glyphs: &self.glyphs, now };
+        (&mut self.transcript, look)
+    }
+
+    /// The next moment at which time alone changes something; none while nothing goes on.
+    pub fn deadline(&self, now: u64) -> Option<u64> {
+        let guard = self.panels.open().and_then(|panel| panel.guard.deadline(now).filter(|_| panel.words.is_none()));
+        let said = self.said.as_ref().map(|(_, until)| *until);
+        let elapsed = self.is_running().then(|| self.next_second(now));
+        [guard, said, elapsed, self.save_draft_at].into_iter().flatten().min()
+    }
+
+    /// When the seconds shown go on.
+    fn next_second(&self, now: u64) -> u64 {
+        now + 1000 - now.saturating_sub(self.task.since) % 1000
+    }
+}

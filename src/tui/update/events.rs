@@ -1,0 +1,338 @@
+//! What an event of the session changes.
+
+use crate::protocol::{Event, EventKind, FailureKind, ToolStatus};
+use crate::text;
+use crate::tui::approval::Panel;
+use crate::tui::markdown::Document;
+use crate::tui::model::{Activity, Model};
+use crate::tui::transcript::{AnswerState, Card, CardState, Entry, Kind, Tone};
+
+/// A live event.
+pub fn apply(model: &mut Model, event: Event, now: u64) {
+    let Event { session_id, kind, .. } = event;
+    model.session.get_or_insert(session_id);
+    let focus = model.may_take_focus(now);
+    let last_text = model.keys.last_text;
+    match kind {
+        EventKind::ApprovalRequested(approval) => {
+            if let Some(card) = model.transcript.card_mut(&approval.tool_call_id) {
+                card.state = CardState::Waiting;
+            }
+            model.panels.forget_approval(&approval.approval_id, last_text);
+            model.panels.add(Panel::approval(approval), focus, last_text);
+        }
+        EventKind::ToolInterrupted { tool_call_id, tool_name, summary, known } => {
+            interrupted(model, &tool_call_id, &summary);
+            model.panels.forget_call(&tool_call_id, last_text);
+            model.panels.add(Panel::interrupted(tool_call_id, &tool_name, &summary, &known), focus, last_text);
+        }
+        EventKind::DraftRestored { text } => {
+            if model.composer.is_empty() {
+                model.composer.set(&text::clean(&text));
+            }
+        }
+        kind => {
+            shared(model, kind, now);
+        }
+    }
+}
+
+/// An event of an earlier run: shown, and nothing asked.
+pub fn replay(model: &mut Model, event: Event, now: u64) {
+    let Event { session_id, kind, .. } = event;
+    model.session.get_or_insert(session_id);
+    match kind {
+        EventKind::ApprovalRequested(approval) => {
+            if let Some(card) = model.transcript.card_mut(&approval.tool_call_id) {
+                card.state = CardState::Waiting;
+            }
+        }
+        EventKind::ToolInterrupted { tool_call_id, summary, .. } => interrupted(model, &tool_call_id, &summary),
+        EventKind::DraftRestored { .. }
+        | EventKind::SessionStarted { .. }
+        | EventKind::SessionCompleted { .. }
+        | EventKind::LlmRetry { .. } => {}
+        kind => shared(model, kind, now),
+    }
+}
+
+fn interrupted(model: &mut Model, id: &crate::protocol::CallId, summary: &str) {
+    if model.transcript.card_mut(id).is_none() {
+        model.transcript.push(Kind::Card(Card::new(id.clone(), summary)));
+    }
+    if let Some(card) = model.transcript.card_mut(id) {
+        card.state = CardState::Unknown;
+    }
+}
+
+fn shared(model: &mut Model, kind: EventKind, now: u64) {
+    match kind {
+        EventKind::TextChunk { text } => text_chunk(model, &text, now),
+        EventKind::ReasoningChunk { text } => reasoning_chunk(model, &text, now),
+        EventKind::ToolRequested { .. }
+        | EventKind::ApprovalRequested(_)
+        | EventKind::ApprovalResolved { .. }
+        | EventKind::ToolStarted { .. }
+        | EventKind::ToolOutputChunk { .. }
+        | EventKind::ToolCompleted { .. }
+        | EventKind::ToolInterrupted { .. } => tool(model, kind, now),
+        EventKind::SessionStarted { .. }
+        | EventKind::DraftRestored { .. }
+        | EventKind::SessionPaused { .. }
+        | EventKind::SessionCompleted { .. }
+        | EventKind::Notice { .. }
+        | EventKind::PolicyExpired { .. } => session(model, kind, now),
+        EventKind::LlmRequestStarted { .. }
+        | EventKind::ToolCallProgress { .. }
+        | EventKind::LlmRequestCompleted { .. }
+        | EventKind::LlmRetry { .. }
+        | EventKind::AnswerDiscarded { .. } => request(model, kind, now),
+        EventKind::TaskStarted { .. }
+        | EventKind::PromptQueued { .. }
+        | EventKind::StepStarted { .. }
+        | EventKind::StepCompleted { .. }
+        | EventKind::StepLimitApproaching { .. }
+        | EventKind::TaskCompleted { .. }
+        | EventKind::TaskFailed { .. }
+        | EventKind::TaskCancelled { .. } => task(model, kind, now),
+    }
+}
+
+fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
+    if model.task.activity != Activity::Answering && model.task.activity != Activity::Stopping {
+        model.set_activity(Activity::Answering, now);
+    }
+    end_reasoning(model);
+    if let Some(Entry { kind: Kind::Answer { document, state: AnswerState::Streaming }, .. }) = model.transcript.last_mut() {
+        document.push(chunk);
+        return;
+    }
+    let mut document = Document::new();
+    document.push(chunk);
+    model.transcript.push(Kind::Answer { document, state: AnswerState::Streaming });
+}
+
+fn reasoning_chunk(model: &mut Model, chunk: &str, now: u64) {
+    if model.task.activity == Activity::Idle {
+        model.set_activity(Activity::Thinking, now);
+    }
+    if let Some(entry) = model.transcript.last_mut() {
+        if let Kind::Reasoning { text, filter, live: true } = &mut entry.kind {
+            filter.push(chunk, text);
+            entry.forget_layout();
+            return;
+        }
+    }
+    let (mut text, mut filter) = (String::new(), text::Filter::default());
+    filter.push(chunk, &mut text);
+    model.transcript.push(Kind::Reasoning { text, filter, live: true });
+}
+
+fn end_reasoning(model: &mut Model) {
+    if let Some(entry) = model.transcript.last_mut() {
+        if let Kind::Reasoning { text, filter, live } = &mut entry.kind {
+            if std::mem::replace(live, false) {
+                filter.finish(text);
+                entry.forget_layout();
+            }
+        }
+    }
+}
+
+/// The answer is whole.
+pub fn end_streaming(model: &mut Model) {
+    end_reasoning(model);
+    let Some(entry) = model.transcript.last_answer_mut() else { return };
+    if let Kind::Answer { document, state } = &mut entry.kind {
+        if *state == AnswerState::Streaming {
+            document.finish();
+            *state = AnswerState::Done;
+            model.last_answer = Some(document.text().to_owned());
+        }
+    }
+}
+
+fn tool(model: &mut Model, kind: EventKind, now: u64) {
+    let last_text = model.keys.last_text;
+    match kind {
+        EventKind::ToolRequested { tool_call_id, tool_name, summary, .. } => {
+            end_streaming(model);
+            let name = if summary.is_empty() { tool_name } else { summary };
+            model.transcript.push(Kind::Card(Card::new(tool_call_id, &name)));
+        }
+        EventKind::ApprovalResolved { approval_id, tool_call_id, .. } => {
+            model.panels.forget_approval(&approval_id, last_text);
+            if let Some(card) = model.transcript.card_mut(&tool_call_id) {
+                card.state = CardState::Requested;
+            }
+        }
+        EventKind::ToolStarted { tool_call_id, rule } => {
+            let Some(card) = model.transcript.card_mut(&tool_call_id) else { return };
+            card.started(&rule, now);
+            let summary = card.summary().to_owned();
+            if model.task.activity != Activity::Stopping {
+                model.set_activity(Activity::Running { summary }, now);
+            }
+        }
+        EventKind::ToolOutputChunk { tool_call_id, text } => {
+            if let Some(card) = model.transcript.card_mut(&tool_call_id) {
+                card.printed(&text);
+            }
+        }
+        EventKind::ToolCompleted { tool_call_id, status, latency_ms, output_text, error, proposal, .. } => {
+            model.panels.forget_call(&tool_call_id, last_text);
+            let message = error.map(|error| text::clean(&error.message).into_owned()).unwrap_or_default();
+            let state = match status {
+                ToolStatus::Succeeded => CardState::Done { latency_ms },
+                ToolStatus::Failed => CardState::Failed { latency_ms, message },
+                ToolStatus::Denied => CardState::Denied { message },
+            };
+            if let Some(card) = model.transcript.card_mut(&tool_call_id) {
+                card.ended(state, &output_text, proposal.as_ref());
+            }
+        }
+        EventKind::ApprovalRequested(_) | EventKind::ToolInterrupted { .. } => {}
+        _ => {}
+    }
+}
+
+fn session(model: &mut Model, kind: EventKind, now: u64) {
+    match kind {
+        EventKind::SessionStarted { model: name, mode, .. } => {
+            model.header.model = name;
+            model.header.mode = mode;
+        }
+        EventKind::SessionPaused { failure } => {
+            end_streaming(model);
+            model.set_activity(Activity::Idle, now);
+            model.task.paused = true;
+            note(
+                model,
+                &format!("paused: {}. {}\n/continue goes on", failure.message.trim_end_matches('.'), failure.hint),
+                Tone::Warning,
+            );
+        }
+        EventKind::Notice { message } => note(model, &message, Tone::Plain),
+        EventKind::PolicyExpired { message } => note(model, &message, Tone::Failure),
+        _ => {}
+    }
+}
+
+fn request(model: &mut Model, kind: EventKind, now: u64) {
+    match kind {
+        EventKind::LlmRequestStarted { model: name, estimated_input_tokens } => {
+            model.header.model = name;
+            model.tally.context_tokens = model.tally.context_tokens.max(estimated_input_tokens);
+            if model.task.activity != Activity::Stopping {
+                model.set_activity(Activity::Thinking, now);
+            }
+        }
+        EventKind::ToolCallProgress { tool_name, bytes } => {
+            if model.task.activity != Activity::Stopping {
+                let since = model.task.since;
+                let changed = !matches!(model.task.activity, Activity::Calling { .. });
+                model.set_activity(
+                    Activity::Calling { tool: text::clean(&tool_name).into_owned(), bytes },
+                    if changed { now } else { since },
+                );
+            }
+        }
+        EventKind::LlmRequestCompleted { usage, .. } => {
+            end_streaming(model);
+            model.tally.context_tokens = usage.input_tokens + usage.output_tokens;
+            model.task.tokens_in += usage.input_tokens;
+            model.task.tokens_out += usage.output_tokens;
+        }
+        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message } => {
+            end_streaming(model);
+            let message = format!("{}: {}", retry_words(kind), text::clean(&message));
+            model.set_activity(Activity::Retrying { at: now + delay_ms, attempt, max_attempts, message }, now);
+        }
+        EventKind::AnswerDiscarded { reason } => {
+            end_streaming(model);
+            if let Some(entry) = model.transcript.last_answer_mut() {
+                if let Kind::Answer { state, .. } = &mut entry.kind {
+                    *state = AnswerState::Discarded(text::clean(&reason).into_owned());
+                }
+                entry.forget_layout();
+            }
+            model.last_answer = None;
+        }
+        _ => {}
+    }
+}
+
+fn retry_words(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::RateLimited => "rate limited by the provider",
+        FailureKind::Overloaded => "the provider is overloaded",
+        FailureKind::Network => "the provider cannot be reached",
+        FailureKind::Timeout => "no answer in time",
+        FailureKind::CutStream => "the answer was cut off",
+        FailureKind::Protocol => "the answer was garbled",
+        FailureKind::Authentication
+        | FailureKind::Billing
+        | FailureKind::Permission
+        | FailureKind::NotFound
+        | FailureKind::ContextTooLong
+        | FailureKind::GuardrailBlocked
+        | FailureKind::InvalidRequest
+        | FailureKind::BudgetExceeded
+        | FailureKind::MaxStepsExceeded
+        | FailureKind::PolicyExpired
+        | FailureKind::Internal => "the request failed",
+    }
+}
+
+fn task(model: &mut Model, kind: EventKind, now: u64) {
+    match kind {
+        EventKind::TaskStarted { prompt, .. } => {
+            if let Some(at) = model.task.queued.iter().position(|queued| *queued == prompt) {
+                model.task.queued.remove(at);
+            }
+            model.transcript.push(Kind::User(text::clean(&prompt).into_owned()));
+            model.task.paused = false;
+            model.task.tokens_in = 0;
+            model.task.tokens_out = 0;
+            model.set_activity(Activity::Thinking, now);
+        }
+        EventKind::PromptQueued { prompt } => model.task.queued.push(prompt),
+        EventKind::StepStarted { .. } => {
+            if model.task.activity == Activity::Idle {
+                model.set_activity(Activity::Thinking, now);
+            }
+        }
+        EventKind::StepLimitApproaching { step_count, max_steps } => {
+            note(model, &format!("step {step_count} of at most {max_steps}"), Tone::Warning);
+        }
+        EventKind::TaskCompleted { cost_usd, text, .. } => {
+            ended(model, now);
+            if !text.is_empty() {
+                model.last_answer = Some(text);
+            }
+            if let Some(cost) = cost_usd {
+                *model.tally.cost_usd.get_or_insert(0.0) += cost;
+            }
+        }
+        EventKind::TaskFailed { failure, .. } => {
+            ended(model, now);
+            let hint = if failure.hint.is_empty() { String::new() } else { format!("\n{}", failure.hint) };
+            note(model, &format!("{}{hint}", failure.message), Tone::Failure);
+        }
+        EventKind::TaskCancelled { .. } => {
+            ended(model, now);
+            note(model, "stopped", Tone::Plain);
+        }
+        _ => {}
+    }
+}
+
+fn ended(model: &mut Model, now: u64) {
+    end_streaming(model);
+    model.set_activity(Activity::Idle, now);
+    model.keys.last_escape = None;
+}
+
+fn note(model: &mut Model, words: &str, tone: Tone) {
+    model.transcript.push(Kind::Note { text: text::clean(words).trim_end().to_owned(), tone });
+}

@@ -1,0 +1,152 @@
+//! Keys while the composer has the keyboard.
+
+use super::panel::is_text;
+use super::{draft_changed, quit, slash};
+use crate::protocol::Command;
+use crate::tui::front::ModelAccess;
+use crate::tui::model::{Activity, Effect, Model};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// A second Escape within this time kills.
+const KILL_MS: u64 = 3000;
+/// A second ctrl+c within this time quits.
+const QUIT_MS: u64 = 3000;
+
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+    if model.help {
+        model.help = false;
+        if key.code == KeyCode::Esc || key.code == KeyCode::Char('?') || key.code == KeyCode::F(1) {
+            return;
+        }
+    }
+    if is_text(&key).is_some() {
+        model.keys.last_text = Some(now);
+    }
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    let new_line = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT);
+    match key.code {
+        KeyCode::Enter if new_line => new_line_in_draft(model, now),
+        KeyCode::Char('j') if ctrl => new_line_in_draft(model, now),
+        KeyCode::Enter => enter(model, now, effects),
+        KeyCode::Esc => escape(model, now, effects),
+        KeyCode::Tab | KeyCode::BackTab => {
+            if !model.panels.is_empty() {
+                let at = model.panels.place() - 1;
+                model.panels.focus(at, model.keys.last_text);
+            }
+        }
+        KeyCode::Char('c') if ctrl => interrupt(model, now, effects),
+        KeyCode::Char('d') if ctrl && model.composer.is_empty() => quit(model, effects),
+        KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+        KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
+        KeyCode::Char('?') if model.composer.is_empty() => model.help = true,
+        KeyCode::F(1) => model.help = true,
+        KeyCode::PageUp | KeyCode::PageDown | KeyCode::Home | KeyCode::End => scroll(model, key, now),
+        KeyCode::Char('u' | 'd') if ctrl && model.composer.is_empty() => scroll(model, key, now),
+        KeyCode::Char('u') if ctrl => {
+            model.composer.delete_to_line_start();
+            draft_changed(model, now);
+        }
+        KeyCode::Up if key.modifiers.is_empty() => changed(model, now, |composer| composer.up()),
+        KeyCode::Down if key.modifiers.is_empty() => changed(model, now, |composer| composer.down()),
+        _ => changed(model, now, |composer| composer.key(key)),
+    }
+}
+
+fn changed(model: &mut Model, now: u64, edit: impl FnOnce(&mut crate::tui::composer::Composer) -> bool) {
+    if edit(&mut model.composer) {
+        draft_changed(model, now);
+    }
+}
+
+fn new_line_in_draft(model: &mut Model, now: u64) {
+    model.composer.new_line();
+    draft_changed(model, now);
+}
+
+fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if model.composer.takes_backslash() {
+        return new_line_in_draft(model, now);
+    }
+    let draft = model.composer.text();
+    if draft.trim().is_empty() {
+        return;
+    }
+    if let Some(word) = draft.trim().strip_prefix('/').filter(|word| !word.contains(['/', '\n'])) {
+        return slash::run(model, word, now, effects);
+    }
+    match &model.access {
+        None => {
+            model.waiting_prompt = Some(take(model, now, effects));
+            model.say("starting: this is sent as soon as everything is loaded", now);
+        }
+        Some(ModelAccess::NoKey { message }) => {
+            let first = message.lines().next().unwrap_or("there is no key").trim_end_matches('.').to_owned();
+            model.say(format!("nothing was sent: {first}"), now);
+        }
+        Some(ModelAccess::Ready) => {
+            let text = take(model, now, effects);
+            model.transcript.follow();
+            effects.push(Effect::Send(Command::Prompt { text }));
+        }
+    }
+}
+
+/// The draft, to be sent. The saved one goes with it.
+pub fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
+    let (text, kept) = model.composer.take();
+    if let Err(error) = kept {
+        model.say(format!("the prompt history could not be written: {error}"), now);
+    }
+    model.save_draft_at = None;
+    effects.push(Effect::Send(Command::SaveDraft { text: String::new() }));
+    text
+}
+
+/// Stops the task; pressed again soon, kills what it runs.
+fn escape(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if !model.is_running() {
+        return;
+    }
+    let again = model.keys.last_escape.is_some_and(|at| now.saturating_sub(at) <= KILL_MS);
+    if again && model.task.activity == Activity::Stopping {
+        model.keys.last_escape = None;
+        effects.push(Effect::Send(Command::Kill));
+        return model.say("killing what still runs", now);
+    }
+    model.keys.last_escape = Some(now);
+    model.set_activity(Activity::Stopping, now);
+    effects.push(Effect::Send(Command::Cancel));
+}
+
+fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if !model.composer.is_empty() {
+        let _ = take(model, now, effects);
+        return model.say("draft cleared · up brings it back", now);
+    }
+    if model.is_running() && model.task.activity != Activity::Stopping {
+        return escape(model, now, effects);
+    }
+    if model.keys.quit_asked.is_some_and(|at| now.saturating_sub(at) <= QUIT_MS) {
+        return quit(model, effects);
+    }
+    model.keys.quit_asked = Some(now);
+    model.say("ctrl+c again to quit", now);
+}
+
+/// The transcript; `home` and `end` go to the line first where there is one.
+fn scroll(model: &mut Model, key: KeyEvent, now: u64) {
+    if matches!(key.code, KeyCode::Home | KeyCode::End) && !model.composer.is_empty() {
+        return changed(model, now, |composer| composer.key(key));
+    }
+    let (transcript, look) = model.transcript_look(now);
+    let page = transcript.page();
+    match key.code {
+        KeyCode::PageUp => transcript.scroll_up(page, look),
+        KeyCode::PageDown => transcript.scroll_down(page, look),
+        KeyCode::Char('u') => transcript.scroll_up(page / 2, look),
+        KeyCode::Char('d') => transcript.scroll_down(page / 2, look),
+        KeyCode::Home => transcript.to_start(look),
+        _ => transcript.follow(),
+    }
+}

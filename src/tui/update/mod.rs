@@ -1,0 +1,213 @@
+//! What changes when something happens: the model and a message in, effects out.
+
+mod events;
+mod keys;
+mod panel;
+mod slash;
+
+#[cfg(test)]
+mod tests;
+
+pub use slash::COMMANDS;
+
+use super::approval::Panel;
+use super::front::{Ended, ModelAccess, Start, ThemeChoice};
+use super::guard::Stimulus;
+use super::input::Input;
+use super::model::{Effect, Model};
+use super::theme::Theme;
+use super::transcript::{CardState, Kind, Tone};
+use crate::protocol::{Command, Event};
+use crate::text;
+use ratatui::layout::Size;
+
+/// The draft is saved this long after the last change.
+const SAVE_DRAFT_MS: u64 = 300;
+/// Rows a turn of the wheel moves.
+const WHEEL_ROWS: usize = 3;
+
+/// What happened.
+#[derive(Debug)]
+pub enum Msg {
+    Input(Input),
+    Event(Box<Event>),
+    Start(Box<Start>),
+    Resize(Size),
+    Resumed,
+    /// A deadline of the model has come.
+    Time,
+    /// The other side of the commands is gone.
+    HostGone,
+}
+
+/// Applies one message; times are milliseconds since the start.
+pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    match msg {
+        Msg::Input(input) => on_input(model, input, now, &mut effects),
+        Msg::Event(event) => {
+            model.dirty = true;
+            events::apply(model, *event, now);
+        }
+        Msg::Start(start) => on_start(model, *start, now, &mut effects),
+        Msg::Resize(size) => {
+            model.size = size;
+            model.dirty = true;
+            unsettled(model, now, &mut effects);
+        }
+        Msg::Resumed => {
+            model.dirty = true;
+            unsettled(model, now, &mut effects);
+        }
+        Msg::Time => on_time(model, now, &mut effects),
+        Msg::HostGone => effects.push(Effect::Exit(Ended::Closed)),
+    }
+    effects
+}
+
+fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>) {
+    match input {
+        Input::Key(key) => {
+            model.dirty = true;
+            if model.panels.is_open() {
+                panel::key(model, key, now, effects);
+            } else {
+                keys::key(model, key, now, effects);
+            }
+        }
+        Input::Paste(pasted) => {
+            model.dirty = true;
+            panel::paste(model, &text::clean(&pasted), now);
+        }
+        Input::Wheel { up } => {
+            model.dirty = true;
+            let (transcript, look) = model.transcript_look(now);
+            if up {
+                transcript.scroll_up(WHEEL_ROWS, look);
+            } else {
+                transcript.scroll_down(WHEEL_ROWS, look);
+            }
+        }
+        Input::FocusIn => unsettled(model, now, effects),
+        Input::FocusOut => {}
+        Input::Fence => {
+            model.dirty = true;
+            if model.panels.fence_answered() {
+                panel::stimulus(model, Stimulus::Fence, now, effects);
+            }
+        }
+        Input::Background(red, green, blue) => {
+            if model.options.theme == ThemeChoice::Auto {
+                let theme = Theme::choose(Some((red, green, blue)), model.options.colours);
+                model.theme = theme;
+                model.transcript.forget_layout();
+                model.dirty = true;
+            }
+        }
+        Input::KittyKeyboard => {
+            if !std::mem::replace(&mut model.keys.kitty, true) {
+                effects.push(Effect::PushKitty);
+            }
+        }
+        Input::Closed => effects.push(Effect::Exit(Ended::Closed)),
+    }
+}
+
+fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>) {
+    model.dirty = true;
+    model.header = start.header;
+    model.transcript.push(Kind::Note { text: greeting(model), tone: Tone::Plain });
+    let resumed = !start.history.is_empty();
+    for event in start.history {
+        events::replay(model, event, now);
+    }
+    if resumed {
+        after_replay(model);
+    }
+    if let ModelAccess::NoKey { message } = &start.model_access {
+        model.transcript.push(Kind::Note { text: text::clean(message).into_owned(), tone: Tone::Warning });
+    }
+    let ready = start.model_access == ModelAccess::Ready;
+    model.access = Some(start.model_access);
+    if let Some(trust) = start.trust {
+        let focus = model.may_take_focus(now);
+        model.panels.add(Panel::trust(trust), focus, model.keys.last_text);
+    }
+    if let Some(prompt) = model.waiting_prompt.take() {
+        if ready {
+            effects.push(Effect::Send(Command::Prompt { text: prompt }));
+        } else if model.composer.is_empty() {
+            model.composer.set(&prompt);
+        }
+    }
+}
+
+fn greeting(model: &Model) -> String {
+    let branch = model.header.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
+    let dot = model.glyphs.dot;
+    let mut words = format!("aye {} {dot} {}{branch}", model.options.version, model.options.cwd);
+    let facts: Vec<_> = [
+        (!model.header.policy.is_empty()).then(|| format!("policy {}", model.header.policy)),
+        Some(format!("mode {}", model.header.mode.as_str())),
+        (!model.header.sandbox.is_empty()).then(|| model.header.sandbox.clone()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    words.push('\n');
+    words.push_str(&facts.join(&format!(" {dot} ")));
+    text::clean(&words).into_owned()
+}
+
+/// What a killed process left open is said, not taken up.
+fn after_replay(model: &mut Model) {
+    for card in model.transcript.cards_mut() {
+        if card.is_running() {
+            card.state = CardState::Unknown;
+        }
+    }
+    if model.is_running() {
+        model.set_activity(super::model::Activity::Idle, 0);
+        model.task.paused = true;
+        model
+            .transcript
+            .push(Kind::Note { text: "aye ended in the middle of this task. /continue goes on".to_owned(), tone: Tone::Warning });
+    }
+    model.task.queued.clear();
+    events::end_streaming(model);
+}
+
+fn unsettled(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if model.panels.is_open() {
+        panel::stimulus(model, Stimulus::Unsettled, now, effects);
+    }
+}
+
+fn on_time(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    model.dirty = true;
+    if model.said.as_ref().is_some_and(|(_, until)| now >= *until) {
+        model.said = None;
+    }
+    if model.panels.open().is_some_and(|panel| panel.words.is_none()) {
+        panel::stimulus(model, Stimulus::Time, now, effects);
+    }
+    if model.save_draft_at.is_some_and(|at| now >= at) {
+        save_draft(model, effects);
+    }
+}
+
+fn draft_changed(model: &mut Model, now: u64) {
+    model.save_draft_at = Some(now + SAVE_DRAFT_MS);
+}
+
+fn save_draft(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.save_draft_at.take().is_some() {
+        effects.push(Effect::Send(Command::SaveDraft { text: model.composer.text() }));
+    }
+}
+
+fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
+    save_draft(model, effects);
+    effects.push(Effect::Send(Command::Quit));
+    effects.push(Effect::Exit(Ended::Quit));
+}

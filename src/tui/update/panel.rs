@@ -1,0 +1,130 @@
+//! Keys while a question has the keyboard.
+
+use super::draft_changed;
+use crate::protocol::Command;
+use crate::tui::approval::{Act, Answer};
+use crate::tui::composer::Field;
+use crate::tui::guard::{Outcome, Stimulus};
+use crate::tui::input::Input;
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::{Kind, Tone};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// The character of a key that is text.
+pub fn is_text(key: &KeyEvent) -> Option<char> {
+    match key.code {
+        KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => Some(c),
+        _ => None,
+    }
+}
+
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+    if model.panels.open().is_some_and(|panel| panel.words.is_some()) {
+        return words_key(model, key, now, effects);
+    }
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    if let Some(letter) = is_text(&key) {
+        return stimulus(model, Stimulus::Letter(letter), now, effects);
+    }
+    let navigation = match key.code {
+        KeyCode::Enter if key.modifiers.is_empty() => Stimulus::Enter,
+        KeyCode::Up => Stimulus::Up,
+        KeyCode::Down => Stimulus::Down,
+        _ => Stimulus::Other,
+    };
+    stimulus(model, navigation, now, effects);
+    let Some(panel) = model.panels.open_mut() else { return };
+    let page = panel.shown.saturating_sub(1).max(1) as isize;
+    match key.code {
+        KeyCode::PageUp => panel.scroll_by(-page),
+        KeyCode::PageDown => panel.scroll_by(page),
+        KeyCode::Char('u') if ctrl => panel.scroll_by(-page / 2),
+        KeyCode::Char('d') if ctrl => panel.scroll_by(page / 2),
+        KeyCode::Home => panel.scroll_by(isize::MIN),
+        KeyCode::End => panel.scroll_by(isize::MAX),
+        KeyCode::Tab => model.panels.turn(true, model.keys.last_text),
+        KeyCode::BackTab => model.panels.turn(false, model.keys.last_text),
+        KeyCode::Esc => model.panels.close(),
+        KeyCode::Char('c') if ctrl => model.panels.close(),
+        KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+        KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
+        _ => {}
+    }
+}
+
+/// Feeds the guard and does what it says.
+pub fn stimulus(model: &mut Model, stimulus: Stimulus, now: u64, effects: &mut Vec<Effect>) {
+    let Some(panel) = model.panels.open_mut() else { return };
+    match panel.step(stimulus, now) {
+        Outcome::Nothing => {}
+        Outcome::Draft(text) => to_draft(model, &text, now),
+        Outcome::Decided(choice) => {
+            decided(model, choice, now, effects);
+            // A letter that came when time had already decided goes where the keyboard is now.
+            if let Stimulus::Letter(letter) = stimulus {
+                let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
+                super::on_input(model, Input::Key(key), now, effects);
+            }
+        }
+    }
+}
+
+pub fn paste(model: &mut Model, text: &str, now: u64) {
+    if let Some(field) = model.panels.open_mut().and_then(|panel| panel.words.as_mut()) {
+        return field.insert(text);
+    }
+    let held = model.panels.open_mut().map(|panel| panel.guard.give_back()).unwrap_or_default();
+    to_draft(model, &(held + text), now);
+}
+
+/// It was meant for the draft: the panel gives the keyboard back.
+fn to_draft(model: &mut Model, text: &str, now: u64) {
+    model.panels.close();
+    model.composer.insert(text);
+    model.keys.last_text = Some(now);
+    draft_changed(model, now);
+}
+
+fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>) {
+    let Some(panel) = model.panels.open_mut() else { return };
+    let Some(act) = panel.choices.get(choice).map(|choice| choice.act) else { return };
+    if panel.only_shows(act) {
+        return panel.show_unseen();
+    }
+    if act == Act::DenyWithWords {
+        panel.words = Some(Field::new());
+        return;
+    }
+    answer(model, act, None, now, effects);
+}
+
+fn answer(model: &mut Model, act: Act, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
+    let Some(answer) = model.panels.open_mut().and_then(|panel| panel.answer(act, reason)) else { return };
+    model.panels.done(Some(now));
+    effects.push(match answer {
+        Answer::Decide(approval_id, decision) => Effect::Send(Command::Decide { approval_id, decision }),
+        Answer::Resolve(tool_call_id, resolution) => Effect::Send(Command::Resolve { tool_call_id, resolution }),
+        Answer::Trust(trust, yes) => {
+            let words = if yes { "the project's instructions are read" } else { "the project's instructions are left aside" };
+            model.transcript.push(Kind::Note { text: words.to_owned(), tone: Tone::Plain });
+            Effect::Trust(trust, yes)
+        }
+    });
+}
+
+fn words_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+    let Some(panel) = model.panels.open_mut() else { return };
+    let Some(field) = &mut panel.words else { return };
+    match key.code {
+        KeyCode::Enter => {
+            let reason = field.text().trim().to_owned();
+            answer(model, Act::DenyWithWords, Some(reason).filter(|reason| !reason.is_empty()), now, effects);
+        }
+        KeyCode::Esc => {
+            let at = model.panels.place() - 1;
+            model.panels.focus(at, Some(now));
+        }
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => model.panels.close(),
+        _ => field.key(key),
+    }
+}

@@ -1,0 +1,96 @@
+//! The model as cells.
+
+mod help;
+mod strip;
+#[cfg(test)]
+mod tests;
+
+use super::approval;
+use super::display::{Drawn, Scroll};
+use super::model::Model;
+use super::status;
+use super::theme::Token;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+/// Below this the screen says so and does what it can.
+const SMALLEST: (u16, u16) = (40, 12);
+
+pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
+    let area = buffer.area;
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        let words = format!("aye needs {}x{}, this is {}x{}", SMALLEST.0, SMALLEST.1, area.width, area.height);
+        buffer.set_stringn(area.x, area.y, words, area.width.into(), model.theme.style(Token::Warn));
+        return Drawn::default();
+    }
+    let [rest, hints] = split_bottom(area, 1);
+    let [rest, bottom] = split_bottom(rest, 1);
+    let lower = lower_height(model, rest);
+    let [rest, lower] = split_bottom(rest, lower);
+    let rows = strip::rows(model, area.width, rest.height / 3, now);
+    let [transcript, strip] = split_bottom(rest, rows.len() as u16);
+
+    let scroll = if model.help {
+        help::draw(model, transcript, buffer);
+        None
+    } else {
+        let (text, look) = model.transcript_look(now);
+        let position = text.draw(transcript, buffer, look);
+        Some(Scroll { area: transcript, position })
+    };
+    strip::draw(model, &rows, strip, buffer);
+    let cursor =
+        if model.panels.is_open() { draw_panel(model, lower, buffer, now) } else { Some(draw_composer(model, lower, buffer)) };
+    status::draw_status(model, bottom, buffer);
+    status::draw_hints(model, hints, buffer);
+    Drawn { cursor, scroll }
+}
+
+fn split_bottom(area: Rect, rows: u16) -> [Rect; 2] {
+    let rows = rows.min(area.height);
+    let top = Rect { height: area.height - rows, ..area };
+    [top, Rect { y: top.bottom(), height: rows, ..area }]
+}
+
+fn first_line(draft: &str) -> &str {
+    draft.split('\n').next().unwrap_or_default()
+}
+
+/// The composer, or the panel in its place.
+fn lower_height(model: &Model, rest: Rect) -> u16 {
+    match model.panels.open() {
+        Some(panel) => {
+            let limit = (rest.height * 7 / 10).max(7).min(rest.height);
+            approval::height(panel, rest.width, limit, !model.composer.is_empty())
+        }
+        None => model.composer.rows(composer_width(rest.width)).min(rest.height.saturating_sub(4).max(1)) + 2,
+    }
+}
+
+fn composer_width(width: u16) -> u16 {
+    width.saturating_sub(3).max(1)
+}
+
+fn draw_panel(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> Option<Position> {
+    let draft = model.composer.text();
+    let place = (model.panels.place(), model.panels.len());
+    let frame = approval::Frame { theme: &model.theme, glyphs: &model.glyphs, now, place, draft: first_line(&draft) };
+    approval::draw(model.panels.open_mut()?, area, buffer, frame)
+}
+
+fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
+    let faint = model.theme.style(Token::Faint);
+    let rule = model.glyphs.rule.repeat(area.width.into());
+    buffer.set_stringn(area.x, area.y, &rule, area.width.into(), faint);
+    buffer.set_stringn(area.x, area.bottom() - 1, &rule, area.width.into(), faint);
+    buffer.set_stringn(area.x, area.y + 1, model.glyphs.user, 2, model.theme.style(Token::Accent));
+    let inner = Rect { x: area.x + 2, y: area.y + 1, width: composer_width(area.width), height: area.height.saturating_sub(2) };
+    let cursor = model.composer.draw(inner, buffer, &model.theme);
+    if model.composer.is_empty() {
+        let words =
+            if model.is_running() { "Type ahead: enter queues it for after this task" } else { "Ask, or describe a change" };
+        // One cell is left to the cursor.
+        buffer.set_stringn(inner.x + 1, inner.y, words, inner.width.saturating_sub(1).into(), faint);
+    }
+    cursor
+}

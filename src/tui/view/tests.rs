@@ -1,0 +1,152 @@
+use crate::protocol::*;
+use crate::tui::front::{ModelAccess, Start};
+use crate::tui::model::Model;
+use crate::tui::samples::*;
+use crate::tui::update::Msg;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::layout::Size;
+use std::path::Path;
+
+const SIZES: [(u16, u16); 4] = [(120, 36), (80, 24), (60, 20), (40, 12)];
+
+fn picture(model: &mut Model, now: u64) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(model.size.width, model.size.height)).unwrap();
+    terminal
+        .draw(|frame| {
+            super::draw(model, frame.buffer_mut(), now);
+        })
+        .unwrap();
+    let buffer = terminal.backend().buffer();
+    let mut out = String::new();
+    for y in 0..model.size.height {
+        let mut row = String::new();
+        let mut x = 0;
+        while x < model.size.width {
+            let symbol = buffer[(x, y)].symbol();
+            row.push_str(symbol);
+            x += (crate::text::width(symbol) as u16).max(1);
+        }
+        out.push_str(row.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+#[track_caller]
+fn check(name: &str, scene: impl Fn(&mut Model)) {
+    for (width, height) in SIZES {
+        let mut model = model(width, height);
+        scene(&mut model);
+        // The second frame: the first one only tells how much is seen.
+        picture(&mut model, 20_000);
+        let drawn = picture(&mut model, 20_000);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cases/screens/ui-{name}-{width}x{height}.txt"));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, &drawn).unwrap();
+        }
+        let expected = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(expected == drawn, "{} differs (`UPDATE=1` keeps what is drawn now):\n{drawn}", path.display());
+    }
+}
+
+fn cards(model: &mut Model) {
+    tell(model, started("Make greet() reject empty names and update the callers"), 0);
+    tell(model, text("I'll look at the callers first.\n"), 100);
+    tell(model, requested("1", "ReadFile", "Read src/main.rs"), 200);
+    tell(model, completed("1", ToolStatus::Succeeded, "fn main() {}\nfn greet() {}\n", None), 300);
+    tell(model, requested("2", "RunCommand", "$ cargo check"), 400);
+    let output = (1..=40).map(|n| format!("line {n}\n")).collect::<String>();
+    let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the command ended with exit code 101");
+    tell(model, completed("2", ToolStatus::Failed, &output, Some(error)), 2800);
+    tell(model, requested("3", "RunCommand", "$ cargo test --workspace"), 2900);
+    tell(model, EventKind::ToolStarted { tool_call_id: call("3"), rule: "user:12".to_owned() }, 7_200);
+    tell(
+        model,
+        EventKind::ToolOutputChunk { tool_call_id: call("3"), text: "running 12 tests\ntest lexer::empty ... ok\n".to_owned() },
+        8000,
+    );
+}
+
+#[test]
+fn an_idle_screen() {
+    check("idle", |_| {});
+}
+
+#[test]
+fn streaming_with_cards() {
+    check("streaming", |model| {
+        cards(model);
+        tell(model, text("\n## Plan\nThe tokenizer re-allocates on **every** token, so\n\n- reuse the buffer\n"), 9000);
+        tell(model, EventKind::PromptQueued { prompt: "and then the README".to_owned() }, 9000);
+    });
+}
+
+#[test]
+fn an_edit_to_approve() {
+    check("edit", |model| {
+        cards(model);
+        tell(model, requested("call-a", "EditFile", "Edit src/main.rs"), 9000);
+        tell(model, EventKind::ApprovalRequested(edit_approval("a")), 9500);
+    });
+}
+
+#[test]
+fn a_command_to_approve() {
+    check("command", |model| {
+        cards(model);
+        tell(model, requested("call-a", "RunCommand", "$ cargo test …"), 9000);
+        tell(model, EventKind::ApprovalRequested(command_approval("a")), 9500);
+        tell(model, EventKind::ApprovalRequested(edit_approval("b")), 9600);
+    });
+}
+
+#[test]
+fn an_approval_that_opened_while_typing() {
+    check("unfocused", |model| {
+        cards(model);
+        feed(model, Msg::Input(crate::tui::input::Input::Paste("also fix the".to_owned())), 9400);
+        tell(model, EventKind::ApprovalRequested(edit_approval("b")), 9600);
+    });
+}
+
+#[test]
+fn no_key() {
+    for (width, height) in SIZES {
+        let mut model = Model::new(options(), Some("Explain the parser".to_owned()), Size::new(width, height));
+        let message = "No key for Anthropic. Set ANTHROPIC_API_KEY, or try `aye demo`, which needs none.".to_owned();
+        feed(&mut model, Msg::Start(Box::new(Start { model_access: ModelAccess::NoKey { message }, ..start() })), 0);
+        let enter = crossterm::event::KeyEvent::new(crossterm::event::KeyCode::Enter, crossterm::event::KeyModifiers::NONE);
+        assert!(feed(&mut model, Msg::Input(crate::tui::input::Input::Key(enter)), 19_000).is_empty(), "nothing is sent");
+        let drawn = picture(&mut model, 20_000);
+        assert!(drawn.contains("nothing was sent") && drawn.contains("Explain the parser"), "{drawn}");
+    }
+}
+
+#[test]
+fn an_interrupted_call() {
+    check("interrupted", |model| {
+        tell(
+            model,
+            EventKind::ToolInterrupted {
+                tool_call_id: call("9"),
+                tool_name: "RunCommand".to_owned(),
+                summary: "$ cargo publish".to_owned(),
+                known: "it had been running for 12 s".to_owned(),
+            },
+            100,
+        );
+    });
+}
+
+#[test]
+fn the_help() {
+    check("help", |model| model.help = true);
+}
+
+#[test]
+fn a_window_that_is_too_small_says_so() {
+    let mut model = model(32, 9);
+    assert!(picture(&mut model, 0).starts_with("aye needs 40x12, this is 32x9\n"));
+}
