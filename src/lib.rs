@@ -15,4 +15,4 @@ mod text;
 mod tools;
 mod tui;
 
-pub fn main() {}
+pub use app::main;

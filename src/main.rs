@@ -1,5 +1,5 @@
 //! The binary: starts the library.
 
-fn main() {
-    aye::main();
+fn main() -> std::process::ExitCode {
+    aye::main()
 }

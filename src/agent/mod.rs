@@ -1,1 +1,16 @@
 //! The turn machine, its host, and what a session is.
+
+mod host;
+mod limits;
+mod prompt;
+mod replay;
+mod retry;
+mod thread;
+mod turn;
+
+pub use host::{Setup, spawn};
+pub use limits::MAX_STEPS;
+pub use prompt::{Surroundings, system_prompt};
+pub use replay::replay;
+pub use retry::Backoff;
+pub use turn::{Approver, Options, Price, Unfinished};

@@ -1,5 +1,112 @@
 //! The command line, wiring, exit codes; decides nothing.
 
-pub mod cli;
-pub mod exit;
-pub mod logging;
+mod check;
+mod cli;
+mod configuration;
+mod demo;
+mod exec;
+mod exit;
+mod interactive;
+mod logging;
+mod place;
+mod session;
+mod sessions;
+mod tool;
+mod trouble;
+
+use crate::agent::Approver;
+use cli::{Action, Answers, Common, Nesting, Stop};
+use exit::Exit;
+use place::Place;
+use std::io::Write;
+use std::process::ExitCode;
+use trouble::Trouble;
+
+/// As every Unix numbers it.
+const SIGINT: i32 = 2;
+/// Threads that perform effects; the screen has the main one.
+const WORKERS: usize = 2;
+
+pub fn main() -> ExitCode {
+    if crate::sys::process::is_helper() {
+        crate::sys::process::supervise_main();
+    }
+    let invocation = match cli::parse(std::env::args_os(), Nesting::of_process()) {
+        Ok(invocation) => invocation,
+        Err(Stop::Told(help)) => {
+            let _ = help.print();
+            return Exit::Completed.into();
+        }
+        Err(Stop::Usage(message)) => {
+            let _ = write!(std::io::stderr(), "{message}");
+            return Exit::Usage.into();
+        }
+    };
+    match act(&invocation.common, invocation.action) {
+        Ok(exit) => exit.into(),
+        Err(trouble) => {
+            warn(&trouble.message);
+            trouble.exit.into()
+        }
+    }
+}
+
+fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
+    match action {
+        Action::Interactive { prompt, session } => interactive::run(common, interactive::Request { prompt, session, demo: false }),
+        Action::Exec { prompt, session, format } => {
+            let request = exec::Request { prompt, session, format, approver: Approver::Nobody, demo: false };
+            exec::run(common, request)
+        }
+        Action::Demo { answers } => demo::run(common, answers == Answers::Yes),
+        Action::ToolList { json } => tool::list(&Place::find(common)?, common, json),
+        Action::ToolSchema { name } => tool::schema(&Place::find(common)?, common, &name),
+        Action::ToolPlan { name, arguments } => tool::plan(&Place::find(common)?, common, &name, &arguments),
+        Action::ToolCall { name, arguments, json, answers } => {
+            tool::call(&Place::find(common)?, common, &name, &arguments, json, answers)
+        }
+        Action::PolicyCheck => check::run(&Place::find(common)?, common),
+        Action::SessionsList { json, scope } => sessions::list(&Place::find(common)?, json, scope),
+        Action::SessionsShow { id } => sessions::show(&Place::find(common)?, &id),
+        Action::SessionsDelete { id } => sessions::delete(&Place::find(common)?, &id),
+        Action::ConfigPath => configuration::path(&Place::find(common)?),
+        Action::ConfigShow => configuration::show(&Place::find(common)?),
+        Action::ConfigSchema => configuration::schema(),
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Trouble> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(|error| Trouble::failed(format!("cannot start: {error}")))
+}
+
+fn start_log(place: &Place) -> Option<logging::Log> {
+    match logging::start(&place.directories.data, place.environment.get("AYE_LOG")) {
+        Ok(log) => Some(log),
+        Err(message) => {
+            warn(&message);
+            None
+        }
+    }
+}
+
+/// A line for the person, on stderr, with nothing in it that a terminal would obey.
+fn warn(message: &str) {
+    let _ = writeln!(std::io::stderr(), "aye: {}", crate::text::clean(message));
+}
+
+/// What was asked for, on stdout; whoever closed it does not want it.
+fn say(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    let _ = std::io::stdout().flush();
+}
+
+/// One JSON value a line.
+fn say_json(value: &impl serde::Serialize) {
+    if let Ok(line) = serde_json::to_string(value) {
+        say(&(line + "\n"));
+    }
+}

@@ -119,6 +119,16 @@ impl Settings {
         }
     }
 
+    /// Every variable that may hold a key, so that no command is given one.
+    pub fn key_variables(&self) -> Vec<String> {
+        let configured = self.values.iter().filter_map(|(path, entry)| match (path.as_slice(), &entry.value) {
+            ([table, _, name], Value::Text(variable)) if table == "providers" && name == "api_key_env" => Some(variable.clone()),
+            _ => None,
+        });
+        let built_in = BUILT_IN.iter().map(|known| known.key_variable).filter(|name| !name.is_empty()).map(ToOwned::to_owned);
+        built_in.chain(configured).collect()
+    }
+
     fn default_model(&self, known: &BuiltIn) -> &str {
         match self.entry(&["providers", known.name, "models"]).map(|entry| &entry.value) {
             Some(Value::List(models)) => models.first().map_or(known.default_model, String::as_str),

@@ -11,6 +11,8 @@ mod remote;
 mod sse;
 mod thread;
 
+pub use catalogue::card;
+
 use crate::ports::Model;
 use crate::protocol::Failure;
 use crate::sys::http::Timeouts;

@@ -64,6 +64,15 @@ pub enum Grant {
     Command { words: Vec<String> },
 }
 
+impl std::fmt::Display for Grant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Write { path } => write!(f, "changes to {}", path.display()),
+            Self::Command { words } => write!(f, "the command `{}`", words.join(" ")),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
     pub rule: String,

@@ -40,6 +40,23 @@ pub struct Explanation {
     remember: Option<Grant>,
 }
 
+impl Explanation {
+    /// Of a call that could never run, because it does not say what to do.
+    pub fn unreadable(reason: String) -> Self {
+        Self {
+            verdict: VerdictKind::Deny,
+            rule: "built-in".to_owned(),
+            reason,
+            risk: Risk::Low,
+            critical: false,
+            parts: Vec::new(),
+            needs: None,
+            title: String::new(),
+            remember: None,
+        }
+    }
+}
+
 impl Enforcer {
     pub fn new(layers: Vec<Layer>, context: Context) -> Self {
         let layers = layers.into_iter().map(|layer| Ready::new(layer, &context)).collect();

@@ -12,4 +12,10 @@ mod wire;
 pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment};
 pub use run::{End, Finished, Helper, ProcessError, Spec, run};
-pub use supervise::{SUPERVISE, supervise_main};
+pub use supervise::supervise_main;
+use supervise::SUPERVISE;
+
+/// Whether this process was started as the helper of an aye.
+pub fn is_helper() -> bool {
+    std::env::args_os().nth(1).is_some_and(|argument| argument == SUPERVISE)
+}

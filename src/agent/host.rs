@@ -1,0 +1,259 @@
+//! The turn machine's host: performs its effects in order and brings back what came of them.
+
+use super::limits::CHANNEL_DEPTH;
+use super::turn::{Effect, Input, Machine, Moment, Options, Unfinished};
+use crate::policy::Enforcer;
+use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Plan, Record, RunContext, ToolRouter};
+use crate::policy::Permit;
+use crate::protocol::{
+    Command, ErrorCode, Event, EventKind, Failure, FailureKind, Mode, SessionId, ToolCall, ToolError, ToolResult, WorkspaceId,
+};
+use futures_util::StreamExt;
+use jiff::Timestamp;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Everything a session needs.
+pub struct Setup {
+    pub policy: Enforcer,
+    pub options: Options,
+    pub model: Arc<dyn Model>,
+    pub router: Arc<dyn ToolRouter>,
+    pub journal: Arc<dyn Journal>,
+    pub workspace_id: WorkspaceId,
+    pub session_id: SessionId,
+    /// For `session_started`.
+    pub workspace: String,
+    pub mode: Mode,
+    /// What the journal holds already; empty for a new session.
+    pub records: Vec<Record>,
+    pub unfinished: Unfinished,
+}
+
+/// Runs the session until `Command::Quit`, or until the sender of commands is dropped.
+///
+/// The channels are made by the caller, so that a front end can be there before the session is.
+pub fn spawn(setup: Setup, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) -> JoinHandle<()> {
+    tokio::spawn(run(setup, commands, events))
+}
+
+struct Host {
+    machine: Machine,
+    model: Arc<dyn Model>,
+    router: Arc<dyn ToolRouter>,
+    journal: Arc<dyn Journal>,
+    workspace_id: WorkspaceId,
+    session_id: SessionId,
+    events: mpsc::UnboundedSender<Event>,
+    /// What spawned work brings back.
+    inputs: mpsc::Sender<Input>,
+    stream: Option<ModelStream>,
+    kill: CancellationToken,
+    /// Effects that wait for a commit that failed.
+    stalled: VecDeque<Effect>,
+    started: Instant,
+    ending: bool,
+}
+
+async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
+    let (inputs, mut receive_inputs) = mpsc::channel(CHANNEL_DEPTH);
+    let resumed = !setup.records.is_empty();
+    let started = EventKind::SessionStarted {
+        model: setup.options.model.clone(),
+        mode: setup.mode,
+        workspace: setup.workspace,
+        resumed,
+    };
+    let mut host = Host {
+        machine: Machine::new(setup.policy, setup.options),
+        model: setup.model,
+        router: setup.router,
+        journal: setup.journal,
+        workspace_id: setup.workspace_id,
+        session_id: setup.session_id,
+        events,
+        inputs,
+        stream: None,
+        kill: CancellationToken::new(),
+        stalled: VecDeque::new(),
+        started: Instant::now(),
+        ending: false,
+    };
+    host.emit(None, None, started);
+    if resumed {
+        let effects = host.machine.restore(setup.records, setup.unfinished, moment());
+        host.perform(effects.into()).await;
+    }
+    while !host.ending {
+        let input = tokio::select! {
+            command = commands.recv() => Input::Command(command.unwrap_or(Command::Quit)),
+            Some(input) = receive_inputs.recv() => input,
+            delta = next_delta(&mut host.stream) => delta,
+        };
+        host.take(input).await;
+    }
+    let (task_count, total_tokens) = host.machine.totals();
+    let duration_ms = u64::try_from(host.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, duration_ms });
+    host.kill.cancel();
+}
+
+/// The next piece of the answer; never ready while no answer streams. A stream that just ends was cut.
+async fn next_delta(stream: &mut Option<ModelStream>) -> Input {
+    let Some(open) = stream else { return std::future::pending().await };
+    match open.next().await {
+        Some(Ok(delta)) => {
+            if matches!(delta, Delta::Completed(_)) {
+                *stream = None;
+            }
+            Input::Delta(delta)
+        }
+        Some(Err(error)) => {
+            *stream = None;
+            Input::ModelFailed(error)
+        }
+        None => {
+            *stream = None;
+            let failure = Failure::new(
+                FailureKind::CutStream,
+                "the answer was cut off before its end",
+                "check the connection, then /continue",
+            );
+            Input::ModelFailed(ModelError::from(failure))
+        }
+    }
+}
+
+fn moment() -> Moment {
+    // A random number without a generator: ids of version 4 are random in these bytes.
+    let random = uuid::Uuid::new_v4().as_u128() as u32;
+    Moment { now: Timestamp::now(), jitter: f64::from(random) / f64::from(u32::MAX) }
+}
+
+impl Host {
+    async fn take(&mut self, input: Input) {
+        if self.stalled.is_empty() {
+            let effects = self.machine.handle(input, moment());
+            return self.perform(effects.into()).await;
+        }
+        // Nothing goes on before what was decided is saved; a `Continue` tries again.
+        match input {
+            Input::Command(Command::Continue) => {
+                let effects = std::mem::take(&mut self.stalled);
+                self.perform(effects).await;
+            }
+            Input::Command(Command::Quit) => self.ending = true,
+            Input::Command(Command::Kill) => self.kill.cancel(),
+            Input::Command(command) => {
+                let text = format!("not done, because the session cannot be saved: {command:?}");
+                self.emit(None, None, EventKind::Notice { message: text });
+            }
+            other => {
+                let effects = self.machine.handle(other, moment());
+                self.stalled.extend(effects);
+            }
+        }
+    }
+
+    async fn perform(&mut self, mut effects: VecDeque<Effect>) {
+        while let Some(effect) = effects.pop_front() {
+            if let Effect::Commit(records, durability) = effect {
+                if let Err(failure) = self.commit(&records, durability).await {
+                    effects.push_front(Effect::Commit(records, durability));
+                    self.stalled = effects;
+                    self.emit(None, None, EventKind::SessionPaused { failure });
+                    return;
+                }
+            } else {
+                self.act(effect).await;
+            }
+        }
+    }
+
+    async fn commit(&mut self, records: &[Record], durability: Durability) -> Result<(), Failure> {
+        self.journal.append(records.to_vec(), durability).await.map_err(|error| {
+            tracing::error!(%error, "journal");
+            Failure::new(
+                FailureKind::Internal,
+                format!("{error}; paused before the next step"),
+                "make room or mend the data directory, then /continue",
+            )
+        })
+    }
+
+    async fn act(&mut self, effect: Effect) {
+        match effect {
+            Effect::Commit(..) => {}
+            Effect::Emit { task_id, step_id, kind } => self.emit(task_id, step_id, kind),
+            Effect::Request(request) => self.stream = Some(self.model.stream(request)),
+            Effect::StopModel => self.stream = None,
+            Effect::Plan(calls) => self.plan(calls),
+            Effect::Run { index, plan, permit } => self.run(index, plan, permit),
+            Effect::KillTools => {
+                self.kill.cancel();
+                self.kill = CancellationToken::new();
+            }
+            Effect::Wake { after_ms, ticket } => {
+                let inputs = self.inputs.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_millis(after_ms)).await;
+                    let _ = inputs.send(Input::Woken { ticket }).await;
+                });
+            }
+            Effect::SaveDraft(text) => {
+                if let Err(error) = self.journal.save_draft(text).await {
+                    tracing::warn!(%error, "draft");
+                }
+            }
+            Effect::End => self.ending = true,
+        }
+    }
+
+    fn emit(&self, task_id: Option<crate::protocol::TaskId>, step_id: Option<crate::protocol::StepId>, kind: EventKind) {
+        let event = Event {
+            workspace_id: self.workspace_id.clone(),
+            session_id: self.session_id.clone(),
+            task_id,
+            step_id,
+            timestamp: Timestamp::now(),
+            kind,
+        };
+        // A front end that is gone does not stop the work.
+        let _ = self.events.send(event);
+    }
+
+    fn plan(&self, calls: Vec<(usize, ToolCall)>) {
+        let (router, inputs) = (self.router.clone(), self.inputs.clone());
+        tokio::spawn(async move {
+            let plans = calls.into_iter().map(|(index, call)| {
+                let router = router.clone();
+                async move { (index, router.plan(call).await) }
+            });
+            let _ = inputs.send(Input::Planned(futures_util::future::join_all(plans).await)).await;
+        });
+    }
+
+    fn run(&self, index: usize, plan: Plan, permit: Permit) {
+        let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
+        let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
+        tokio::spawn(async move {
+            let (output, mut chunks) = mpsc::channel(CHANNEL_DEPTH);
+            let since = Instant::now();
+            let work = tokio::spawn(async move { router.run(plan, permit, RunContext { output, kill }).await });
+            while let Some(text) = chunks.recv().await {
+                let _ = inputs.send(Input::ToolOutput { index, text }).await;
+            }
+            let result = work.await.unwrap_or_else(|error| {
+                tracing::error!(%error, tool = name, "tool panicked");
+                let message = "the tool crashed; whether it did anything is not known, look before you repeat it";
+                ToolResult::refused(id, name, ToolError::new(ErrorCode::OutcomeUnknown, message))
+            });
+            let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let _ = inputs.send(Input::ToolFinished { index, result, latency_ms }).await;
+        });
+    }
+}

@@ -1,0 +1,18 @@
+//! Every bound of the loop, by name.
+
+/// Steps of one task when nobody says otherwise.
+pub const MAX_STEPS: u32 = 200;
+/// The share of `max_steps` at which the person is warned, in percent.
+pub const STEP_WARNING_PERCENT: u32 = 80;
+/// How much streamed text may be lost by a crash, in milliseconds of streaming.
+pub const PARTIAL_SAVE_MS: i64 = 1_000;
+/// Prompts that may wait behind a running task.
+pub const MAX_QUEUED: usize = 100;
+/// After a cut of the thread it fills this share of the window, in percent, so that not every step cuts again.
+pub const WINDOW_FILL_PERCENT: u64 = 70;
+/// Bytes a token stands for in the estimate that the provider's own count corrects.
+pub const BYTES_PER_TOKEN: usize = 4;
+/// Tokens a message costs beyond its text.
+pub const MESSAGE_OVERHEAD_TOKENS: u64 = 4;
+/// Events and tool outputs that may wait for their reader.
+pub const CHANNEL_DEPTH: usize = 256;

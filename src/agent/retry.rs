@@ -1,0 +1,55 @@
+//! How long to wait before a request is sent again.
+
+use std::time::Duration;
+
+/// Exponential back-off with jitter.
+#[derive(Debug, Clone, Copy)]
+pub struct Backoff {
+    /// Repetitions after the first try.
+    pub max_retries: u32,
+    /// The wait before the first repetition; it doubles with each.
+    pub base_ms: u64,
+    /// No computed wait is longer; what a provider asks for may be.
+    pub cap_ms: u64,
+    /// A provider that asks for more than this is not waited for.
+    pub patience_ms: u64,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { max_retries: 3, base_ms: 500, cap_ms: 60_000, patience_ms: 600_000 }
+    }
+}
+
+impl Backoff {
+    /// Milliseconds before repetition `attempt` (1-based); `None` when it is not to be sent.
+    /// `jitter` is in 0..1: the wait is between half and all of the doubled base. What the provider asked for is a lower bound.
+    pub fn delay_ms(&self, attempt: u32, retry_after: Option<Duration>, jitter: f64) -> Option<u64> {
+        if attempt > self.max_retries {
+            return None;
+        }
+        let doubled = self.base_ms.saturating_mul(1u64 << (attempt - 1).min(20)).min(self.cap_ms);
+        let computed = doubled / 2 + (doubled as f64 / 2.0 * jitter.clamp(0.0, 1.0)) as u64;
+        let asked = retry_after.map_or(0, |wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        (asked <= self.patience_ms).then(|| computed.max(asked))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_and_stop_after_the_last() {
+        let backoff = Backoff::default();
+        let waits: Vec<_> = (1..=4).map(|attempt| backoff.delay_ms(attempt, None, 1.0)).collect();
+        assert_eq!(waits, [Some(500), Some(1_000), Some(2_000), None]);
+    }
+
+    #[test]
+    fn what_the_provider_asks_for_is_the_least_wait() {
+        let backoff = Backoff::default();
+        assert_eq!(backoff.delay_ms(1, Some(Duration::from_secs(20)), 0.0), Some(20_000));
+        assert_eq!(backoff.delay_ms(1, Some(Duration::from_secs(86_400)), 0.0), None);
+    }
+}

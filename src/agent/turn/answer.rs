@@ -1,0 +1,194 @@
+//! The model's answer: streamed, whole, failed, asked for again.
+
+use super::super::limits::PARTIAL_SAVE_MS;
+use super::{Call, CallState, Effect, Machine, Moment, Phase};
+use crate::ports::{Completion, Delta, Durability, ModelError, Record};
+use crate::protocol::{
+    Arguments, ErrorCode, EventKind, Failure, FailureKind, Part, Role, StopReason, ToolError, ToolResult,
+};
+
+impl Machine {
+    pub(super) fn delta(&mut self, delta: Delta, at: Moment) {
+        match delta {
+            Delta::Text(text) => self.text(text, at),
+            Delta::Reasoning(text) => self.emit(EventKind::ReasoningChunk { text }),
+            Delta::ToolCallProgress { tool_name, bytes } => self.emit(EventKind::ToolCallProgress { tool_name, bytes }),
+            Delta::Completed(completion) => self.answered(completion, at),
+        }
+    }
+
+    /// Shows the text at once; the journal has it at most `PARTIAL_SAVE_MS` later.
+    fn text(&mut self, text: String, at: Moment) {
+        let Some(task) = &mut self.task else { return };
+        let Phase::Requesting(stream) = &mut task.phase else { return };
+        stream.shown = true;
+        stream.unsaved.push_str(&text);
+        let save = at.now.as_millisecond() - stream.saved_at.as_millisecond() >= PARTIAL_SAVE_MS;
+        let saved = save.then(|| std::mem::take(&mut stream.unsaved));
+        if save {
+            stream.saved_at = at.now;
+        }
+        let step_id = task.step_id.clone();
+        self.emit(EventKind::TextChunk { text });
+        if let (Some(text), Some(step_id)) = (saved, step_id) {
+            self.note(Record::PartialAnswer { step_id, text });
+            self.commit(Durability::Process);
+        }
+    }
+
+    fn answered(&mut self, completion: Completion, at: Moment) {
+        let Some(task) = &mut self.task else { return };
+        let Phase::Requesting(stream) = &task.phase else { return };
+        let latency_ms = u64::try_from(at.now.as_millisecond() - stream.since.as_millisecond()).unwrap_or(0);
+        let Completion { content, stop_reason, usage, model } = completion;
+        task.usage += usage;
+        self.usage += usage;
+        let model = model.unwrap_or_else(|| self.options.model.clone());
+        let content = without_empty_text(content);
+        let calls: Vec<_> = content
+            .iter()
+            .filter_map(|part| match part {
+                Part::ToolCall(call) => Some(call.clone()),
+                Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult(_) => None,
+            })
+            .collect();
+        let empty = content.is_empty();
+        if let Some(message) = self.message(Role::Assistant, content, at)
+            && !empty
+        {
+            self.note(Record::Answer { message: message.clone(), usage, stop_reason, latency_ms, model: model.clone() });
+            self.thread.push(message);
+        }
+        self.emit(EventKind::LlmRequestCompleted { model, usage, latency_ms, stop_reason });
+        if calls.is_empty() {
+            self.answered_in_words(stop_reason, empty, at);
+        } else {
+            self.answered_with_calls(calls, stop_reason, at);
+        }
+    }
+
+    fn answered_in_words(&mut self, stop_reason: StopReason, empty: bool, at: Moment) {
+        match stop_reason {
+            StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse => self.complete(at),
+            StopReason::MaxTokens | StopReason::PauseTurn if !empty => self.ask_for_the_rest(at),
+            StopReason::MaxTokens | StopReason::PauseTurn => self.fail(Failure::new(
+                FailureKind::InvalidRequest,
+                "the model used up its output limit without an answer",
+                "raise `max_output_tokens` in the policy, or choose another model with -m",
+            )),
+            StopReason::Refusal | StopReason::ContentFilter => self.fail(Failure::new(
+                FailureKind::GuardrailBlocked,
+                "LLM_GUARDRAIL_BLOCKED: the provider stopped the answer for its content",
+                "say it in other words, or choose another model with -m",
+            )),
+            StopReason::ContextWindowExceeded => self.fail(Failure::new(
+                FailureKind::ContextTooLong,
+                "the conversation no longer fits the model's window",
+                "start a new session, or choose a model with a larger window",
+            )),
+            StopReason::Error | StopReason::Cancelled => self.fail(Failure::new(
+                FailureKind::Protocol,
+                "the provider ended the answer with an error",
+                "/continue asks again",
+            )),
+        }
+    }
+
+    fn answered_with_calls(&mut self, calls: Vec<crate::protocol::ToolCall>, stop_reason: StopReason, at: Moment) {
+        let cut = stop_reason == StopReason::MaxTokens;
+        let calls: Vec<Call> = calls
+            .into_iter()
+            .map(|call| {
+                let state = match &call.arguments {
+                    Arguments::Object(_) => CallState::Planning,
+                    Arguments::Malformed(text) => CallState::Done(malformed(&call, text, cut)),
+                };
+                Call::new(call, state)
+            })
+            .collect();
+        let to_plan: Vec<_> = calls
+            .iter()
+            .enumerate()
+            .filter(|(_, call)| matches!(call.state, CallState::Planning))
+            .map(|(index, call)| (index, call.call.clone()))
+            .collect();
+        if let Some(task) = &mut self.task {
+            task.phase = Phase::Working(calls);
+        }
+        if to_plan.is_empty() {
+            self.planned(Vec::new(), at);
+        } else {
+            self.out.push(Effect::Plan(to_plan));
+        }
+    }
+
+    pub(super) fn model_failed(&mut self, error: ModelError, at: Moment) {
+        let Some(task) = &self.task else { return };
+        let Phase::Requesting(stream) = &task.phase else { return };
+        let attempt = stream.attempt + 1;
+        let shown = stream.shown;
+        if shown {
+            self.discard_answer(&error.failure.message);
+        }
+        if !error.failure.retryable {
+            return self.fail(error.failure);
+        }
+        let Some(delay_ms) = self.options.backoff.delay_ms(attempt, error.retry_after, at.jitter) else {
+            return self.pause(error.failure);
+        };
+        self.counters.tickets += 1;
+        let ticket = self.counters.tickets;
+        if let Some(task) = &mut self.task {
+            task.phase = Phase::Retrying { attempt, ticket };
+        }
+        self.commit(Durability::Process);
+        self.emit(EventKind::LlmRetry {
+            attempt,
+            max_attempts: self.options.backoff.max_retries,
+            delay_ms,
+            kind: error.failure.kind,
+            message: error.failure.message,
+        });
+        self.out.push(Effect::Wake { after_ms: delay_ms, ticket });
+    }
+
+    /// What streamed does not count; journal and screen keep it, the thread has none of it.
+    pub(super) fn discard_answer(&mut self, reason: &str) {
+        let Some(task) = &mut self.task else { return };
+        let unsaved = match &mut task.phase {
+            Phase::Requesting(stream) => std::mem::take(&mut stream.unsaved),
+            Phase::Retrying { .. } | Phase::Working(_) | Phase::Paused => String::new(),
+        };
+        let Some(step_id) = task.step_id.clone() else { return };
+        if !unsaved.is_empty() {
+            self.note(Record::PartialAnswer { step_id: step_id.clone(), text: unsaved });
+        }
+        self.note(Record::AnswerDiscarded { step_id, reason: reason.to_owned() });
+        self.emit(EventKind::AnswerDiscarded { reason: reason.to_owned() });
+    }
+
+    pub(super) fn woken(&mut self, ticket: u64, at: Moment) {
+        let Some(task) = &self.task else { return };
+        if let Phase::Retrying { attempt, ticket: waiting } = task.phase
+            && waiting == ticket
+        {
+            self.request(attempt, at);
+        }
+    }
+}
+
+/// Providers refuse messages with empty text in them.
+fn without_empty_text(content: Vec<Part>) -> Vec<Part> {
+    content.into_iter().filter(|part| !matches!(part, Part::Text { text } if text.is_empty())).collect()
+}
+
+fn malformed(call: &crate::protocol::ToolCall, text: &str, cut: bool) -> ToolResult {
+    let why = if cut { "cut by the output limit" } else { "not a JSON object" };
+    let start: String = text.chars().take(200).collect();
+    let message = format!("the arguments of `{}` are {why}, nothing was run; they begin: {start}", call.tool_name);
+    ToolResult::refused(
+        call.tool_call_id.clone(),
+        call.tool_name.clone(),
+        ToolError::new(ErrorCode::InvalidRequest, message),
+    )
+}

@@ -1,0 +1,378 @@
+//! The calls of one answer: planned, judged, asked for, run; results in call order.
+
+use super::{Approver, Call, CallState, Effect, Machine, Moment, Pending, Phase};
+use crate::policy::{Permit, Question, Verdict};
+use crate::ports::{Durability, Plan, Record};
+use crate::protocol::approval::CommandLine;
+use crate::protocol::{
+    Action, Approval, ApprovalId, CallId, Decision, ErrorCode, EventKind, Part, Resolution, Role, ToolError, ToolResult,
+};
+
+/// What follows from a batch of plans once it is in the journal.
+#[derive(Default)]
+struct Batch {
+    asks: Vec<Approval>,
+    runs: Vec<(usize, Plan, Permit)>,
+}
+
+impl Machine {
+    /// Takes the calls of the running step out, for the length of `act`.
+    fn with_calls(&mut self, act: impl FnOnce(&mut Self, &mut Vec<Call>)) {
+        let Some(task) = &mut self.task else { return };
+        let Phase::Working(calls) = &mut task.phase else { return };
+        let mut calls = std::mem::take(calls);
+        act(self, &mut calls);
+        if let Some(task) = &mut self.task
+            && let Phase::Working(slot) = &mut task.phase
+        {
+            *slot = calls;
+        }
+    }
+
+    pub(super) fn planned(&mut self, plans: Vec<(usize, Result<Plan, ToolError>)>, at: Moment) {
+        self.with_calls(|machine, calls| {
+            let mut batch = Batch::default();
+            for (index, plan) in sorted(plans, calls.len()).into_iter().enumerate() {
+                let (before, from) = calls.split_at_mut(index);
+                machine.settle_plan(before, &mut from[0], index, plan, &mut batch, at);
+            }
+            machine.carry_out(calls, batch);
+        });
+        self.advance(at);
+    }
+
+    /// Decides what becomes of one planned call.
+    fn settle_plan(
+        &mut self,
+        before: &[Call],
+        call: &mut Call,
+        index: usize,
+        plan: Option<Result<Plan, ToolError>>,
+        batch: &mut Batch,
+        at: Moment,
+    ) {
+        match plan {
+            None => {
+                if call.is_done() && !call.announced {
+                    self.announce(call, &[]);
+                    self.report(call, 0);
+                }
+            }
+            Some(Err(error)) => {
+                self.announce(call, &[]);
+                call.refuse(error.code, error.message);
+                self.report(call, 0);
+            }
+            Some(Ok(plan)) => {
+                call.summary.clone_from(&plan.summary);
+                call.touches = plan.actions.iter().filter_map(touched).collect();
+                call.changes = plan.changes;
+                call.proposal.clone_from(&plan.proposal);
+                self.announce(call, &plan.actions);
+                if self.task.as_ref().is_some_and(|task| task.cancelling) {
+                    call.refuse(ErrorCode::Cancelled, "the task was stopped before this call ran");
+                    self.report(call, 0);
+                } else if before.iter().any(|earlier| !earlier.is_done() && collide(earlier, call)) {
+                    // Planned anew when the earlier one is done: it may change what this one would do.
+                    call.state = CallState::Deferred;
+                } else {
+                    self.judge(call, index, plan, batch, at);
+                }
+            }
+        }
+    }
+
+    fn announce(&mut self, call: &mut Call, actions: &[Action]) {
+        if call.announced {
+            return;
+        }
+        call.announced = true;
+        if let Some(step_id) = self.task.as_ref().and_then(|task| task.step_id.clone()) {
+            self.note(Record::Intent {
+                step_id,
+                call: call.call.clone(),
+                summary: call.summary.clone(),
+                actions: actions.to_vec(),
+                proposal: call.proposal.clone(),
+                changes: call.changes,
+            });
+        }
+        self.emit(EventKind::ToolRequested {
+            tool_call_id: call.call.tool_call_id.clone(),
+            tool_name: call.call.tool_name.clone(),
+            capability: actions.first().map(|action| action.capability().to_owned()),
+            arguments: call.call.arguments.clone(),
+            summary: call.summary.clone(),
+        });
+    }
+
+    fn judge(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: Moment) {
+        match self.policy.judge(&plan.actions, at.now) {
+            Verdict::Allow(permit) => self.permit(call, index, plan, permit, batch),
+            Verdict::Deny(denial) => {
+                call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
+                self.report(call, 0);
+            }
+            Verdict::Ask(question) => self.ask(call, index, plan, question, batch, at),
+        }
+    }
+
+    fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
+        call.state = CallState::Running;
+        let rule = permit.rule().to_owned();
+        self.note(Record::Started { tool_call_id: call.call.tool_call_id.clone(), rule });
+        batch.runs.push((index, plan, permit));
+    }
+
+    fn ask(&mut self, call: &mut Call, index: usize, plan: Plan, question: Question, batch: &mut Batch, at: Moment) {
+        if self.options.approver == Approver::Everyone {
+            return self.permit(call, index, plan, question.approve(), batch);
+        }
+        self.counters.approvals += 1;
+        let approval_id = ApprovalId::new(format!("appr_{:03}", self.counters.approvals));
+        let approval = describe(&plan, &question, approval_id.clone(), &self.options.sandbox);
+        if self.options.approver == Approver::Nobody {
+            let decision = Decision::Denied { reason: Some("no one to ask".to_owned()) };
+            let rule = question.rule.clone();
+            self.emit(EventKind::ApprovalRequested(approval));
+            self.resolve_approval(call, &approval_id, decision, 0);
+            call.refuse(
+                ErrorCode::NoApprover,
+                format!("denied: no one to ask ({}; rule: {rule}); do without it, or tell the person what to allow", question.reason),
+            );
+            return self.report(call, 0);
+        }
+        self.note(Record::ApprovalRequested { approval: approval.clone() });
+        call.state = CallState::Asking(Box::new(Pending { plan, question, approval_id, since: at.now }));
+        batch.asks.push(approval);
+    }
+
+    fn resolve_approval(&mut self, call: &Call, approval_id: &ApprovalId, decision: Decision, latency_ms: u64) {
+        let tool_call_id = call.call.tool_call_id.clone();
+        self.note(Record::Decided {
+            approval_id: approval_id.clone(),
+            tool_call_id: tool_call_id.clone(),
+            decision: decision.clone(),
+        });
+        self.emit(EventKind::ApprovalResolved { approval_id: approval_id.clone(), tool_call_id, decision, latency_ms });
+    }
+
+    /// Commits what the batch is about to do, then does it.
+    fn carry_out(&mut self, calls: &[Call], batch: Batch) {
+        if batch.runs.iter().any(|(_, plan, _)| plan.changes) {
+            self.commit(Durability::Power);
+        } else if !batch.asks.is_empty() {
+            self.commit(Durability::Process);
+        }
+        for approval in batch.asks {
+            self.emit(EventKind::ApprovalRequested(approval));
+        }
+        for (index, plan, permit) in batch.runs {
+            let tool_call_id = calls[index].call.tool_call_id.clone();
+            self.emit(EventKind::ToolStarted { tool_call_id, rule: permit.rule().to_owned() });
+            self.out.push(Effect::Run { index, plan, permit });
+        }
+    }
+
+    pub(super) fn decided(&mut self, approval_id: &ApprovalId, decision: Decision, at: Moment) {
+        let mut known = false;
+        self.with_calls(|machine, calls| {
+            let asked = calls.iter().position(|call| match &call.state {
+                CallState::Asking(pending) => pending.approval_id == *approval_id,
+                CallState::Deferred
+                | CallState::Planning
+                | CallState::Running
+                | CallState::Unknown
+                | CallState::Done(_) => false,
+            });
+            let Some(index) = asked else { return };
+            known = true;
+            machine.settle_decision(calls, index, decision, at);
+        });
+        if !known {
+            self.emit(EventKind::Notice { message: format!("approval `{approval_id}` is unknown or was decided already") });
+        }
+        self.advance(at);
+    }
+
+    fn settle_decision(&mut self, calls: &mut [Call], index: usize, decision: Decision, at: Moment) {
+        let call = &mut calls[index];
+        let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
+        let Pending { plan, question, approval_id, since } = *pending;
+        let latency_ms = u64::try_from(at.now.as_millisecond() - since.as_millisecond()).unwrap_or(0);
+        self.resolve_approval(call, &approval_id, decision.clone(), latency_ms);
+        match decision {
+            Decision::Denied { reason } => {
+                let words = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+                call.refuse(ErrorCode::UserDenied, format!("the person said no{words}"));
+                self.report(call, 0);
+            }
+            Decision::Approved | Decision::ApprovedForSession => {
+                if decision == Decision::ApprovedForSession
+                    && let Some(grant) = question.remember.clone()
+                {
+                    self.policy.grant(grant);
+                }
+                let mut batch = Batch::default();
+                self.permit(call, index, plan, question.approve(), &mut batch);
+                self.carry_out(calls, batch);
+            }
+        }
+    }
+
+    pub(super) fn tool_output(&mut self, index: usize, text: String) {
+        let Some(task) = &self.task else { return };
+        let Phase::Working(calls) = &task.phase else { return };
+        if let Some(tool_call_id) = calls.get(index).map(|call| call.call.tool_call_id.clone()) {
+            self.emit(EventKind::ToolOutputChunk { tool_call_id, text });
+        }
+    }
+
+    pub(super) fn tool_finished(&mut self, index: usize, result: ToolResult, latency_ms: u64, at: Moment) {
+        self.with_calls(|machine, calls| {
+            let Some(call) = calls.get_mut(index) else { return };
+            call.state = CallState::Done(result);
+            machine.report(call, latency_ms);
+            if call.changes {
+                machine.commit(Durability::Process);
+            }
+        });
+        self.advance(at);
+    }
+
+    /// What the person wants done about a call that a crash left without an outcome.
+    pub(super) fn resolved(&mut self, id: &CallId, resolution: Resolution, at: Moment) {
+        let mut known = false;
+        self.with_calls(|machine, calls| {
+            let waiting = calls
+                .iter_mut()
+                .enumerate()
+                .find(|(_, call)| call.call.tool_call_id == *id && matches!(call.state, CallState::Unknown));
+            let Some((index, call)) = waiting else { return };
+            known = true;
+            machine.note(Record::Resolved { tool_call_id: id.clone(), resolution });
+            match resolution {
+                Resolution::Rerun => {
+                    call.state = CallState::Planning;
+                    machine.out.push(Effect::Plan(vec![(index, call.call.clone())]));
+                }
+                Resolution::Skip => {
+                    call.refuse(ErrorCode::Cancelled, "aye ended while it ran; the person chose not to run it again");
+                    machine.report(call, 0);
+                }
+                Resolution::TellModel => {
+                    outcome_unknown(call);
+                    machine.report(call, 0);
+                }
+            }
+            machine.commit(Durability::Process);
+        });
+        if !known {
+            self.emit(EventKind::Notice { message: format!("no call `{id}` waits for a decision") });
+        }
+        self.advance(at);
+    }
+
+    /// Records and tells the result of a call that is done.
+    pub(super) fn report(&mut self, call: &Call, latency_ms: u64) {
+        let CallState::Done(result) = &call.state else { return };
+        self.note(Record::Finished { result: result.clone(), latency_ms });
+        let applied = result.error.is_none() && call.changes;
+        self.emit(EventKind::ToolCompleted {
+            tool_call_id: result.tool_call_id.clone(),
+            tool_name: result.tool_name.clone(),
+            status: result.status,
+            latency_ms,
+            output_text: result.output_text.clone(),
+            error: result.error.clone(),
+            proposal: call.proposal.clone().filter(|_| applied),
+        });
+    }
+
+    /// Plans what waited for an earlier call, and closes the step when all calls are done.
+    pub(super) fn advance(&mut self, at: Moment) {
+        let mut results = None;
+        self.with_calls(|machine, calls| {
+            for index in 1..calls.len() {
+                let (before, from) = calls.split_at_mut(index);
+                let call = &mut from[0];
+                let free = !before.iter().any(|earlier| !earlier.is_done() && collide(earlier, call));
+                if matches!(call.state, CallState::Deferred) && free {
+                    call.state = CallState::Planning;
+                    machine.out.push(Effect::Plan(vec![(index, call.call.clone())]));
+                }
+            }
+            results = calls.iter().map(done).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty());
+        });
+        if let Some(results) = results
+            && let Some(message) = self.message(Role::Tool, results.into_iter().map(Part::ToolResult).collect(), at)
+        {
+            self.complete_step(message, at);
+        }
+    }
+}
+
+pub(super) fn done(call: &Call) -> Option<ToolResult> {
+    match &call.state {
+        CallState::Done(result) => Some(result.clone()),
+        CallState::Deferred | CallState::Planning | CallState::Asking(_) | CallState::Running | CallState::Unknown => None,
+    }
+}
+
+pub(super) fn outcome_unknown(call: &mut Call) {
+    call.refuse(
+        ErrorCode::OutcomeUnknown,
+        "aye ended while this ran, so it may have happened, in part or not at all; look before you repeat it",
+    );
+}
+
+fn sorted(plans: Vec<(usize, Result<Plan, ToolError>)>, count: usize) -> Vec<Option<Result<Plan, ToolError>>> {
+    let mut slots: Vec<_> = (0..count).map(|_| None).collect();
+    for (index, plan) in plans {
+        if let Some(slot) = slots.get_mut(index) {
+            *slot = Some(plan);
+        }
+    }
+    slots
+}
+
+pub(super) fn touched(action: &Action) -> Option<std::path::PathBuf> {
+    match action {
+        Action::Read { target } | Action::Write { target } | Action::Delete { target } => Some(target.real.clone()),
+        Action::Exec { .. } => None,
+    }
+}
+
+/// Two calls on the same path run in order if one of them changes it.
+fn collide(one: &Call, other: &Call) -> bool {
+    (one.changes || other.changes)
+        && one.touches.iter().any(|path| other.touches.iter().any(|also| path.starts_with(also) || also.starts_with(path)))
+}
+
+/// The question as the person sees it.
+fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: &str) -> Approval {
+    let command = plan.actions.iter().find_map(|action| match action {
+        Action::Exec { command, cwd } => Some(CommandLine {
+            line: command.clone(),
+            cwd: cwd.real.display().to_string(),
+            timeout_seconds: plan.timeout_seconds,
+            sandbox: sandbox.to_owned(),
+        }),
+        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } => None,
+    });
+    Approval {
+        approval_id,
+        tool_call_id: plan.call.tool_call_id.clone(),
+        tool_name: plan.tool_name.clone(),
+        title: question.title.clone(),
+        action_summary: plan.summary.clone(),
+        risk_level: question.risk,
+        critical: question.critical,
+        rule: question.rule.clone(),
+        reason: question.reason.clone(),
+        proposal: plan.proposal.clone().unwrap_or_default(),
+        command,
+        parts: question.parts.clone(),
+        remember: question.remember.as_ref().map(ToString::to_string),
+    }
+}

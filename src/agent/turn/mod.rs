@@ -1,0 +1,303 @@
+//! The turn machine: what happens next, given what happened. No clock, no network, no disk.
+//!
+//! The host performs the effects in the order they are given and stops at a commit that fails, so an effect
+//! that stands after a commit never happens without it.
+
+mod answer;
+mod calls;
+mod cancel;
+mod restore;
+mod task;
+#[cfg(test)]
+mod tests;
+
+pub use restore::Unfinished;
+
+use super::retry::Backoff;
+use super::thread::{Thread, estimate};
+use crate::policy::{Enforcer, Permit, Question};
+use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
+use crate::protocol::{
+    ApprovalId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Part, Proposal, Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError,
+    ToolResult, Usage,
+};
+use jiff::Timestamp;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Who answers questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approver {
+    Person,
+    /// Nobody: what would ask is denied at once.
+    Nobody,
+    /// Everything that would ask is approved; only for a place where nothing can be lost.
+    Everyone,
+}
+
+/// Dollars for a usage, where the price is known.
+pub type Price = Box<dyn Fn(&Usage) -> Option<f64> + Send + Sync>;
+
+/// What a session is run with.
+pub struct Options {
+    pub model: String,
+    pub context_window: u64,
+    pub max_output_tokens: u64,
+    pub max_steps: u32,
+    pub approver: Approver,
+    pub backoff: Backoff,
+    pub system: Arc<str>,
+    pub tools: Arc<[ToolDefinition]>,
+    /// What holds a command, in words, for the approval.
+    pub sandbox: String,
+    pub price: Price,
+}
+
+/// When an input arrives; `jitter` is a random number in 0..1.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    pub now: Timestamp,
+    pub jitter: f64,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Input {
+    Command(Command),
+    Delta(Delta),
+    ModelFailed(ModelError),
+    Planned(Vec<(usize, Result<Plan, ToolError>)>),
+    ToolOutput { index: usize, text: String },
+    ToolFinished { index: usize, result: ToolResult, latency_ms: u64 },
+    /// A wait asked for by `Effect::Wake` is over.
+    Woken { ticket: u64 },
+}
+
+/// What to do.
+#[derive(Debug)]
+pub enum Effect {
+    Commit(Vec<Record>, Durability),
+    Emit { task_id: Option<TaskId>, step_id: Option<StepId>, kind: EventKind },
+    Request(ModelRequest),
+    StopModel,
+    Plan(Vec<(usize, ToolCall)>),
+    Run { index: usize, plan: Plan, permit: Permit },
+    KillTools,
+    Wake { after_ms: u64, ticket: u64 },
+    SaveDraft(String),
+    End,
+}
+
+/// One session.
+pub struct Machine {
+    policy: Enforcer,
+    options: Options,
+    thread: Thread,
+    queue: VecDeque<String>,
+    counters: Counters,
+    usage: Usage,
+    task: Option<Task>,
+    /// The last task that ended before it was done; `Continue` takes it up again.
+    ended: Option<Task>,
+    /// Records that wait for the next commit.
+    pending: Vec<Record>,
+    out: Vec<Effect>,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    tasks: u32,
+    steps: u32,
+    messages: u64,
+    approvals: u32,
+    tickets: u64,
+}
+
+#[derive(Debug)]
+struct Task {
+    id: TaskId,
+    step_id: Option<StepId>,
+    /// Completed steps.
+    step_count: u32,
+    max_steps: u32,
+    usage: Usage,
+    phase: Phase,
+    /// The person wants it to stop; it ends where nothing is lost.
+    cancelling: bool,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// The answer streams.
+    Requesting(Stream),
+    /// The request failed and is sent again when the ticket comes.
+    Retrying { attempt: u32, ticket: u64 },
+    /// The answer's calls are planned, asked for, run.
+    Working(Vec<Call>),
+    /// Kept until the person says go on.
+    Paused,
+}
+
+#[derive(Debug)]
+struct Stream {
+    attempt: u32,
+    since: Timestamp,
+    /// Text not yet in the journal.
+    unsaved: String,
+    saved_at: Timestamp,
+    /// Whether the person saw any of it.
+    shown: bool,
+}
+
+/// One call of the answer.
+#[derive(Debug)]
+struct Call {
+    call: ToolCall,
+    summary: String,
+    /// Paths it touches, and whether it changes them; known once planned.
+    touches: Vec<PathBuf>,
+    changes: bool,
+    /// What it would change, for the card that shows what was done.
+    proposal: Option<Proposal>,
+    /// The front end knows of it.
+    announced: bool,
+    state: CallState,
+}
+
+#[derive(Debug)]
+enum CallState {
+    /// Waits for an earlier call on the same path.
+    Deferred,
+    Planning,
+    /// Waits for the person.
+    Asking(Box<Pending>),
+    Running,
+    /// A crash left no outcome; waits for the person.
+    Unknown,
+    Done(ToolResult),
+}
+
+/// A planned call and the question about it.
+#[derive(Debug)]
+struct Pending {
+    plan: Plan,
+    question: Question,
+    approval_id: ApprovalId,
+    since: Timestamp,
+}
+
+impl Call {
+    fn new(call: ToolCall, state: CallState) -> Self {
+        Self {
+            summary: call.tool_name.clone(),
+            call,
+            touches: Vec::new(),
+            changes: false,
+            proposal: None,
+            announced: false,
+            state,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        matches!(self.state, CallState::Done(_))
+    }
+
+    fn refuse(&mut self, code: ErrorCode, message: impl Into<String>) {
+        let error = ToolError::new(code, message);
+        self.state = CallState::Done(ToolResult::refused(self.call.tool_call_id.clone(), self.call.tool_name.clone(), error));
+    }
+}
+
+impl Machine {
+    pub fn new(policy: Enforcer, options: Options) -> Self {
+        Self {
+            policy,
+            options,
+            thread: Thread::default(),
+            queue: VecDeque::new(),
+            counters: Counters::default(),
+            usage: Usage::default(),
+            task: None,
+            ended: None,
+            pending: Vec::new(),
+            out: Vec::new(),
+        }
+    }
+
+    pub fn handle(&mut self, input: Input, at: Moment) -> Vec<Effect> {
+        match input {
+            Input::Command(command) => self.command(command, at),
+            Input::Delta(delta) => self.delta(delta, at),
+            Input::ModelFailed(error) => self.model_failed(error, at),
+            Input::Planned(plans) => self.planned(plans, at),
+            Input::ToolOutput { index, text } => self.tool_output(index, text),
+            Input::ToolFinished { index, result, latency_ms } => self.tool_finished(index, result, latency_ms, at),
+            Input::Woken { ticket } => self.woken(ticket, at),
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    /// Tasks begun, tokens spent.
+    pub fn totals(&self) -> (u32, u64) {
+        (self.counters.tasks, self.usage.input_tokens + self.usage.output_tokens)
+    }
+
+    fn command(&mut self, command: Command, at: Moment) {
+        match command {
+            Command::Prompt { text } => self.prompt(text, at),
+            Command::Decide { approval_id, decision } => self.decided(&approval_id, decision, at),
+            Command::Resolve { tool_call_id, resolution } => self.resolved(&tool_call_id, resolution, at),
+            Command::Cancel => self.cancel(at),
+            Command::Kill => self.kill(at),
+            Command::Continue => self.go_on(at),
+            Command::SaveDraft { text } => self.out.push(Effect::SaveDraft(text)),
+            Command::Quit => self.out.push(Effect::End),
+        }
+    }
+
+    fn emit(&mut self, kind: EventKind) {
+        let task = self.task.as_ref();
+        self.out.push(Effect::Emit {
+            task_id: task.map(|task| task.id.clone()),
+            step_id: task.and_then(|task| task.step_id.clone()),
+            kind,
+        });
+    }
+
+    fn note(&mut self, record: Record) {
+        self.pending.push(record);
+    }
+
+    fn commit(&mut self, durability: Durability) {
+        if !self.pending.is_empty() {
+            let records = std::mem::take(&mut self.pending);
+            self.out.push(Effect::Commit(records, durability));
+        }
+    }
+
+    fn message(&mut self, role: Role, content: Vec<Part>, at: Moment) -> Option<Message> {
+        self.counters.messages += 1;
+        let task = self.task.as_ref()?;
+        Some(Message {
+            message_id: MessageId::new(format!("msg_{:05}", self.counters.messages)),
+            role,
+            token_count: estimate(&content),
+            content,
+            task_id: task.id.clone(),
+            step_id: task.step_id.clone(),
+            timestamp: at.now,
+        })
+    }
+
+    /// The task waits for the person, everything kept.
+    fn pause(&mut self, failure: Failure) {
+        if let Some(task) = &mut self.task {
+            task.phase = Phase::Paused;
+        }
+        self.note(Record::Paused { failure: failure.clone() });
+        self.commit(Durability::Power);
+        self.emit(EventKind::SessionPaused { failure });
+    }
+}

@@ -1,0 +1,259 @@
+//! A task from its prompt to its end, step by step.
+
+use super::super::limits::{MAX_QUEUED, STEP_WARNING_PERCENT};
+use super::{Effect, Machine, Moment, Phase, Stream, Task};
+use crate::ports::{Durability, ModelRequest, Record, TaskEnd};
+use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, StepId, TaskId, Usage};
+
+/// What a model is told when its answer was cut by its own output limit.
+const GO_ON: &str = "[The answer was cut by the output limit. Go on exactly where it stopped.]";
+
+impl Machine {
+    pub(super) fn prompt(&mut self, text: String, at: Moment) {
+        if text.trim().is_empty() {
+            return;
+        }
+        let paused = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
+        if paused {
+            // A new prompt is an answer to the pause: the old task ends where it stands.
+            self.end(TaskEnd::Cancelled);
+        }
+        if self.task.is_some() {
+            self.enqueue(text);
+        } else {
+            self.start(text, at);
+        }
+    }
+
+    fn enqueue(&mut self, text: String) {
+        if self.queue.len() >= MAX_QUEUED {
+            self.emit(EventKind::Notice { message: format!("{MAX_QUEUED} prompts wait already; this one was not queued: {text}") });
+            return;
+        }
+        self.queue.push_back(text.clone());
+        self.save_queue();
+        self.emit(EventKind::PromptQueued { prompt: text });
+    }
+
+    fn save_queue(&mut self) {
+        self.note(Record::Queue { prompts: self.queue.iter().cloned().collect() });
+        self.commit(Durability::Process);
+    }
+
+    fn start(&mut self, text: String, at: Moment) {
+        self.counters.tasks += 1;
+        self.ended = None;
+        self.task = Some(Task {
+            id: TaskId::new(format!("task_{:03}", self.counters.tasks)),
+            step_id: None,
+            step_count: 0,
+            max_steps: self.options.max_steps,
+            usage: Usage::default(),
+            phase: Phase::Paused,
+            cancelling: false,
+        });
+        let max_steps = self.options.max_steps;
+        if let Some(message) = self.message(Role::User, vec![Part::Text { text: text.clone() }], at) {
+            self.note(Record::TaskStarted { prompt: message.clone(), max_steps });
+            self.thread.push(message);
+        }
+        // What the person said is on disk before anything is told of it, also if the task ends right here.
+        self.commit(Durability::Power);
+        self.emit(EventKind::TaskStarted { prompt: text, max_steps });
+        self.next_step(at);
+    }
+
+    /// Begins a step, or ends the task where it may not go on.
+    pub(super) fn next_step(&mut self, at: Moment) {
+        let Some(task) = &self.task else { return };
+        if task.cancelling {
+            return self.end(TaskEnd::Cancelled);
+        }
+        if task.step_count >= task.max_steps {
+            let (count, limit) = (task.step_count, task.max_steps);
+            return self.fail(Failure::new(
+                FailureKind::MaxStepsExceeded,
+                format!("the task reached its limit of {limit} steps ({count} done)"),
+                "/continue gives it as many again; --max-steps sets the limit",
+            ));
+        }
+        if let Some(failure) = self.preflight(at) {
+            return match failure.kind {
+                FailureKind::PolicyExpired => {
+                    self.emit(EventKind::PolicyExpired { message: failure.message.clone() });
+                    self.pause(failure);
+                }
+                _ => self.fail(failure),
+            };
+        }
+        self.counters.steps += 1;
+        let step_id = StepId::new(format!("step_{:04}", self.counters.steps));
+        if let Some(task) = &mut self.task {
+            task.step_id = Some(step_id.clone());
+            let (task_id, step_count) = (task.id.clone(), task.step_count + 1);
+            self.note(Record::StepStarted { task_id, step_id, step_count });
+            self.commit(Durability::Power);
+            self.emit(EventKind::StepStarted { step_count });
+        }
+        self.request(0, at);
+    }
+
+    /// What forbids a request: an expired policy, a model that is not allowed, a budget that is used up.
+    fn preflight(&self, at: Moment) -> Option<Failure> {
+        if let Some(message) = self.policy.expired(at.now) {
+            return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle, then /continue"));
+        }
+        if !self.policy.llm().all(|limits| limits.allows(&self.options.model)) {
+            return Some(Failure::new(
+                FailureKind::Permission,
+                format!("the policy does not allow the model `{}`", self.options.model),
+                "choose another with -m, or add it to `allowed_models` in the policy",
+            ));
+        }
+        let spent = self.usage.input_tokens + self.usage.output_tokens;
+        if self.policy.llm().filter_map(|limits| limits.max_session_tokens).min().is_some_and(|limit| spent + self.thread.tokens() > limit) {
+            return Some(Failure::new(
+                FailureKind::BudgetExceeded,
+                format!("LLM_BUDGET_EXCEEDED: this session used {spent} tokens and the next request would pass the policy's limit"),
+                "start a new session, or raise `max_session_tokens` in the policy",
+            ));
+        }
+        let cost = (self.options.price)(&self.usage);
+        if let (Some(limit), Some(cost)) = (self.policy.llm().filter_map(|limits| limits.max_session_cost_usd).reduce(f64::min), cost)
+            && cost >= limit
+        {
+            return Some(Failure::new(
+                FailureKind::BudgetExceeded,
+                format!("LLM_BUDGET_EXCEEDED: this session cost ${cost:.2}, the policy allows ${limit:.2}"),
+                "start a new session, or raise `max_session_cost_usd` in the policy",
+            ));
+        }
+        None
+    }
+
+    /// Sends the thread; `attempt` counts repetitions of the same request.
+    pub(super) fn request(&mut self, attempt: u32, at: Moment) {
+        let fixed = (self.options.system.len() / super::super::limits::BYTES_PER_TOKEN) as u64;
+        let window = self.policy.llm().filter_map(|limits| limits.max_input_tokens).fold(self.options.context_window, u64::min);
+        let budget = window.saturating_sub(self.options.max_output_tokens.min(window / 4) + fixed);
+        let request = ModelRequest {
+            system: self.options.system.clone(),
+            messages: self.thread.window(budget),
+            tools: self.options.tools.clone(),
+            max_output_tokens: self
+                .policy
+                .llm()
+                .filter_map(|limits| limits.max_output_tokens)
+                .fold(self.options.max_output_tokens, u64::min),
+        };
+        if let Some(task) = &mut self.task {
+            task.phase = Phase::Requesting(Stream {
+                attempt,
+                since: at.now,
+                unsaved: String::new(),
+                saved_at: at.now,
+                shown: false,
+            });
+        }
+        let estimated_input_tokens = self.thread.tokens() + fixed;
+        self.emit(EventKind::LlmRequestStarted { model: self.options.model.clone(), estimated_input_tokens });
+        self.out.push(Effect::Request(request));
+    }
+
+    /// The step is done: its results are in the thread.
+    pub(super) fn step_done(&mut self, at: Moment) {
+        let Some(task) = &mut self.task else { return };
+        task.step_count += 1;
+        let (count, limit) = (task.step_count, task.max_steps);
+        self.emit(EventKind::StepCompleted { step_count: count });
+        if count == limit * STEP_WARNING_PERCENT / 100 && count < limit {
+            self.emit(EventKind::StepLimitApproaching { step_count: count, max_steps: limit });
+        }
+        self.next_step(at);
+    }
+
+    /// The answer was cut by the output limit: the model is asked for the rest.
+    pub(super) fn ask_for_the_rest(&mut self, at: Moment) {
+        let Some(message) = self.message(Role::User, vec![Part::Text { text: GO_ON.to_owned() }], at) else { return };
+        self.complete_step(message, at);
+    }
+
+    /// Closes a step with the message that follows its answer, then goes on.
+    pub(super) fn complete_step(&mut self, message: crate::protocol::Message, at: Moment) {
+        if let Some(task) = &self.task
+            && let Some(step_id) = task.step_id.clone()
+        {
+            let (task_id, step_count) = (task.id.clone(), task.step_count + 1);
+            self.note(Record::StepCompleted { task_id, step_id, step_count, message: message.clone() });
+        }
+        self.thread.push(message);
+        self.step_done(at);
+    }
+
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.end(TaskEnd::Failed { failure });
+    }
+
+    /// Ends the task, saved before it is said. What waits in the queue waits on after a failure: the person decides.
+    pub(super) fn end(&mut self, end: TaskEnd) {
+        let Some(task) = &self.task else { return };
+        let (task_id, step_count, usage) = (task.id.clone(), task.step_count, task.usage);
+        self.note(Record::TaskEnded { task_id, step_count, end: end.clone() });
+        self.commit(Durability::Power);
+        match end {
+            TaskEnd::Completed => {
+                let answer = self.thread.last().filter(|message| message.role == Role::Assistant);
+                let text = answer.map(crate::protocol::Message::text).unwrap_or_default();
+                let cost_usd = (self.options.price)(&usage);
+                self.emit(EventKind::TaskCompleted { text, usage, cost_usd, step_count });
+                self.task = None;
+            }
+            TaskEnd::Failed { failure } => {
+                self.emit(EventKind::TaskFailed { failure, step_count });
+                self.ended = self.task.take();
+            }
+            TaskEnd::Cancelled => {
+                self.emit(EventKind::TaskCancelled { step_count });
+                self.ended = self.task.take();
+            }
+        }
+    }
+
+    /// The model is done with the task.
+    pub(super) fn complete(&mut self, at: Moment) {
+        if let Some(task) = &mut self.task {
+            task.step_count += 1;
+            let step_count = task.step_count;
+            self.emit(EventKind::StepCompleted { step_count });
+        }
+        self.end(TaskEnd::Completed);
+        if let Some(next) = self.queue.pop_front() {
+            self.save_queue();
+            self.start(next, at);
+        }
+    }
+
+    /// The person says go on: with what is paused, with the task that ended before it was done, or with what waits.
+    pub(super) fn go_on(&mut self, at: Moment) {
+        let paused = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
+        if self.task.is_some() && !paused {
+            return self.emit(EventKind::Notice { message: "the task is running already".to_owned() });
+        }
+        if !paused {
+            if let Some(task) = self.ended.take() {
+                let max_steps = task.max_steps.max(self.options.max_steps);
+                self.task = Some(Task { step_count: 0, max_steps, ..task });
+            } else if let Some(next) = self.queue.pop_front() {
+                self.save_queue();
+                return self.start(next, at);
+            } else {
+                return self.emit(EventKind::Notice { message: "nothing to continue".to_owned() });
+            }
+        }
+        if let Some(task) = &mut self.task {
+            task.cancelling = false;
+        }
+        self.note(Record::Continued);
+        self.next_step(at);
+    }
+}

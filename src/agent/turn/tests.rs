@@ -1,0 +1,286 @@
+//! The turn machine by cases: `tests/cases/turn/*.txt` hold inputs (`> …`) and the effects that must follow.
+//! `UPDATE=1` rewrites what follows the inputs.
+
+use super::*;
+use crate::ports::Completion;
+use crate::protocol::{Action, Arguments, CallId, Decision, FailureKind, Place, Resolution, StopReason, Target};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+struct Sim {
+    machine: Machine,
+    approver: Approver,
+    records: Vec<Record>,
+    now: Timestamp,
+    calls: Vec<ToolCall>,
+    max_steps: u32,
+}
+
+fn machine(approver: Approver, max_steps: u32) -> Machine {
+    let options = Options {
+        model: "test/model".to_owned(),
+        context_window: 100_000,
+        max_output_tokens: 1_000,
+        max_steps,
+        approver,
+        backoff: Backoff::default(),
+        system: "be good".into(),
+        tools: Vec::new().into(),
+        sandbox: "NONE".to_owned(),
+        price: Box::new(|usage| Some(usage.input_tokens as f64 / 1_000_000.0)),
+    };
+    Machine::new(crate::policy::Enforcer::for_tests(Path::new("/w")), options)
+}
+
+impl Sim {
+    fn new(approver: Approver, max_steps: u32) -> Self {
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        Self { machine: machine(approver, max_steps), approver, records: Vec::new(), now, calls: Vec::new(), max_steps }
+    }
+
+    fn at(&self) -> Moment {
+        Moment { now: self.now, jitter: 1.0 }
+    }
+
+    fn play(&mut self, line: &str) -> Vec<Effect> {
+        self.now += jiff::SignedDuration::from_millis(100);
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let input = match verb {
+            "prompt" => Input::Command(Command::Prompt { text: rest.to_owned() }),
+            "text" => Input::Delta(Delta::Text(rest.to_owned())),
+            "answer" => Input::Delta(Delta::Completed(self.completion(rest))),
+            "fail" => {
+                let (kind, message) = rest.split_once(' ').unwrap();
+                let kind: FailureKind = serde_json::from_value(kind.into()).unwrap();
+                Input::ModelFailed(ModelError { failure: Failure::new(kind, message, "hint"), retry_after: None })
+            }
+            "limited" => Input::ModelFailed(ModelError {
+                failure: Failure::new(FailureKind::RateLimited, "slow down", "wait"),
+                retry_after: Some(Duration::from_secs(rest.parse().unwrap())),
+            }),
+            "planned" => Input::Planned(rest.split("; ").map(|item| self.plan(item)).collect()),
+            "output" => Input::ToolOutput { index: 0, text: rest.to_owned() },
+            "finished" => {
+                let (index, output) = rest.split_once(' ').unwrap();
+                let index: usize = index.parse().unwrap();
+                let call = &self.calls[index];
+                let result = ToolResult::succeeded(call.tool_call_id.clone(), call.tool_name.clone(), output);
+                Input::ToolFinished { index, result, latency_ms: 7 }
+            }
+            "decide" => {
+                let mut words = rest.splitn(3, ' ');
+                let approval_id = ApprovalId::new(words.next().unwrap());
+                let decision = match words.next().unwrap() {
+                    "yes" => Decision::Approved,
+                    "always" => Decision::ApprovedForSession,
+                    "no" => Decision::Denied { reason: words.next().map(ToOwned::to_owned) },
+                    other => panic!("decision {other}"),
+                };
+                Input::Command(Command::Decide { approval_id, decision })
+            }
+            "resolve" => {
+                let (id, how) = rest.split_once(' ').unwrap();
+                let resolution = match how {
+                    "rerun" => Resolution::Rerun,
+                    "skip" => Resolution::Skip,
+                    "tell" => Resolution::TellModel,
+                    other => panic!("resolution {other}"),
+                };
+                Input::Command(Command::Resolve { tool_call_id: CallId::new(id), resolution })
+            }
+            "cancel" => Input::Command(Command::Cancel),
+            "kill" => Input::Command(Command::Kill),
+            "continue" => Input::Command(Command::Continue),
+            "woken" => Input::Woken { ticket: rest.parse().unwrap() },
+            "wait" => {
+                self.now += jiff::SignedDuration::from_millis(rest.parse().unwrap());
+                return Vec::new();
+            }
+            "crash" => return self.crash(rest),
+            other => panic!("unknown input {other}"),
+        };
+        let at = self.at();
+        self.machine.handle(input, at)
+    }
+
+    /// The process dies; another takes up the journal.
+    fn crash(&mut self, how: &str) -> Vec<Effect> {
+        let unfinished = match how {
+            "" => Unfinished::Wait,
+            "go-on" => Unfinished::GoOn,
+            "replace" => Unfinished::Replace,
+            other => panic!("unfinished {other}"),
+        };
+        // Through the text form, as a store keeps it.
+        let records = self
+            .records
+            .iter()
+            .map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap())
+            .collect();
+        self.machine = machine(self.approver, self.max_steps);
+        let at = self.at();
+        self.machine.restore(records, unfinished, at)
+    }
+
+    /// `STOP | text | ID Tool {json} | …`
+    fn completion(&mut self, rest: &str) -> Completion {
+        let mut items = rest.split(" | ");
+        let stop_reason: StopReason = serde_json::from_value(items.next().unwrap().into()).unwrap();
+        let content: Vec<Part> = items
+            .map(|item| match item.strip_prefix('#') {
+                None => Part::Text { text: item.to_owned() },
+                Some(call) => {
+                    let mut words = call.splitn(3, ' ');
+                    Part::ToolCall(ToolCall {
+                        tool_call_id: CallId::new(words.next().unwrap()),
+                        tool_name: words.next().unwrap().to_owned(),
+                        arguments: Arguments::parse(words.next().unwrap_or("{}")),
+                    })
+                }
+            })
+            .collect();
+        self.calls = content
+            .iter()
+            .filter_map(|part| match part {
+                Part::ToolCall(call) => Some(call.clone()),
+                Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult(_) => None,
+            })
+            .collect();
+        let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
+        Completion { content, stop_reason, usage, model: None }
+    }
+
+    /// `0=read a.rs`, `0=write a.rs`, `0=exec LINE`, `0=error CODE`.
+    fn plan(&self, item: &str) -> (usize, Result<Plan, ToolError>) {
+        let (index, what) = item.split_once('=').unwrap();
+        let (verb, rest) = what.split_once(' ').unwrap();
+        let index: usize = index.parse().unwrap();
+        let target = |path: &str| Target {
+            given: path.to_owned(),
+            real: PathBuf::from("/w").join(path),
+            place: Place::File { bytes: 10 },
+        };
+        let action = match verb {
+            "read" => Action::Read { target: target(rest) },
+            "write" => Action::Write { target: target(rest) },
+            "exec" => Action::Exec { command: rest.to_owned(), cwd: target("") },
+            "error" => return (index, Err(ToolError::new(ErrorCode::FileNotFound, rest))),
+            other => panic!("plan {other}"),
+        };
+        let plan = Plan {
+            call: self.calls[index].clone(),
+            tool_name: self.calls[index].tool_name.clone(),
+            summary: format!("{verb} {rest}"),
+            changes: verb != "read",
+            proposal: (verb == "write").then(|| Proposal { summary: format!("write {rest}"), ..Proposal::default() }),
+            actions: vec![action],
+            timeout_seconds: 300,
+            payload: Box::new(()),
+        };
+        (index, Ok(plan))
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) -> String {
+        let mut text = String::new();
+        for effect in effects {
+            let line = match effect {
+                Effect::Commit(records, durability) => {
+                    let names: Vec<_> = records.iter().map(|record| tag(record, "record")).collect();
+                    self.records.extend(records);
+                    format!("commit {durability:?}: {}", names.join(" "))
+                }
+                Effect::Emit { kind, .. } => format!("emit {}", show(&kind)),
+                Effect::Request(request) => {
+                    let roles: Vec<_> = request.messages.iter().map(|message| format!("{:?}", message.role)).collect();
+                    format!("request {}", roles.join(" "))
+                }
+                Effect::StopModel => "stop the model".to_owned(),
+                Effect::Plan(calls) => {
+                    let names: Vec<_> = calls.iter().map(|(index, call)| format!("{index}={}", call.tool_name)).collect();
+                    format!("plan {}", names.join(" "))
+                }
+                Effect::Run { index, permit, .. } => format!("run {index} by {}", permit.rule()),
+                Effect::KillTools => "kill tools".to_owned(),
+                Effect::Wake { after_ms, ticket } => format!("wake after {after_ms} ms with {ticket}"),
+                Effect::SaveDraft(text) => format!("save draft {text}"),
+                Effect::End => "end".to_owned(),
+            };
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+}
+
+fn tag(value: &impl serde::Serialize, key: &str) -> String {
+    serde_json::to_value(value).unwrap()[key].as_str().unwrap().to_owned()
+}
+
+fn show(kind: &EventKind) -> String {
+    let name = tag(kind, "eventType");
+    let detail = match kind {
+        EventKind::TextChunk { text } => text.clone(),
+        EventKind::ToolRequested { summary, .. } => summary.clone(),
+        EventKind::ToolCompleted { status, error, output_text, .. } => match error {
+            Some(error) => format!("{status:?} {}: {}", error.code.as_str(), error.message),
+            None => format!("{status:?} {output_text}"),
+        },
+        EventKind::ApprovalRequested(approval) => format!("{} {}", approval.approval_id, approval.action_summary),
+        EventKind::ApprovalResolved { approval_id, decision, .. } => format!("{approval_id} {decision:?}"),
+        EventKind::TaskCompleted { text, step_count, .. } => format!("after {step_count}: {text}"),
+        EventKind::TaskFailed { failure, step_count } => format!("after {step_count}: {}", failure.message),
+        EventKind::TaskCancelled { step_count } => format!("after {step_count}"),
+        EventKind::SessionPaused { failure } => failure.message.clone(),
+        EventKind::Notice { message } => message.clone(),
+        EventKind::LlmRetry { attempt, max_attempts, delay_ms, .. } => format!("{attempt} of {max_attempts} in {delay_ms} ms"),
+        EventKind::AnswerDiscarded { reason } => reason.clone(),
+        EventKind::ToolInterrupted { summary, known, .. } => format!("{summary}: {known}"),
+        EventKind::StepStarted { step_count } | EventKind::StepCompleted { step_count } => step_count.to_string(),
+        EventKind::StepLimitApproaching { step_count, max_steps } => format!("{step_count} of {max_steps}"),
+        EventKind::TaskStarted { prompt, .. } | EventKind::PromptQueued { prompt } => prompt.clone(),
+        EventKind::SessionStarted { .. }
+        | EventKind::DraftRestored { .. }
+        | EventKind::LlmRequestStarted { .. }
+        | EventKind::ReasoningChunk { .. }
+        | EventKind::ToolCallProgress { .. }
+        | EventKind::LlmRequestCompleted { .. }
+        | EventKind::ToolStarted { .. }
+        | EventKind::ToolOutputChunk { .. }
+        | EventKind::PolicyExpired { .. }
+        | EventKind::SessionCompleted { .. } => String::new(),
+    };
+    format!("{name} {detail}").trim_end().to_owned()
+}
+
+/// Plays one file; its first line may be `# approver=nobody steps=3`.
+fn check(path: &Path) {
+    let text = std::fs::read_to_string(path).unwrap();
+    let nobody = text.lines().next().is_some_and(|line| line.contains("approver=nobody"));
+    let steps = text.lines().next().and_then(|line| line.split("steps=").nth(1)).and_then(|word| word.trim().parse().ok());
+    let mut sim = Sim::new(if nobody { Approver::Nobody } else { Approver::Person }, steps.unwrap_or(50));
+    let mut played = String::new();
+    for line in text.lines() {
+        if line.starts_with('#') || line.is_empty() {
+            let _ = writeln!(played, "{line}");
+        } else if let Some(input) = line.strip_prefix("> ") {
+            let _ = writeln!(played, "{line}");
+            let effects = sim.play(input);
+            played.push_str(&sim.perform(effects));
+        }
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, &played).unwrap();
+    }
+    assert_eq!(played, text.trim_end().to_owned() + "\n", "{} (UPDATE=1 rewrites it)", path.display());
+}
+
+#[test]
+fn every_case_of_the_turn_machine_has_the_effects_it_says() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/turn");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() > 10, "cases are missing");
+    for file in files {
+        check(&file);
+    }
+}

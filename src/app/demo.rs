@@ -1,0 +1,55 @@
+//! `aye demo`: the real loop on a sample project, with a recorded model.
+
+use super::cli::{Common, ExecPrompt, OutputFormat, SessionChoice};
+use super::exit::Exit;
+use super::trouble::Trouble;
+use super::{exec, interactive};
+use crate::agent::Approver;
+use crate::llm::demo;
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// The recorded model's name.
+pub const MODEL: &str = "demo/recorded";
+
+/// Copies the sample project to a new directory and starts there. With `yes`, or without a terminal, it runs without the screen.
+pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
+    let directory = tempfile::Builder::new()
+        .prefix("aye-demo-")
+        .tempdir()
+        .map_err(|error| Trouble::failed(format!("cannot make a directory for the sample project: {error}")))?;
+    copy_project(directory.path()).map_err(|error| Trouble::failed(format!("cannot copy the sample project: {error}")))?;
+    // Kept after the run: the session can be resumed, and what was changed can be looked at.
+    let project = directory.keep();
+    let common = Common { directory: Some(project.clone()), model: Some(MODEL.to_owned()), ..common.clone() };
+    let prompt = demo::Demo::new(demo::Pace::Recorded).map_err(|failure| Trouble::failed(failure.message))?.first_prompt().to_owned();
+    let exit = if !yes && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        let request = interactive::Request { prompt: Some(prompt), session: SessionChoice::New, demo: true };
+        interactive::run(&common, request)?
+    } else {
+        let approver = if yes { Approver::Everyone } else { Approver::Nobody };
+        let request = exec::Request {
+            prompt: ExecPrompt::Text(prompt),
+            session: SessionChoice::New,
+            format: OutputFormat::Text,
+            approver,
+            demo: true,
+        };
+        exec::run(&common, request)?
+    };
+    super::say(&format!("The sample project is in {}\n", project.display()));
+    Ok(exit)
+}
+
+fn copy_project(directory: &Path) -> std::io::Result<()> {
+    for (path, bytes, mode) in demo::project() {
+        let path = directory.join(path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(&path, bytes)?;
+        #[cfg(unix)]
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(*mode))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! One task without a screen.
+
+use super::cli::{Common, ExecPrompt, OutputFormat, SessionChoice, Trust as TrustFlag};
+use super::exit::Exit;
+use super::place::Place;
+use super::session::{self, Terms};
+use super::trouble::Trouble;
+use crate::agent::{self, Approver, Unfinished};
+use crate::config::NoModel;
+use crate::config::trust::{Project, Standing, Trusted};
+use crate::headless::{self, Format, Output};
+use crate::protocol::{Command, Event, EventKind};
+use crate::store::Store;
+use std::io::{IsTerminal, Read};
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// A prompt from stdin is read whole; more than this is a mistake.
+const STDIN_BYTES: u64 = 16 << 20;
+/// How long running tools get when a signal ends the run.
+const GRACE: Duration = Duration::from_secs(8);
+const CHANNEL_DEPTH: usize = 256;
+
+pub struct Request {
+    pub prompt: ExecPrompt,
+    pub session: SessionChoice,
+    pub format: OutputFormat,
+    pub approver: Approver,
+    pub demo: bool,
+}
+
+pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
+    let mut place = Place::find(common)?;
+    let policy = place.policy(common.policy.as_deref())?;
+    let _log = super::start_log(&place);
+    let prompt = match request.prompt {
+        ExecPrompt::Text(text) => Some(text),
+        ExecPrompt::Stdin => Some(stdin()?),
+        ExecPrompt::GoOn => None,
+    };
+    let store = Store::open(&place.directories.data)?;
+    let chosen = session::choose(&store, &mut place, &request.session)?;
+    let asked = if request.demo { Some(super::demo::MODEL) } else { common.model.as_deref() };
+    let model = session::choose_model(&place, asked, chosen.as_ref()).map_err(|error| match error {
+        NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
+        NoModel::Wrong(error) => error.into(),
+    })?;
+    let mut session = session::open(store, &place, chosen, model.name())?;
+    for notice in &session.notices {
+        super::warn(notice);
+    }
+    let project = Project::examine(&place.workspace);
+    let proof = if common.trust == TrustFlag::ForThisRun || request.demo {
+        Some(Trusted::for_this_run())
+    } else {
+        match project.standing(&place.directories.config) {
+            Standing::Trusted(proof) => Some(proof),
+            Standing::Changed | Standing::NeverAsked => None,
+        }
+    };
+    if proof.is_none() && project.brings().next().is_some() {
+        super::warn("this project is not trusted: its AGENTS.md is not read (`--trust` reads it for this run)");
+    }
+    let instructions = proof.map_or_else(Vec::new, |proof| project.instructions(&proof).to_vec());
+    let unfinished = if prompt.is_some() { Unfinished::Replace } else { Unfinished::GoOn };
+    let terms = Terms { approver: request.approver, unfinished, max_steps: common.max_steps, instructions };
+    let setup = session::setup(&place, &policy, &mut session, model, terms);
+    let runtime = super::runtime()?;
+    let format = match request.format {
+        OutputFormat::Text => Format::Text,
+        OutputFormat::Json => Format::Json,
+        OutputFormat::StreamJson => Format::StreamJson,
+    };
+    Ok(runtime.block_on(drive(setup, prompt, format)))
+}
+
+/// Runs the session until its task ends, and tells of it.
+async fn drive(setup: agent::Setup, prompt: Option<String>, format: Format) -> Exit {
+    let (commands, receive_commands) = mpsc::channel(CHANNEL_DEPTH);
+    let (events, mut receive_events) = mpsc::unbounded_channel();
+    let (tell, told) = mpsc::unbounded_channel();
+    let ended = agent::spawn(setup, receive_commands, events);
+    if let Some(text) = prompt {
+        let _ = commands.send(Command::Prompt { text }).await;
+    }
+    let watch = tokio::spawn(async move {
+        let mut signalled = None;
+        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+            return signalled;
+        };
+        let mut last_call = None;
+        loop {
+            let event: Option<Event> = tokio::select! {
+                event = receive_events.recv() => event,
+                _ = interrupt.recv() => { signalled = Some(Exit::Interrupted); None }
+                _ = terminate.recv() => { signalled = Some(Exit::Terminated); None }
+                () = until(last_call) => return signalled,
+            };
+            match event {
+                Some(event) => {
+                    let over = is_over(&event.kind);
+                    let _ = tell.send(event);
+                    if over {
+                        let _ = commands.send(Command::Quit).await;
+                    }
+                }
+                None if signalled.is_some() && last_call.is_none() => {
+                    last_call = Some(tokio::time::Instant::now() + GRACE);
+                    let _ = commands.send(Command::Kill).await;
+                }
+                None => return signalled,
+            }
+        }
+    });
+    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
+    let out_is_terminal = out.is_terminal();
+    let output = Output { out: &mut out, err: &mut err, out_is_terminal, clean: crate::text::clean };
+    let outcome = headless::run(told, format, output).await;
+    if outcome == headless::Outcome::OutputClosed {
+        return outcome.into();
+    }
+    let signalled = watch.await.unwrap_or(None);
+    if signalled.is_none() {
+        let _ = ended.await;
+    }
+    signalled.unwrap_or_else(|| outcome.into())
+}
+
+async fn until(deadline: Option<tokio::time::Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether nothing more comes of the task; `nothing to continue` is such an end too.
+fn is_over(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::TaskCompleted { .. }
+        | EventKind::TaskFailed { .. }
+        | EventKind::TaskCancelled { .. }
+        | EventKind::SessionPaused { .. } => true,
+        EventKind::SessionStarted { .. }
+        | EventKind::DraftRestored { .. }
+        | EventKind::TaskStarted { .. }
+        | EventKind::PromptQueued { .. }
+        | EventKind::StepStarted { .. }
+        | EventKind::LlmRequestStarted { .. }
+        | EventKind::TextChunk { .. }
+        | EventKind::ReasoningChunk { .. }
+        | EventKind::ToolCallProgress { .. }
+        | EventKind::LlmRequestCompleted { .. }
+        | EventKind::LlmRetry { .. }
+        | EventKind::AnswerDiscarded { .. }
+        | EventKind::ToolRequested { .. }
+        | EventKind::ApprovalRequested(_)
+        | EventKind::ApprovalResolved { .. }
+        | EventKind::ToolStarted { .. }
+        | EventKind::ToolOutputChunk { .. }
+        | EventKind::ToolCompleted { .. }
+        | EventKind::ToolInterrupted { .. }
+        | EventKind::StepCompleted { .. }
+        | EventKind::StepLimitApproaching { .. }
+        | EventKind::PolicyExpired { .. }
+        | EventKind::Notice { .. }
+        | EventKind::SessionCompleted { .. } => false,
+    }
+}
+
+fn stdin() -> Result<String, Trouble> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(STDIN_BYTES + 1).read_to_string(&mut text);
+    match read {
+        Ok(bytes) if bytes as u64 > STDIN_BYTES => Err(Trouble::usage(format!("the prompt on stdin has more than {STDIN_BYTES} bytes"))),
+        Ok(_) if text.trim().is_empty() => Err(Trouble::usage("the prompt on stdin is empty; say what to do")),
+        Ok(_) => Ok(text),
+        Err(error) => Err(Trouble::usage(format!("cannot read the prompt from stdin: {error}"))),
+    }
+}

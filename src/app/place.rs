@@ -1,0 +1,141 @@
+//! Where a run happens: the workspace, the person's directories and what is set there.
+
+use super::cli::Common;
+use super::trouble::Trouble;
+use crate::config::{Directories, Environment, Settings};
+use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
+use crate::protocol::{Mode, WorkspaceId};
+use std::path::{Path, PathBuf};
+
+/// The layer that nothing else can loosen.
+const MANAGED_POLICY: &str = "/etc/aye/policy.toml";
+/// A bundle is read whole; one larger than this is a mistake.
+const POLICY_BYTES: u64 = 4 << 20;
+
+pub struct Place {
+    pub environment: Environment,
+    pub directories: Directories,
+    pub settings: Settings,
+    /// The real path of the directory aye works in.
+    pub workspace: PathBuf,
+    /// The workspace and what `--add-dir` added, as real paths.
+    pub roots: Vec<PathBuf>,
+    pub home: PathBuf,
+    pub mode: Mode,
+}
+
+/// The layers of the policy and what they are called in the status row.
+pub struct Policy {
+    pub layers: Vec<Layer>,
+    pub name: String,
+}
+
+impl Place {
+    pub fn find(common: &Common) -> Result<Self, Trouble> {
+        let environment = Environment::of_process();
+        let directories = Directories::find(&environment)?;
+        let settings = Settings::load(&directories, &common.set)?;
+        let workspace = real(common.directory.as_deref().unwrap_or(Path::new(".")), "-C")?;
+        let mut roots = vec![workspace.clone()];
+        for directory in &common.add_dirs {
+            roots.push(real(directory, "--add-dir")?);
+        }
+        let home = environment.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+        let home = home.canonicalize().unwrap_or(home);
+        Ok(Self { environment, directories, settings, workspace, roots, home, mode: common.mode.unwrap_or_default() })
+    }
+
+    pub fn workspace_id(&self) -> WorkspaceId {
+        workspace_id(&self.workspace)
+    }
+
+    /// The person's policy, or `--policy` in its place, or the built-in one; and the managed layer above it.
+    pub fn policy(&self, file: Option<&Path>) -> Result<Policy, Trouble> {
+        let own = self.directories.config.join("policy.toml");
+        let (user, name) = match file {
+            Some(path) => {
+                let bundle = bundle(path)?.ok_or_else(|| Trouble::usage(format!("there is no policy file `{}`", path.display())))?;
+                (Layer { scope: Scope::User, bundle }, path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+            }
+            None => match bundle(&own)? {
+                Some(bundle) => (Layer { scope: Scope::User, bundle }, "user".to_owned()),
+                None => (Layer { scope: Scope::BuiltIn, bundle: Bundle::built_in()? }, "built-in".to_owned()),
+            },
+        };
+        let mut policy = Policy { layers: vec![user], name };
+        if let Some(bundle) = bundle(Path::new(MANAGED_POLICY))? {
+            policy.layers.insert(0, Layer { scope: Scope::Managed, bundle });
+            policy.name = format!("managed + {}", policy.name);
+        }
+        Ok(policy)
+    }
+
+    pub fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
+        let own = [&self.directories.config, &self.directories.data];
+        let context = Context {
+            roots: self.roots.clone(),
+            home: self.home.clone(),
+            mode,
+            sandbox,
+            // Both spellings: tools resolve links, but a directory may not be there yet.
+            own: own.into_iter().flat_map(|path| [path.clone(), path.canonicalize().unwrap_or_else(|_| path.clone())]).collect(),
+        };
+        Enforcer::new(policy.layers.clone(), context)
+    }
+
+    /// `~/src/greeter`.
+    pub fn workspace_for_people(&self) -> String {
+        match self.workspace.strip_prefix(&self.home) {
+            Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+            Ok(rest) if self.home.parent().is_some() => format!("~/{}", rest.display()),
+            Ok(_) | Err(_) => self.workspace.display().to_string(),
+        }
+    }
+
+    /// The branch that is checked out, read from `.git` alone.
+    pub fn branch(&self) -> Option<String> {
+        let git = self.workspace.ancestors().map(|level| level.join(".git")).find(|git| git.exists())?;
+        let git = match std::fs::read_to_string(&git) {
+            // A work tree beside its repository: the file says where that is.
+            Ok(pointer) => self.workspace.join(pointer.strip_prefix("gitdir:")?.trim()),
+            Err(_) => git,
+        };
+        let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
+        let head = head.trim();
+        Some(head.strip_prefix("ref: refs/heads/").map_or_else(|| head.chars().take(9).collect(), ToOwned::to_owned))
+    }
+}
+
+/// Sessions belong to a directory by the hash of its real path.
+pub fn workspace_id(real: &Path) -> WorkspaceId {
+    let hash = blake3::hash(real.as_os_str().as_encoded_bytes()).to_hex();
+    WorkspaceId::new(format!("ws_{}", &hash[..16]))
+}
+
+fn real(directory: &Path, flag: &str) -> Result<PathBuf, Trouble> {
+    let real = directory
+        .canonicalize()
+        .map_err(|error| Trouble::usage(format!("{flag}: cannot work in `{}`: {error}", directory.display())))?;
+    if real.is_dir() {
+        Ok(real)
+    } else {
+        Err(Trouble::usage(format!("{flag}: `{}` is not a directory", directory.display())))
+    }
+}
+
+/// The bundle in a file; `None` where there is none.
+fn bundle(path: &Path) -> Result<Option<Bundle>, Trouble> {
+    let name = path.display().to_string();
+    let bytes = match std::fs::metadata(path) {
+        Ok(metadata) if metadata.len() > POLICY_BYTES => {
+            return Err(Trouble::usage(format!("the policy `{name}` has {} bytes, expected at most {POLICY_BYTES}", metadata.len())));
+        }
+        Ok(_) => std::fs::read(path),
+        Err(error) => Err(error),
+    };
+    match bytes {
+        Ok(bytes) => Ok(Some(Bundle::parse_bytes(&bytes, &name)?)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Trouble::usage(format!("cannot read the policy `{name}`: {error}"))),
+    }
+}

@@ -1,0 +1,227 @@
+//! A session made ready: its store, its claim, its model, its tools; nothing runs yet.
+
+use super::cli::SessionChoice;
+use super::place::{Place, Policy};
+use super::trouble::Trouble;
+use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
+use crate::config::{Api, InstructionFile, ModelChoice, NoModel, Settings};
+use crate::llm::{self, ProviderSpec};
+use crate::policy::{self, Enforcer, Sandbox, SandboxSetting};
+use crate::ports::{Model, Record, ToolRouter};
+use crate::protocol::{Action, Event, SessionId, Target, ToolDefinition, VerdictKind};
+use crate::store::{Claim, Loaded, NewSession, SessionSummary, Store};
+use crate::sys::http::Timeouts;
+use crate::sys::process::{Environment, Helper};
+use crate::tools::{self, Router};
+use std::sync::Arc;
+
+/// The provider name of the recorded model.
+pub const DEMO: &str = "demo";
+/// The limit of an answer when neither catalogue nor policy says less.
+const OUTPUT_TOKENS: u64 = 32_000;
+/// The largest file read whole when the policy does not say.
+const FILE_BYTES: u64 = 10 << 20;
+/// Kept of what a command prints when the policy does not say.
+const OUTPUT_BYTES: usize = 100 << 10;
+
+/// A session of the store, held by this process.
+pub struct Session {
+    pub store: Store,
+    pub claim: Claim,
+    pub records: Vec<Record>,
+    pub draft: String,
+    /// The model it was begun with; absent for a new one.
+    pub model: Option<String>,
+    /// What the person should know before anything else.
+    pub notices: Vec<String>,
+}
+
+impl Session {
+    pub fn id(&self) -> &SessionId {
+        self.claim.id()
+    }
+
+    /// What was said and done until now, as events.
+    pub fn history(&self, place: &Place) -> Vec<Event> {
+        agent::replay(&self.records, &place.workspace_id(), self.id())
+    }
+}
+
+/// The session a choice names; `None` for a new one. A session named by its id brings its own workspace along.
+pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Result<Option<SessionSummary>, Trouble> {
+    let found = match choice {
+        SessionChoice::New => return Ok(None),
+        SessionChoice::Latest | SessionChoice::Pick => store.latest(&place.workspace_id())?,
+        SessionChoice::Id(id) => Some(store.find(id)?),
+    };
+    let Some(summary) = found else {
+        let message = format!("there is no session in `{}` yet; start one with `aye`", place.workspace.display());
+        return Err(Trouble::usage(message));
+    };
+    if summary.workspace_id != place.workspace_id() {
+        let workspace = std::path::Path::new(&summary.workspace).canonicalize().map_err(|error| {
+            Trouble::failed(format!("the directory of this session, `{}`, cannot be used: {error}", summary.workspace))
+        })?;
+        place.roots[0].clone_from(&workspace);
+        place.workspace = workspace;
+    }
+    Ok(Some(summary))
+}
+
+/// Takes the chosen session for this process, or makes a new one.
+pub fn open(store: Store, place: &Place, chosen: Option<SessionSummary>, model: &str) -> Result<Session, Trouble> {
+    let mut notices = store.notices().to_vec();
+    let Some(summary) = chosen else {
+        let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
+        let claim = store.create(NewSession {
+            id,
+            workspace_id: place.workspace_id(),
+            workspace: place.workspace.clone(),
+            model: model.to_owned(),
+        });
+        return Ok(Session { store, claim, records: Vec::new(), draft: String::new(), model: None, notices });
+    };
+    let claim = store.claim(&summary.session_id)?;
+    let Loaded { records, skipped, draft, .. } = store.load(&summary.session_id)?;
+    if skipped > 0 {
+        notices.push(format!("{skipped} records of this session cannot be read by this version; they stay where they are"));
+    }
+    Ok(Session { store, claim, records, draft, model: Some(summary.model), notices })
+}
+
+/// The model to ask: the flag's, the resumed session's, or the one that is set.
+pub fn choose_model(place: &Place, flag: Option<&str>, resumed: Option<&SessionSummary>) -> Result<Arc<dyn Model>, NoModel> {
+    let asked = flag.or(resumed.map(|summary| summary.model.as_str()));
+    if asked.and_then(llm::split_name).is_some_and(|(provider, _)| provider == DEMO) {
+        let demo = llm::demo::Demo::new(llm::demo::Pace::Recorded);
+        return demo
+            .map(|demo| Arc::new(demo) as Arc<dyn Model>)
+            .map_err(|failure| NoModel::NoKey { message: failure.message });
+    }
+    connect(place, place.settings.choose_model(asked, &place.environment)?)
+}
+
+fn connect(place: &Place, choice: ModelChoice) -> Result<Arc<dyn Model>, NoModel> {
+    let api = match choice.api {
+        Api::Anthropic => llm::Api::Anthropic,
+        // The Responses interface of a provider that has both is reached through the older one.
+        Api::OpenAiChat | Api::OpenAiResponses => llm::Api::OpenAiChat,
+        Api::Gemini => {
+            let message = format!(
+                "`{}` speaks an interface this version does not know; choose another model with -m, such as anthropic/claude-sonnet-5",
+                choice.name()
+            );
+            return Err(NoModel::NoKey { message });
+        }
+    };
+    let llm = place.settings.llm;
+    let spec = ProviderSpec {
+        name: choice.provider,
+        api,
+        base_url: choice.base_url,
+        key: choice.key.map(|key| llm::Secret::new(key.reveal())),
+        key_variable: choice.key_variable,
+        timeouts: Timeouts { connect: llm.connect_timeout, idle: llm.idle_timeout },
+    };
+    llm::connect(spec, &choice.model).map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
+}
+
+/// How the questions of a session are answered and how far it may go.
+pub struct Terms {
+    pub approver: Approver,
+    pub unfinished: Unfinished,
+    pub max_steps: Option<u32>,
+    pub instructions: Vec<InstructionFile>,
+}
+
+/// Everything the agent's host needs. The claim stays with the caller: it must outlive the session.
+pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: Terms) -> Setup {
+    let policy = place.enforcer(policy, Sandbox::Absent, place.mode);
+    let router = Arc::new(router(place, &policy));
+    let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
+    let card = llm::card(model.name());
+    let priced = model.clone();
+    let options = Options {
+        model: model.name().to_owned(),
+        context_window: model.context_window(),
+        max_output_tokens: card.max_output_tokens.map_or(OUTPUT_TOKENS, |limit| limit.min(OUTPUT_TOKENS)),
+        max_steps: terms.max_steps.unwrap_or(agent::MAX_STEPS),
+        approver: terms.approver,
+        backoff: backoff(&place.settings),
+        system: system_prompt(place, terms.instructions).into(),
+        tools,
+        sandbox: sandbox_words(&policy).to_owned(),
+        price: Box::new(move |usage| priced.cost_usd(usage)),
+    };
+    Setup {
+        policy,
+        options,
+        model,
+        router,
+        journal: session.store.journal(session.claim.id()),
+        workspace_id: place.workspace_id(),
+        session_id: session.claim.id().clone(),
+        workspace: place.workspace.display().to_string(),
+        mode: place.mode,
+        records: std::mem::take(&mut session.records),
+        unfinished: terms.unfinished,
+    }
+}
+
+/// What the tools are told: the policy's bounds, and what commands must not see.
+pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
+    let judge = policy.clone();
+    tools::Settings {
+        workspace: place.workspace.clone(),
+        home: Some(place.home.clone()),
+        max_file_size_bytes: policy.max_file_size_bytes().unwrap_or(FILE_BYTES),
+        max_output_bytes: policy.max_output_bytes().map_or(OUTPUT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        environment: match policy.environment() {
+            policy::Environment::Inherit => Environment::Inherit,
+            policy::Environment::Core => Environment::Core,
+            policy::Environment::Only(names) => Environment::Listed(names),
+        },
+        secret_names: place.settings.key_variables(),
+        may_read: Arc::new(move |path| {
+            let target = Target { given: String::new(), real: path.to_owned(), place: crate::protocol::Place::File { bytes: 0 } };
+            judge.explain(&[Action::Read { target }], jiff::Timestamp::UNIX_EPOCH).verdict == VerdictKind::Allow
+        }),
+        helper: Helper::default(),
+    }
+}
+
+pub fn router(place: &Place, policy: &Enforcer) -> Router {
+    Router::new(tool_settings(place, policy))
+}
+
+/// What the model is offered: the tools whose capability is granted.
+pub fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
+    let granted = |tool: &ToolDefinition| router.capability(&tool.tool_name).is_some_and(|capability| policy.grants(capability));
+    router.definitions().into_iter().filter(granted).collect()
+}
+
+/// What holds a command, in words, for people.
+pub fn sandbox_words(policy: &Enforcer) -> &'static str {
+    match policy.sandbox() {
+        SandboxSetting::Off => "off by your policy: the command can do what you can do",
+        SandboxSetting::ReadOnly | SandboxSetting::WorkspaceWrite => "NONE: the command can do what you can do",
+    }
+}
+
+fn backoff(settings: &Settings) -> Backoff {
+    let base_ms = u64::try_from(settings.llm.retry_base.as_millis()).unwrap_or(u64::MAX);
+    Backoff { max_retries: settings.llm.max_retries, base_ms, ..Backoff::default() }
+}
+
+fn system_prompt(place: &Place, project: Vec<InstructionFile>) -> String {
+    let own = crate::config::instructions_of_person(&place.directories.config);
+    let instructions =
+        own.into_iter().chain(project).map(|file| (file.path.display().to_string(), file.text)).collect();
+    agent::system_prompt(&Surroundings {
+        workspace: place.workspace.display().to_string(),
+        system: std::env::consts::OS,
+        date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        branch: place.branch(),
+        instructions,
+    })
+}

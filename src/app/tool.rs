@@ -1,0 +1,131 @@
+//! `aye tool`: the tools one by one, through the policy like every call.
+
+use super::cli::{Answers, Common};
+use super::exit::Exit;
+use super::place::Place;
+use super::session;
+use super::trouble::Trouble;
+use crate::policy::{Enforcer, Sandbox, Verdict};
+use crate::ports::{RunContext, ToolRouter};
+use crate::protocol::{Arguments, CallId, ErrorCode, Proposal, ToolCall, ToolError, ToolResult, ToolStatus};
+use crate::tools::Router;
+use std::io::{IsTerminal, Read};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+const ARGUMENT_BYTES: u64 = 64 << 20;
+/// Nobody watches the live output; what does not fit is in the result all the same.
+const OUTPUT_DEPTH: usize = 1;
+
+struct Bench {
+    policy: Enforcer,
+    router: Router,
+}
+
+fn bench(place: &Place, common: &Common) -> Result<Bench, Trouble> {
+    let policy = place.enforcer(&place.policy(common.policy.as_deref())?, Sandbox::Absent, place.mode);
+    let router = session::router(place, &policy);
+    Ok(Bench { policy, router })
+}
+
+pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> {
+    let bench = bench(place, common)?;
+    let tools = session::offered(&bench.router, &bench.policy);
+    if json {
+        super::say_json(&tools);
+        return Ok(Exit::Completed);
+    }
+    for tool in tools {
+        let capability = bench.router.capability(&tool.tool_name).unwrap_or_default();
+        let first = tool.description.lines().next().unwrap_or_default();
+        super::say(&format!("{:14} {:11} {first}\n", tool.tool_name, capability));
+    }
+    Ok(Exit::Completed)
+}
+
+pub fn schema(place: &Place, common: &Common, name: &str) -> Result<Exit, Trouble> {
+    let bench = bench(place, common)?;
+    let tools = bench.router.definitions();
+    let Some(tool) = tools.iter().find(|tool| tool.tool_name.eq_ignore_ascii_case(name)) else {
+        let names: Vec<_> = tools.iter().map(|tool| tool.tool_name.as_str()).collect();
+        return Err(Trouble::usage(format!("there is no tool `{name}`; expected one of {}", names.join(", "))));
+    };
+    super::say_json(tool);
+    Ok(Exit::Completed)
+}
+
+/// Prints what a call would do, and does nothing.
+pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Result<Exit, Trouble> {
+    let bench = bench(place, common)?;
+    let call = tool_call(name, arguments)?;
+    let runtime = super::runtime()?;
+    let plan = match runtime.block_on(bench.router.plan(call.clone())) {
+        Ok(plan) => plan,
+        Err(error) => return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true)),
+    };
+    if let Verdict::Deny(denial) = bench.policy.judge(&plan.actions, jiff::Timestamp::now()) {
+        let error = ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
+        return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
+    }
+    super::say_json(&plan.proposal.unwrap_or_else(|| Proposal { summary: plan.summary, ..Proposal::default() }));
+    Ok(Exit::Completed)
+}
+
+pub fn call(place: &Place, common: &Common, name: &str, arguments: &str, json: bool, answers: Answers) -> Result<Exit, Trouble> {
+    let bench = bench(place, common)?;
+    let call = tool_call(name, arguments)?;
+    let result = super::runtime()?.block_on(bench.carry_out(call, answers));
+    Ok(report(&result, json))
+}
+
+impl Bench {
+    async fn carry_out(&self, call: ToolCall, answers: Answers) -> ToolResult {
+        let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
+        let plan = match self.router.plan(call).await {
+            Ok(plan) => plan,
+            Err(error) => return ToolResult::refused(id, name, error),
+        };
+        let permit = match self.policy.judge(&plan.actions, jiff::Timestamp::now()) {
+            Verdict::Allow(permit) => permit,
+            Verdict::Ask(question) if answers == Answers::Yes => question.approve(),
+            Verdict::Ask(question) => {
+                let message = format!("the policy asks ({}; rule: {}); --yes says yes to it", question.reason, question.rule);
+                return ToolResult::refused(id, name, ToolError::new(ErrorCode::NoApprover, message));
+            }
+            Verdict::Deny(denial) => {
+                let message = format!("{} (rule: {})", denial.reason, denial.rule);
+                return ToolResult::refused(id, name, ToolError::new(ErrorCode::PolicyDenied, message));
+            }
+        };
+        let (output, _unwatched) = mpsc::channel(OUTPUT_DEPTH);
+        self.router.run(plan, permit, RunContext { output, kill: CancellationToken::new() }).await
+    }
+}
+
+fn report(result: &ToolResult, json: bool) -> Exit {
+    if json {
+        super::say_json(result);
+    } else if std::io::stdout().is_terminal() {
+        super::say(&(crate::text::clean(&result.text_for_model()).into_owned() + "\n"));
+    } else {
+        super::say(&(result.text_for_model() + "\n"));
+    }
+    if result.status == ToolStatus::Succeeded { Exit::Completed } else { Exit::Failed }
+}
+
+fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, Trouble> {
+    let text = match arguments.strip_prefix('@') {
+        Some(path) => read(std::fs::File::open(path), path)?,
+        None if arguments == "-" => read(Ok(std::io::stdin()), "stdin")?,
+        None => arguments.to_owned(),
+    };
+    Ok(ToolCall { tool_call_id: CallId::new("call_1"), tool_name: name.to_owned(), arguments: Arguments::parse(&text) })
+}
+
+fn read(source: std::io::Result<impl Read>, name: &str) -> Result<String, Trouble> {
+    let mut text = String::new();
+    source
+        .and_then(|source| source.take(ARGUMENT_BYTES).read_to_string(&mut text))
+        .map_err(|error| Trouble::usage(format!("--args: cannot read `{name}`: {error}")))?;
+    Ok(text)
+}
