@@ -2,11 +2,28 @@
 //! `UPDATE=1` rewrites what follows the inputs.
 
 use super::*;
+use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
 use crate::ports::Completion;
-use crate::protocol::{Action, Arguments, CallId, Decision, FailureKind, Place, Resolution, StopReason, Target};
+use crate::protocol::{Action, Arguments, CallId, Decision, FailureKind, Mode, Place, Resolution, StopReason, Target};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Reads run, writes and commands ask, `sudo` is blocked, `true-by-rule` needs no question.
+const POLICY: &str = r#"
+schema_version = 1
+[capabilities."File.Read"]
+allowed_paths = ["${workspace}"]
+[capabilities."File.Write"]
+allowed_paths = ["${workspace}"]
+requires_approval = true
+[capabilities."Shell.Exec"]
+requires_approval = true
+blocked_commands = ["sudo"]
+[[capabilities."Shell.Exec".rules]]
+command = ["true-by-rule"]
+decision = "allow"
+"#;
 
 struct Sim {
     machine: Machine,
@@ -30,7 +47,15 @@ fn machine(approver: Approver, max_steps: u32) -> Machine {
         sandbox: "NONE".to_owned(),
         price: Box::new(|usage| Some(usage.input_tokens as f64 / 1_000_000.0)),
     };
-    Machine::new(crate::policy::Enforcer::for_tests(Path::new("/w")), options)
+    let bundle = Bundle::parse(POLICY, "test").unwrap();
+    let context = Context {
+        roots: vec![PathBuf::from("/w")],
+        home: PathBuf::from("/home/me"),
+        mode: Mode::Ask,
+        sandbox: Sandbox::Present,
+        own: Vec::new(),
+    };
+    Machine::new(Enforcer::new(vec![Layer { scope: Scope::User, bundle }], context), options)
 }
 
 impl Sim {
