@@ -11,5 +11,5 @@ mod wire;
 
 pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment};
-pub use run::{End, Finished, Helper, ProcessError, Spec, run};
+pub use run::{End, Finished, Helper, Namespaces, ProcessError, Spec, run};
 pub use supervise::{SUPERVISE, supervise_main};
