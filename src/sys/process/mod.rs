@@ -11,9 +11,9 @@ mod wire;
 
 pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment};
-pub use run::{End, Finished, Helper, ProcessError, Spec, run};
-pub use supervise::supervise_main;
+pub use run::{End, Finished, Helper, Namespaces, ProcessError, Spec, run};
 use supervise::SUPERVISE;
+pub use supervise::supervise_main;
 
 /// Whether this process was started as the helper of an aye.
 pub fn is_helper() -> bool {

@@ -1,7 +1,7 @@
 //! Aye's side of a command: starts the helper, keeps what it prints, gives orders when time is up.
 
 use super::capture::{Captured, whole_start};
-use super::supervise::SUPERVISE;
+use super::supervise::{SUPERVISE, WITHOUT_NAMESPACES};
 use super::wire::{self, Job, KILL, Report, TERMINATE};
 use std::ffi::OsString;
 use std::io;
@@ -32,13 +32,21 @@ const CHUNK_BYTES: usize = 64 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Helper {
     pub program: PathBuf,
+    pub namespaces: Namespaces,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Namespaces {
+    #[default]
+    WherePossible,
+    Never,
 }
 
 impl Default for Helper {
     /// This very program, even if another one has taken its place on disk.
     fn default() -> Self {
         let program = if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() };
-        Self { program: program.unwrap_or_else(|_| PathBuf::from("aye")) }
+        Self { program: program.unwrap_or_else(|_| PathBuf::from("aye")), namespaces: Namespaces::default() }
     }
 }
 
@@ -128,6 +136,7 @@ async fn start(spec: &Spec) -> Result<(Child, UnixStream), ProcessError> {
     let mut control = UnixStream::from_std(ours)?;
     let child = Command::new(&spec.helper.program)
         .arg(SUPERVISE)
+        .args((spec.helper.namespaces == Namespaces::Never).then_some(WITHOUT_NAMESPACES))
         .env_clear()
         .envs(spec.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::from(OwnedFd::from(theirs)))

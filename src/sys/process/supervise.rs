@@ -1,9 +1,8 @@
 //! The helper's side of a command: it is between aye and the command, and takes the whole tree with it when either ends.
 
-use super::tree::Tree;
+use super::tree::{self, NO_NAMESPACES, Side, Tree};
 use super::wire::{self, Job, KILL, Report, TERMINATE};
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -11,20 +10,22 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, setsid};
 use std::ffi::OsStr;
 use std::io::{self, Read, Seek, Write};
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio, exit};
+use std::time::Duration;
 
 /// The first argument that makes this program a helper.
 pub const SUPERVISE: &str = "__supervise";
+/// The second one, where namespaces are not to be tried.
+pub(super) const WITHOUT_NAMESPACES: &str = "without-namespaces";
 
-/// Exit code of an attempt at namespaces that came to nothing; the job is still unread then.
-const NO_NAMESPACES: i32 = 97;
-/// How often a tree without a namespace is looked at again while it dies.
-const SWEEP_INTERVAL_MS: u16 = 5;
+/// How soon a dying tree is looked at again: what is left may have forked meanwhile.
+const SWEEP: Duration = Duration::from_millis(5);
+/// The longest it gets for what no signal of this user can end.
+const SLOWEST_SWEEP: Duration = Duration::from_secs(1);
 
 /// Runs one command for the aye at the other end of stdin, and ends. Must come first in `main`: no thread may run yet.
 pub fn supervise_main() -> ! {
@@ -35,25 +36,18 @@ pub fn supervise_main() -> ! {
 }
 
 fn supervise() -> io::Result<()> {
-    let control = OwnedFd::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let signals = hold_signals()?;
-    if let Some(child) = super::tree::enter_namespaces()? {
-        match child {
-            super::tree::Side::Outside(init) => {
-                if wait_for(init) != NO_NAMESPACES {
-                    return Ok(());
-                }
-            }
-            super::tree::Side::Inside => {
-                if super::tree::settle_namespaces().is_err() {
-                    exit(NO_NAMESPACES);
-                }
-                return serve(UnixStream::from(control), &signals, Tree::Namespace);
-            }
+    if std::env::args().nth(2).as_deref() != Some(WITHOUT_NAMESPACES) {
+        match tree::enter_namespaces() {
+            Side::Inside if tree::settle_namespaces().is_ok() => return serve(control, &signals, Tree::Namespace),
+            Side::Inside => exit(NO_NAMESPACES),
+            Side::Outside(first) if wait_for(first) != NO_NAMESPACES => return Ok(()),
+            Side::Outside(_) | Side::Refused => {}
         }
     }
-    super::tree::adopt_orphans()?;
-    serve(UnixStream::from(control), &signals, Tree::Descendants)
+    tree::adopt_orphans()?;
+    serve(control, &signals, Tree::Descendants)
 }
 
 /// The signals that mean something here, as a descriptor. What would end the helper alone ends the command instead.
@@ -83,7 +77,7 @@ fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree) -> io::Result<
         Ok(main) => main,
         Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
     };
-    let mut watch = Watch { control, signals, tree, main, state: State::Running, report: None };
+    let mut watch = Watch { control, signals, tree, main, state: State::Running, report: None, sweep: SWEEP };
     while watch.state != State::Done {
         watch.step()?;
     }
@@ -101,7 +95,7 @@ fn start(job: &Job) -> Result<Pid, String> {
     };
     let mut command = Command::new(&job.shell);
     command.args(["--noprofile", "--norc", "-c", &job.line]).env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
-    super::tree::detach(&mut command);
+    tree::detach(&mut command);
     let child = command.spawn().map_err(|error| format!("`{}`: {error}", job.shell))?;
     Ok(Pid::from_raw(child.id().cast_signed()))
 }
@@ -132,26 +126,31 @@ struct Watch<'a> {
     main: Pid,
     state: State,
     report: Option<Report>,
+    sweep: Duration,
 }
 
 impl Watch<'_> {
     fn step(&mut self) -> io::Result<()> {
         let mut sources =
-            [PollFd::new(self.control.as_fd(), PollFlags::POLLIN), PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
-        // Without a namespace a dying tree can still grow; it is looked at until it is gone.
-        let wait = if self.state == State::Killing { PollTimeout::from(SWEEP_INTERVAL_MS) } else { PollTimeout::NONE };
-        match poll(&mut sources, wait) {
+            [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN), PollFd::new(self.control.as_fd(), PollFlags::POLLIN)];
+        // No order matters any more while all is killed, and a closed socket would answer at once each time.
+        let heard = if self.state == State::Killing { 1 } else { 2 };
+        let wait = match self.state {
+            State::Killing => PollTimeout::try_from(self.sweep).unwrap_or(PollTimeout::MAX),
+            State::Running | State::Terminating | State::Done => PollTimeout::NONE,
+        };
+        match poll(&mut sources[..heard], wait) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        let ordered = sources[0].any().unwrap_or(false);
-        if ordered && self.state != State::Killing {
+        if heard == 2 && sources[1].any().unwrap_or(false) {
             self.obey();
         }
         self.hear_signals();
         self.reap();
         if self.state == State::Killing {
             self.tree.signal(Signal::SIGKILL);
+            self.sweep = (self.sweep * 9 / 8).min(SLOWEST_SWEEP);
             self.reap();
         }
         Ok(())
@@ -215,15 +214,14 @@ fn close_inherited() {
     #[cfg(not(target_os = "linux"))]
     let closed = false;
     if !closed {
-        let highest = fcntl_limit();
-        for descriptor in 3..highest {
+        for descriptor in 3..descriptor_limit() {
             // SAFETY: as above.
             unsafe { libc::close(descriptor) };
         }
     }
 }
 
-fn fcntl_limit() -> i32 {
+fn descriptor_limit() -> i32 {
     nix::unistd::sysconf(nix::unistd::SysconfVar::OPEN_MAX)
         .ok()
         .flatten()

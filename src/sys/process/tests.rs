@@ -1,1 +1,292 @@
+use super::*;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
+/// Lets the test program be its own helper: it must take that part before it starts a thread.
+#[expect(unsafe_code, reason = "runs before the test harness")]
+#[used]
+// SAFETY: the loader calls each function of this section once; the standard library is usable by then.
+#[unsafe(link_section = ".init_array")]
+static ACT_AS_HELPER: extern "C" fn() = {
+    extern "C" fn act() {
+        match std::env::args().nth(1).as_deref() {
+            Some(SUPERVISE) => supervise_main(),
+            Some("__parent") => parent_main(),
+            Some(_) | None => {}
+        }
+    }
+    act
+};
+
+/// A stand-in for aye: runs the line of its second argument until it is killed.
+fn parent_main() -> ! {
+    let kind: usize = std::env::args().nth(2).unwrap().parse().unwrap();
+    let line = std::env::args().nth(3).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _ = runtime.block_on(execute_spec(KINDS[kind](&line)));
+    std::process::exit(0)
+}
+
+fn spec(line: &str) -> Spec {
+    Spec {
+        line: line.to_owned(),
+        directory: std::fs::canonicalize(std::env::temp_dir()).unwrap(),
+        environment: command_environment(std::env::vars_os(), &Environment::Core, &[]),
+        stdin: None,
+        timeout: Duration::from_secs(60),
+        max_output_bytes: 100 * 1024,
+        helper: Helper::default(),
+    }
+}
+
+/// The same where the kernel allows no namespaces.
+fn spec_without_namespaces(line: &str) -> Spec {
+    Spec { helper: Helper { namespaces: Namespaces::Never, ..Helper::default() }, ..spec(line) }
+}
+
+const KINDS: [fn(&str) -> Spec; 2] = [spec, spec_without_namespaces];
+
+async fn execute(line: &str) -> Result<Finished, ProcessError> {
+    execute_spec(spec(line)).await
+}
+
+async fn execute_spec(spec: Spec) -> Result<Finished, ProcessError> {
+    let (live, _received) = mpsc::channel(1);
+    run(spec, live, CancellationToken::new()).await
+}
+
+/// A file that does not exist yet, for a command to tell something in.
+fn mark() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("mark");
+    (directory, path)
+}
+
+/// Waits for a condition that must come true, and says what it was when it does not.
+#[track_caller]
+fn until(what: &str, limit: Duration, condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < limit, "{what}: not within {limit:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Processes whose command line holds `word`.
+fn running(word: &str) -> Vec<i32> {
+    let own = std::process::id().cast_signed();
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| *pid != own)
+        .filter(|pid| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains(word)
+        })
+        .collect()
+}
+
+/// A word no other process has in its command line.
+fn word() -> String {
+    format!("9{:08}.{}", std::process::id(), uuid::Uuid::new_v4().as_u128() % 1_000_000_000)
+}
+
+/// A sleeper in a session of its own, forked twice, that ignores `SIGTERM` and `SIGHUP` and holds the output.
+fn stubborn(word: &str) -> String {
+    format!(
+        "(setsid bash -c 'trap \"\" TERM HUP INT; setsid bash -c \"trap \\\"\\\" TERM HUP INT; sleep {word}; true\" & sleep {word}; true' &); "
+    )
+}
+
+#[tokio::test]
+async fn outputs_and_exit_code_are_told_apart() {
+    let finished = execute("echo out; echo err >&2; exit 3").await.unwrap();
+    assert_eq!(finished.end, End::Exited(3));
+    assert_eq!(finished.stdout.text(1000), "out\n");
+    assert_eq!(finished.stderr.text(1000), "err\n");
+}
+
+#[tokio::test]
+async fn a_signal_is_told() {
+    assert_eq!(execute("kill -9 $$").await.unwrap().end, End::Signalled(9));
+    assert_eq!(execute("kill -TERM $$").await.unwrap().end, End::Signalled(15));
+}
+
+#[tokio::test]
+async fn stdin_is_the_given_text_or_empty() {
+    let given = Spec { stdin: Some("one\ntwo".into()), ..spec("cat; echo; wc -l < /dev/stdin") };
+    assert!(execute_spec(given).await.unwrap().stdout.text(1000).starts_with("one\ntwo\n"));
+    assert_eq!(execute("cat").await.unwrap().stdout.total(), 0);
+}
+
+#[tokio::test]
+async fn no_descriptor_is_inherited() {
+    let finished = execute("ls /proc/self/fd | sort -n | tr '\\n' ' '").await.unwrap();
+    // The fourth is the directory that `ls` itself has open.
+    assert_eq!(finished.stdout.text(1000), "0 1 2 3 ");
+}
+
+#[tokio::test]
+async fn the_command_starts_with_default_signals_in_its_own_session() {
+    let finished = execute("grep -E 'Sig(Blk|Ign)' /proc/self/status; ps -o sid= -p $$ | tr -d ' '; echo $$").await.unwrap();
+    let text = finished.stdout.text(1000);
+    let lines: Vec<_> = text.lines().collect();
+    let standard = |line: &str| u64::from_str_radix(line.rsplit('\t').next().unwrap(), 16).unwrap() & 0x7FFF_FFFF;
+    assert_eq!((standard(lines[0]), standard(lines[1])), (0, 0), "{text}");
+    if lines.len() == 4 {
+        assert_eq!(lines[2], lines[3], "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_output_is_counted_and_its_ends_kept() {
+    let finished = execute("echo first; yes | head -c 50000000; echo last").await.unwrap();
+    assert_eq!(finished.stdout.total(), 50_000_011);
+    let text = finished.stdout.text(100 * 1024);
+    assert!(text.starts_with("first\ny\n") && text.ends_with("y\nlast\n"), "both ends");
+    assert!(text.len() < 100 * 1024 + 100);
+}
+
+#[tokio::test]
+async fn the_end_of_the_main_process_ends_what_it_left() {
+    for kind in KINDS {
+        let word = word();
+        let line = format!("{} sleep 0.2; echo done", stubborn(&word));
+        let finished = execute_spec(kind(&line)).await.unwrap();
+        assert_eq!(finished.stdout.text(100), "done\n");
+        assert_eq!(running(&word), Vec::<i32>::new());
+    }
+}
+
+#[tokio::test]
+async fn a_timeout_ends_the_whole_tree() {
+    for kind in KINDS {
+        let word = word();
+        let line = format!("{} echo started; sleep {word}", stubborn(&word));
+        let finished = execute_spec(Spec { timeout: Duration::from_millis(300), ..kind(&line) }).await.unwrap();
+        assert_eq!(finished.end, End::TimedOut);
+        assert_eq!(finished.stdout.text(100), "started\n");
+        assert_eq!(running(&word), Vec::<i32>::new());
+    }
+}
+
+#[tokio::test]
+async fn a_program_may_clean_up_after_the_timeout() {
+    let (_directory, mark) = mark();
+    let line = format!("bash -c 'trap \"sleep 0.3; echo clean > {}; exit\" TERM; sleep 60 & wait'", mark.display());
+    let finished = execute_spec(Spec { timeout: Duration::from_millis(500), ..spec(&line) }).await.unwrap();
+    assert_eq!(finished.end, End::TimedOut);
+    assert_eq!(std::fs::read_to_string(&mark).unwrap(), "clean\n");
+}
+
+#[tokio::test]
+async fn the_kill_token_ends_the_whole_tree() {
+    let word = word();
+    let kill = CancellationToken::new();
+    let (live, mut received) = mpsc::channel(8);
+    let line = format!("{} echo started; sleep {word}", stubborn(&word));
+    let running_command = tokio::spawn(run(spec(&line), live, kill.clone()));
+    assert_eq!(received.recv().await.unwrap(), "started\n");
+    kill.cancel();
+    assert_eq!(running_command.await.unwrap().unwrap().end, End::Killed);
+    assert_eq!(running(&word), Vec::<i32>::new());
+}
+
+#[tokio::test]
+async fn dropping_the_future_ends_the_whole_tree() {
+    for kind in KINDS {
+        let word = word();
+        let (live, mut received) = mpsc::channel(8);
+        let line = format!("{} echo started; sleep {word}", stubborn(&word));
+        let running_command = tokio::spawn(run(kind(&line), live, CancellationToken::new()));
+        received.recv().await.unwrap();
+        running_command.abort();
+        assert!(running_command.await.is_err());
+        until("nothing of it lives", Duration::from_secs(5), || running(&word).is_empty());
+    }
+}
+
+#[test]
+fn nothing_outlives_a_killed_aye() {
+    for kind in ["0", "1", "0", "1"] {
+        let (_directory, mark) = mark();
+        let word = word();
+        let line = format!("{} sleep 0.1; echo > {}; sleep {word}", stubborn(&word), mark.display());
+        let mut parent =
+            std::process::Command::new(std::env::current_exe().unwrap()).args(["__parent", kind, &line]).spawn().unwrap();
+        until("the command runs", Duration::from_secs(10), || mark.exists());
+        assert!(running(&word).len() >= 3, "the sleepers run");
+        kill(Pid::from_raw(parent.id().cast_signed()), Signal::SIGKILL).unwrap();
+        parent.wait().unwrap();
+        until("nothing of it lives", Duration::from_secs(5), || running(&word).is_empty());
+    }
+}
+
+#[test]
+fn a_directory_that_is_gone_is_an_error() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let missing = Spec { directory: PathBuf::from("/nowhere/at/all"), ..spec("true") };
+    let error = runtime.block_on(execute_spec(missing)).unwrap_err();
+    assert!(matches!(&error, ProcessError::NotStarted(message) if message.contains("/nowhere/at/all")), "{error}");
+}
+
+#[tokio::test]
+async fn a_line_too_long_for_the_kernel_is_refused_before() {
+    let error = execute(&"x".repeat(200_000)).await.unwrap_err();
+    assert!(matches!(error, ProcessError::LineTooLong));
+}
+
+#[tokio::test]
+async fn bash_reads_no_start_up_file() {
+    let (_directory, mark) = mark();
+    std::fs::write(&mark, "echo hijacked").unwrap();
+    let own = [("PATH", "/usr/bin:/bin"), ("BASH_ENV", mark.to_str().unwrap()), ("BASH_FUNC_ls%%", "() { echo hijacked; }")];
+    let own = own.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let environment = command_environment(own.into_iter(), &Environment::Inherit, &[]);
+    let finished = execute_spec(Spec { environment, ..spec("ls -d /; echo $AYE") }).await.unwrap();
+    assert_eq!(finished.stdout.text(100), "/\n1\n");
+}
+
+#[test]
+fn secrets_are_in_no_environment_but_a_listed_one() {
+    let own = [
+        ("PATH", "/bin"),
+        ("LC_ALL", "C"),
+        ("MY_TOKEN", "t"),
+        ("AWS_SECRET_ACCESS_KEY", "s"),
+        ("GITHUB_PAT", "p"),
+        ("DATABASE_URL", "postgres://me:word@host/db"),
+        ("HTTPS_PROXY", "http://me:word@proxy"),
+        ("NO_PROXY", "localhost"),
+        ("LLM_NAME", "provider key of an innocent name"),
+        ("HARMLESS", "x"),
+        ("AYE_DATA_DIR", "/d"),
+    ];
+    let secret_names = vec!["LLM_NAME".to_owned()];
+    let names = |choice: &Environment| {
+        let own = own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let kept = command_environment(own, choice, &secret_names);
+        kept.into_iter().map(|(name, _)| name.into_string().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&Environment::Core), ["PATH", "LC_ALL", "NO_PROXY", "AYE"]);
+    assert_eq!(names(&Environment::Inherit), ["PATH", "LC_ALL", "NO_PROXY", "HARMLESS", "AYE"]);
+    let listed = Environment::Listed(vec!["MY_TOKEN".into(), "LLM_NAME".into()]);
+    assert_eq!(names(&listed), ["MY_TOKEN", "AYE"]);
+}
+
+#[test]
+fn what_is_kept_is_cut_at_character_boundaries() {
+    let mut captured = Captured::new(100);
+    captured.push("ä".repeat(100).as_bytes());
+    let text = captured.text(100);
+    assert!(!text.contains('\u{FFFD}'), "{text}");
+    assert!(text.contains("[... truncated 100 bytes ...]"), "{text}");
+    let smaller = captured.text(11);
+    assert!(!smaller.contains('\u{FFFD}') && smaller.starts_with("ääää\n"), "{smaller}");
+}

@@ -2,7 +2,7 @@
 
 use nix::errno::Errno;
 use nix::sys::prctl;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
 use nix::unistd::{Pid, getegid, geteuid};
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -23,7 +23,12 @@ pub(super) enum Tree {
 pub(super) enum Side {
     Outside(Pid),
     Inside,
+    /// The kernel makes no namespaces for this user.
+    Refused,
 }
+
+/// Exit code of the inner process when its namespaces could not be set up; the job is still unread then.
+pub(super) const NO_NAMESPACES: i32 = 97;
 
 impl Tree {
     pub(super) fn signal(self, signal: Signal) {
@@ -71,23 +76,26 @@ pub(super) fn adopt_orphans() -> io::Result<()> {
     Ok(prctl::set_child_subreaper(true)?)
 }
 
-/// Gives the command a session of its own, and its death with the helper's.
+/// Gives the command a session of its own, its death with the helper's, and signals as a shell expects them.
 #[expect(unsafe_code, reason = "only code between fork and exec can do this")]
 pub(super) fn detach(command: &mut Command) {
-    // SAFETY: `setsid` and `prctl` are async-signal-safe, and nothing is allocated.
+    // SAFETY: all calls are async-signal-safe, no handler is installed, and nothing is allocated.
     unsafe {
         command.pre_exec(|| {
             nix::unistd::setsid()?;
             prctl::set_pdeathsig(Signal::SIGKILL)?;
+            for resettable in Signal::iterator().filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP)) {
+                signal(resettable, SigHandler::SigDfl)?;
+            }
+            SigSet::empty().thread_set_mask()?;
             Ok(())
         });
     }
 }
 
 /// Forks into a new PID and mount namespace, with a user namespace around them where this process may not do it without.
-/// `None` where the kernel refuses.
 #[expect(unsafe_code, reason = "no safe call forks into namespaces")]
-pub(super) fn enter_namespaces() -> io::Result<Option<Side>> {
+pub(super) fn enter_namespaces() -> Side {
     // For root a user namespace would take away rights that the person's own shell has.
     let user = if geteuid().is_root() { 0 } else { libc::CLONE_NEWUSER };
     let flags = user | libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::SIGCHLD;
@@ -95,14 +103,14 @@ pub(super) fn enter_namespaces() -> io::Result<Option<Side>> {
     // SAFETY: this process has one thread, so the child may go on as after a plain `fork`: no lock is held by another.
     let pid = unsafe { libc::syscall(libc::SYS_clone, libc::c_long::from(flags), 0, 0, 0, 0) };
     match pid {
-        -1 => Ok(None),
+        -1 => Side::Refused,
         0 => {
             if user != 0 && map_ids(uid.as_raw(), gid.as_raw()).is_err() {
-                std::process::exit(97);
+                std::process::exit(NO_NAMESPACES);
             }
-            Ok(Some(Side::Inside))
+            Side::Inside
         }
-        pid => Ok(Some(Side::Outside(Pid::from_raw(pid as i32)))),
+        pid => Side::Outside(Pid::from_raw(pid as i32)),
     }
 }
 
