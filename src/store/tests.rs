@@ -87,6 +87,59 @@ fn what_was_committed_is_there_when_the_process_dies_without_closing() {
     assert_eq!(reopened.load(claim.id()).unwrap().records, [prompt("hello")]);
 }
 
+const CHILD_DIRECTORY: &str = "AYE_TEST_STORE_DIRECTORY";
+
+/// Run by the test below in a process of its own: says aloud each record that was committed, until it is killed.
+#[test]
+#[ignore = "is killed by the test that starts it"]
+fn a_process_that_never_stops_writing() {
+    use std::io::Write;
+    let Some(directory) = std::env::var_os(CHILD_DIRECTORY) else {
+        eprintln!("skipped: only another test starts this");
+        return;
+    };
+    let store = Store::open(Path::new(&directory)).unwrap();
+    let _claim = store.create(session(ID));
+    append(&store, ID, vec![prompt("start")], Durability::Process);
+    for number in 0.. {
+        append(&store, ID, vec![queue(&number.to_string()), queue("pair")], Durability::Process);
+        writeln!(std::io::stdout(), "committed {number}").unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_that_was_acknowledged_is_lost_by_a_kill() {
+    use std::io::{BufRead, BufReader};
+    for stop_at in [0, 1, 40] {
+        let dir = TempDir::new().unwrap();
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["store::tests::a_process_that_never_stops_writing", "--exact", "--ignored", "--nocapture"])
+            .env(CHILD_DIRECTORY, dir.path())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut numbers =
+            lines.filter_map(|line| line.split_once("committed ").map(|(_, number)| number.parse::<usize>().unwrap()));
+        numbers.find(|number| *number == stop_at).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let acknowledged = numbers.last().unwrap_or(stop_at);
+
+        let store = Store::open(dir.path()).unwrap();
+        assert_eq!(store.notices(), [""; 0]);
+        let loaded = store.load(&SessionId::new(ID)).unwrap();
+        let pairs = (loaded.records.len() - 1) / 2;
+        assert!(pairs > acknowledged, "{pairs} pairs, {acknowledged} acknowledged");
+        let expected = (0..pairs).flat_map(|number| [queue(&number.to_string()), queue("pair")]);
+        assert_eq!(loaded.records, std::iter::once(prompt("start")).chain(expected).collect::<Vec<_>>());
+        assert_eq!(loaded.summary.held_by, None);
+        store.claim(&SessionId::new(ID)).unwrap();
+    }
+}
+
 #[test]
 fn a_session_in_which_nothing_was_said_leaves_no_row() {
     let dir = TempDir::new().unwrap();
@@ -411,5 +464,31 @@ proptest! {
         prop_assert_eq!(loaded.records, expected);
         prop_assert_eq!(loaded.draft, draft);
         prop_assert_eq!(loaded.skipped, 0);
+    }
+}
+
+#[test]
+fn no_flipped_byte_makes_the_opening_fail_or_changes_what_is_moved_aside() {
+    let sound = TempDir::new().unwrap();
+    {
+        let store = Store::open(sound.path()).unwrap();
+        let _claim = store.create(session(ID));
+        append(&store, ID, (0..100).map(|n| queue(&n.to_string().repeat(100))).collect(), Durability::Process);
+    }
+    let whole = fs::read(sound.path().join("aye.db")).unwrap();
+    // The whole header, then places all over the file.
+    for at in (0..100).chain((0..100).map(|step| 100 + step * 7919 % (whole.len() - 100))) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0xff;
+        let dir = TempDir::new().unwrap();
+        fs::write(dir.path().join("aye.db"), &flipped).unwrap();
+        match Store::open(dir.path()) {
+            Ok(store) if store.notices().is_empty() => {}
+            Ok(_) => assert!(bytes(dir.path()).values().any(|kept| *kept == flipped), "byte {at}: what was moved aside changed"),
+            Err(StoreError::Newer { .. }) => {
+                assert!(fs::read(dir.path().join("aye.db")).unwrap() == flipped, "byte {at}: a refused store changed");
+            }
+            Err(error) => panic!("byte {at}: {error}"),
+        }
     }
 }
