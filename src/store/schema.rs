@@ -11,6 +11,8 @@ use std::time::Duration;
 const APPLICATION_ID: i64 = 0x6179_6501;
 /// Larger stores are not read through at each start.
 const CHECKED_AT_MOST_BYTES: u64 = 64 << 20;
+/// A log that grew larger is cut back when it starts anew.
+const LOG_KEPT_BYTES: i64 = 8 << 20;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One step per version; a store at version n has had the first n.
@@ -197,6 +199,7 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
+    connection.pragma_update_and_check(None, "journal_size_limit", LOG_KEPT_BYTES, |_| Ok(()))?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(connection)
 }

@@ -361,6 +361,32 @@ fn two_damaged_stores_in_one_second_do_not_overwrite_each_other() {
 }
 
 #[test]
+fn of_many_starts_at_once_one_makes_the_store_and_one_moves_what_is_damaged() {
+    let dir = TempDir::new().unwrap();
+    let starts = || {
+        std::thread::scope(|scope| {
+            let starts: Vec<_> = (0..8).map(|_| scope.spawn(|| Store::open(dir.path()).unwrap().notices().len())).collect();
+            starts.into_iter().map(|start| start.join().unwrap()).sum::<usize>()
+        })
+    };
+    assert_eq!(starts(), 0);
+    fs::write(dir.path().join("aye.db"), "damaged").unwrap();
+    assert_eq!(starts(), 1);
+}
+
+#[test]
+fn the_log_goes_into_the_database_before_it_grows_large() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let _claim = store.create(session(ID));
+    for _ in 0..60 {
+        append(&store, ID, vec![queue(&"x".repeat(1 << 20))], Durability::Process);
+    }
+    let log = fs::metadata(dir.path().join("aye.db-wal")).unwrap().len();
+    assert!(log < 32 << 20, "{log} bytes");
+}
+
+#[test]
 fn a_newer_store_is_refused_and_left_as_it_is() {
     let dir = TempDir::new().unwrap();
     drop(Store::open(dir.path()).unwrap());

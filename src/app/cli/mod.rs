@@ -39,7 +39,7 @@ pub enum Stop {
 pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, Stop> {
     let words = gather_repeatable(mark_session_ids(words));
     let line = Line::try_parse_from(words).map_err(|error| match second_word(&error) {
-        Some(word) => usage(format!("`{word}` stands after the prompt; put a prompt of several words in quotes")),
+        Some(word) => usage(format!("`{word}` is one word too many; a prompt of several words belongs in quotes")),
         None if error.use_stderr() => Stop::Usage(error.render().to_string()),
         None => Stop::Told(error),
     })?;

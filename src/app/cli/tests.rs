@@ -150,7 +150,7 @@ fn common_flags_stand_before_and_after_every_subcommand() {
 fn what_cannot_be_meant_is_refused() {
     for (line, said) in [
         ("--frobnicate", "unexpected argument"),
-        ("fix the parser", "`the` stands after the prompt; put a prompt of several words in quotes"),
+        ("fix the parser", "`the` is one word too many; a prompt of several words belongs in quotes"),
         ("fix demo", "quotes"),
         ("exec", "there is no prompt"),
         ("-p", "there is no prompt"),
