@@ -13,21 +13,25 @@ const KEPT_FILES: usize = 14;
 /// Lines that wait; what comes on top while the disk is slow is dropped, for nothing waits for the log.
 const WAITING_LINES: usize = 4096;
 
-/// Starts the log. No directory, file or thread is made before the first line. `Err` is a sentence about a filter that cannot be read.
-pub fn start(data_dir: &Path, filter: Option<&str>) -> Result<Log, String> {
-    let (parsed, problem) = match EnvFilter::try_new(filter.unwrap_or(DEFAULT_FILTER)) {
-        Ok(parsed) => (parsed, None),
-        Err(error) => (EnvFilter::new(DEFAULT_FILTER), Some(error)),
-    };
-    let file = LogFile(Arc::new(Opened { directory: data_dir.join("logs"), writer: OnceLock::new(), guard: Mutex::new(None) }));
-    let subscriber = tracing_subscriber::fmt().json().with_env_filter(parsed).with_writer(file.clone()).finish();
+/// Starts the log. No directory, file or thread is made before the first line. Where the filter cannot be read, the usual
+/// one stands in, and a sentence says so.
+pub fn start(data_dir: &Path, filter: Option<&str>) -> (Log, Option<String>) {
+    let (filter, problem) = read_filter(filter);
+    let file = LogFile::new(data_dir);
+    let subscriber = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(file.clone()).finish();
     // Fails where a log was started before, which then goes on.
     drop(tracing::subscriber::set_global_default(subscriber));
-    match (problem, filter) {
-        (Some(error), Some(filter)) => {
-            Err(format!("AYE_LOG: `{filter}` is no filter ({error}); expected for example `aye=debug`"))
+    (Log(file), problem)
+}
+
+fn read_filter(given: Option<&str>) -> (EnvFilter, Option<String>) {
+    let usual = || EnvFilter::new(DEFAULT_FILTER);
+    match given.map(|given| (given, EnvFilter::try_new(given))) {
+        None => (usual(), None),
+        Some((_, Ok(filter))) => (filter, None),
+        Some((given, Err(error))) => {
+            (usual(), Some(format!("AYE_LOG: `{given}` is no filter ({error}); expected for example `aye=debug`")))
         }
-        _ => Ok(Log(file)),
     }
 }
 
@@ -48,6 +52,12 @@ struct Opened {
     /// Absent inside when the file cannot be made: a log is never a reason to stop.
     writer: OnceLock<Option<NonBlocking>>,
     guard: Mutex<Option<WorkerGuard>>,
+}
+
+impl LogFile {
+    fn new(data_dir: &Path) -> Self {
+        Self(Arc::new(Opened { directory: data_dir.join("logs"), writer: OnceLock::new(), guard: Mutex::new(None) }))
+    }
 }
 
 impl Opened {
@@ -107,6 +117,17 @@ mod tests {
         assert!(entry.file_name().to_string_lossy().starts_with("aye.log."));
         let line: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(entry.path()).unwrap()).unwrap();
         assert_eq!((&line["fields"]["message"], &line["fields"]["answer"]), (&"said".into(), &42.into()));
+    }
+
+    #[test]
+    fn a_filter_that_cannot_be_read_is_named_and_the_usual_one_stands_in() {
+        for (given, shown) in [(None, DEFAULT_FILTER), (Some("aye=debug"), "aye=debug")] {
+            let (filter, problem) = read_filter(given);
+            assert_eq!((filter.to_string().as_str(), problem), (shown, None));
+        }
+        let (filter, problem) = read_filter(Some("aye=loudly"));
+        assert_eq!(filter.to_string(), DEFAULT_FILTER);
+        assert!(problem.unwrap().starts_with("AYE_LOG: `aye=loudly` is no filter"));
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
             "another aye is writing to it for too long; try again".to_owned()
         }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            "it is damaged; the next start of aye moves it aside and makes a new one".to_owned()
+            "it is damaged; move it to another place and start aye again, which makes a new one".to_owned()
         }
         _ => error.to_string(),
     }

@@ -11,6 +11,8 @@ use std::time::Duration;
 const APPLICATION_ID: i64 = 0x6179_6501;
 /// Larger stores are not read through at each start.
 const CHECKED_AT_MOST_BYTES: u64 = 64 << 20;
+/// A log that grew larger is cut back when it starts anew.
+const LOG_KEPT_BYTES: i64 = 8 << 20;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One step per version; a store at version n has had the first n.
@@ -38,6 +40,11 @@ const MIGRATIONS: &[&str] = &["
         UNIQUE (session, seq)
     );
 "];
+/// Names every column, and so fails where one is missing.
+const EXPECTED: &str = "
+    SELECT s.key, s.id, s.workspace_id, s.workspace, s.title, s.created, s.updated, s.status, s.model, s.draft, s.owner,
+           r.key, r.session, r.seq, r.json, r.time
+    FROM sessions s JOIN records r ON r.session = s.key";
 const VERSION: i64 = MIGRATIONS.len() as i64;
 
 pub(super) enum State {
@@ -78,11 +85,24 @@ pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
     match check(path, bytes) {
         Ok(state) => Ok(state),
         Err(Trouble::Newer(found)) => Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION }),
-        Err(Trouble::Sqlite(error)) => match error.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => Ok(State::Damaged("it is not a database".to_owned())),
-            Some(ErrorCode::DatabaseCorrupt) => Ok(State::Damaged("its pages do not fit together".to_owned())),
-            _ => Err(StoreError::database(path, &error)),
+        Err(Trouble::Sqlite(error)) => match damage(&error) {
+            Some(reason) => Ok(State::Damaged(reason)),
+            None => Err(StoreError::database(path, &error)),
         },
+    }
+}
+
+/// What an error says about the file itself; `None` where it says something about the machine.
+fn damage(error: &rusqlite::Error) -> Option<String> {
+    if let rusqlite::Error::SqlInputError { msg, .. } = error {
+        return Some(format!("its tables are not as expected: {msg}"));
+    }
+    match error.sqlite_error_code()? {
+        ErrorCode::NotADatabase => Some("it is not a database".to_owned()),
+        ErrorCode::DatabaseCorrupt => Some("its pages do not fit together".to_owned()),
+        // What SQLite calls a mere error is a format it does not know.
+        ErrorCode::Unknown => Some(error.to_string()),
+        _ => None,
     }
 }
 
@@ -115,12 +135,13 @@ fn check(path: &Path, bytes: u64) -> Result<State, Trouble> {
             return Ok(State::Damaged(verdict));
         }
     }
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
-    migrate(&mut connection)?;
-    if let Err(error) = connection.prepare("SELECT s.draft, s.owner, r.json FROM sessions s JOIN records r ON r.session = s.key")
-    {
-        return Ok(State::Damaged(format!("its tables are not as expected: {error}")));
+    if connection.is_readonly("main")? {
+        return Ok(State::Damaged("its header forbids writing".to_owned()));
     }
+    migrate(&mut connection)?;
+    connection.prepare(EXPECTED)?;
+    connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(State::Sound(connection))
 }
 
@@ -135,6 +156,9 @@ pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
     }
     directory::private().create_new(true).open(&unfinished).map_err(|error| StoreError::unusable(&unfinished, &error))?;
     build(&unfinished).map_err(|error| StoreError::database(path, &error))?;
+    std::fs::File::open(&unfinished)
+        .and_then(|file| file.sync_all())
+        .map_err(|error| StoreError::unusable(&unfinished, &error))?;
     std::fs::rename(&unfinished, path).map_err(|error| StoreError::unusable(path, &error))?;
     #[cfg(unix)]
     if let Some(directory) = path.parent() {
@@ -147,6 +171,8 @@ pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
 
 fn build(path: &Path) -> rusqlite::Result<()> {
     let mut connection = connect(path)?;
+    // Nobody can see this file yet: one sync before it gets its name is enough.
+    connection.execute_batch("PRAGMA synchronous = OFF")?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     migrate(&mut connection)?;
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
@@ -173,6 +199,7 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
+    connection.pragma_update_and_check(None, "journal_size_limit", LOG_KEPT_BYTES, |_| Ok(()))?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(connection)
 }

@@ -1,15 +1,18 @@
 //! The one thread that writes: a connection of its own, opened by the first thing to write.
 
+use super::aside::beside;
 use super::{locked, schema};
 use crate::ports::Durability;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 /// After about this much was written, the log goes into the database as soon as nobody waits.
 const CHECKPOINT_EVERY_BYTES: usize = 4 << 20;
+/// After so much, somebody has to wait for it.
+const CHECKPOINT_AT_LAST_BYTES: usize = 16 << 20;
 /// What a transaction adds to the log besides its own bytes: some pages.
 const TRANSACTION_BYTES: usize = 16 << 10;
 
@@ -71,15 +74,13 @@ impl Desk {
     fn work(&mut self, jobs: &Receiver<Job>) {
         while let Ok(job) = jobs.recv() {
             job(self);
-            while let Ok(job) = jobs.try_recv() {
+            while self.unwritten_bytes < CHECKPOINT_AT_LAST_BYTES
+                && let Ok(job) = jobs.try_recv()
+            {
                 job(self);
             }
             self.checkpoint_if_due();
         }
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// All of `write` or nothing of it, committed as durably as asked. `bytes` is about how much it writes.
@@ -102,7 +103,7 @@ impl Desk {
         let value = write(&transaction)?;
         transaction.commit()?;
         self.durability = wanted;
-        self.unwritten_bytes += bytes + TRANSACTION_BYTES;
+        self.unwritten_bytes = self.unwritten_bytes.saturating_add(bytes + TRANSACTION_BYTES);
         Ok(value)
     }
 
@@ -110,6 +111,9 @@ impl Desk {
     fn connection(&mut self) -> rusqlite::Result<&mut Connection> {
         if self.connection.is_none() {
             self.durability = None;
+            // What earlier processes left in the log counts too, or many short ones would let it grow without end.
+            let log = beside(&self.path, "-wal").metadata().map_or(0, |metadata| metadata.len());
+            self.unwritten_bytes = usize::try_from(log).unwrap_or(usize::MAX);
         }
         match self.connection {
             Some(ref mut connection) => Ok(connection),

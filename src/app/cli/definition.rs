@@ -11,8 +11,6 @@ use std::path::PathBuf;
 #[command(disable_help_subcommand = true, args_override_self = true)]
 pub(super) struct Line {
     #[command(flatten)]
-    pub common: CommonArgs,
-    #[command(flatten)]
     pub session: SessionArgs,
     #[command(flatten)]
     pub output: OutputArgs,
@@ -23,9 +21,13 @@ pub(super) struct Line {
     pub prompt: Option<String>,
     #[command(subcommand)]
     pub subcommand: Option<Sub>,
+    // Last, because its heading holds for all that follows.
+    #[command(flatten)]
+    pub common: CommonArgs,
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Everywhere")]
 pub(super) struct CommonArgs {
     /// Work in this directory
     #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]

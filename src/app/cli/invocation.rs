@@ -133,7 +133,7 @@ fn main_action(prompt: Option<String>, session: SessionChoice, output: &OutputAr
     if output.format().is_some() {
         return Err("`--json` and `--output-format` need `-p` or `aye exec`".to_owned());
     }
-    Ok(Action::Interactive { prompt, session })
+    Ok(Action::Interactive { prompt: prompt.filter(|text| !text.trim().is_empty()), session })
 }
 
 fn exec(prompt: Option<String>, session: SessionChoice, format: Option<OutputFormat>) -> Result<Action, String> {

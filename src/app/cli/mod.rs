@@ -6,6 +6,7 @@ mod invocation;
 pub use invocation::{Action, Answers, Color, Common, ExecPrompt, Invocation, OutputFormat, SessionChoice, SessionScope, Trust};
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use definition::Line;
 use std::ffi::OsString;
 
@@ -37,13 +38,24 @@ pub enum Stop {
 /// Reads the words, program name first.
 pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, Stop> {
     let words = gather_repeatable(mark_session_ids(words));
-    let line = Line::try_parse_from(words)
-        .map_err(|error| if error.use_stderr() { Stop::Usage(error.render().to_string()) } else { Stop::Told(error) })?;
+    let line = Line::try_parse_from(words).map_err(|error| match second_word(&error) {
+        Some(word) => usage(format!("`{word}` is one word too many; a prompt of several words belongs in quotes")),
+        None if error.use_stderr() => Stop::Usage(error.render().to_string()),
+        None => Stop::Told(error),
+    })?;
     let invocation = line.check().map_err(usage)?;
     if nesting == Nesting::InsideAye {
         invocation.refuse_widening().map_err(usage)?;
     }
     Ok(invocation)
+}
+
+/// The word that clap could place nowhere, where it is not a flag.
+fn second_word(error: &clap::Error) -> Option<&str> {
+    match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) if !word.starts_with('-') => Some(word),
+        _ => None,
+    }
 }
 
 fn usage(message: String) -> Stop {

@@ -53,6 +53,7 @@ fn words_become_actions() {
     for (line, expected) in [
         ("", interactive(None, New)),
         ("fix~the~parser", interactive(Some("fix the parser"), New)),
+        ("~", interactive(None, New)),
         ("status", interactive(Some("status"), New)),
         ("exe", interactive(Some("exe"), New)),
         ("-- exec", interactive(Some("exec"), New)),
@@ -149,12 +150,12 @@ fn common_flags_stand_before_and_after_every_subcommand() {
 fn what_cannot_be_meant_is_refused() {
     for (line, said) in [
         ("--frobnicate", "unexpected argument"),
-        ("fix the parser", "unexpected argument"),
+        ("fix the parser", "`the` is one word too many; a prompt of several words belongs in quotes"),
         ("fix demo", "quotes"),
         ("exec", "there is no prompt"),
         ("-p", "there is no prompt"),
         ("exec ~", "the prompt is empty"),
-        ("exec a b", "unexpected argument"),
+        ("exec a b", "in quotes"),
         ("--json hi", "need `-p`"),
         ("exec --json --output-format text hi", "cannot be used with"),
         ("exec --output-format xml hi", "stream-json"),
