@@ -248,5 +248,4 @@ fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
 }
 
 #[cfg(test)]
-#[path = "http_tests.rs"]
 mod tests;

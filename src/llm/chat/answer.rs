@@ -5,7 +5,7 @@ use super::wire::{Choice, Chunk, ContentPart, Delta, usage_of};
 use crate::llm::deltas::Deltas;
 use crate::llm::fault::{Speaker, shown};
 use crate::llm::json::text_of;
-use crate::llm::remote::{Answer, Progress};
+use crate::llm::listener::{Answer, Progress};
 use crate::llm::sse::Event;
 use crate::ports::{Completion, ModelError};
 use crate::protocol::{Part, StopReason, Usage};
