@@ -27,7 +27,7 @@ pub fn holds_error(body: &[u8]) -> bool {
 pub fn read_body(status_line: &str, body: &[u8]) -> Words {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         let text = String::from_utf8_lossy(body);
-        let text: String = text.trim().chars().take(MAX_PLAIN_CHARS).collect();
+        let text: String = page_title(text.trim()).chars().take(MAX_PLAIN_CHARS).collect();
         let message = if text.is_empty() { format!("the server answered {status_line}") } else { text };
         return Words { message, ..Words::default() };
     };
@@ -37,6 +37,12 @@ pub fn read_body(status_line: &str, body: &[u8]) -> Words {
         words.message = if body.is_empty() { status_line.to_owned() } else { shown(body) };
     }
     words
+}
+
+/// Of an HTML page its title; a plain text is as it is.
+fn page_title(text: &str) -> &str {
+    let title = text.starts_with('<').then(|| text.split_once("<title>")?.1.split_once("</title>")).flatten();
+    title.map_or(text, |(title, _)| title.trim())
 }
 
 /// Goes where the known shapes keep their sentence: `error.message`, `message`, `error`, `detail`, `errors[0]`, `[{error}]`.
@@ -67,7 +73,7 @@ fn collect(value: &Value, words: &mut Words, depth: usize) {
                     Some(Value::Null | Value::Bool(_) | Value::Array(_)) | None => {}
                 }
             }
-            for name in ["error", "message", "msg", "detail", "details", "errors", "title", "error_description"] {
+            for name in ["error", "message", "Message", "msg", "detail", "details", "errors", "title", "error_description"] {
                 if let Some(inner) = map.get(name)
                     && (words.message.is_empty() || name == "error")
                 {

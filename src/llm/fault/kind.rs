@@ -19,7 +19,10 @@ const KEY: &[&str] = &[
     "no api key",
     "api key is missing",
     "security token included in the request is invalid",
-    "invalid token",
+    "invalid access token",
+    "invalid bearer token",
+    "invalid api token",
+    "unregistered callers",
     "invalid authentication",
     "token is expired",
     "token has expired",
@@ -31,6 +34,8 @@ const MONEY: &[&str] = &[
     "billing_hard_limit",
     "insufficient_credits",
     "insufficient credits",
+    "have any credits",
+    "out of credits",
     "insufficient balance",
     "insufficient funds",
     "credit balance is too low",
@@ -106,7 +111,6 @@ const MODEL: &[&str] = &[
     "model_not_supported",
     "model_decommissioned",
     "has been decommissioned",
-    "has been deprecated",
     "no endpoints found",
 ];
 const BUSY: &[&str] = &[

@@ -122,7 +122,9 @@ fn the_sentence_of_the_provider_is_kept_unchanged() {
         (r#"{"detail":[{"msg":"field required"}]}"#, "field required"),
         (r#"[{"error":{"message":"in a list","code":400}}]"#, "in a list"),
         (r#"{"object":"error","message":"of vllm","code":400}"#, "of vllm"),
+        (r#"{"Message":"of a cloud"}"#, "of a cloud"),
         ("  no json at all \n", "no json at all"),
+        ("<html>\n<title> 400 Bad Request </title><body>nginx", "400 Bad Request"),
         ("", "the server answered 400 Bad Request"),
     ];
     for (body, message) in cases {
