@@ -55,10 +55,17 @@ impl Speaker {
     pub fn transport(&self, error: &HttpError) -> ModelError {
         let message = error.to_string();
         let failure = match error {
-            HttpError::Address { .. } | HttpError::Setup(_) => Failure::new(
-                FailureKind::InvalidRequest,
+            HttpError::Address { .. } => {
+                Failure::new(FailureKind::InvalidRequest, message, format!("correct the address of provider `{}`", self.provider))
+            }
+            HttpError::Setup(_) => {
+                let hint = "check that the system's certificates are installed (`ca-certificates`) and that the proxy variables are right";
+                Failure::new(FailureKind::InvalidRequest, message, hint)
+            }
+            HttpError::Header(_) => Failure::new(
+                FailureKind::Authentication,
                 message,
-                format!("check the address and the key of provider `{}`", self.provider),
+                format!("check `{}`: a key is one line of letters and digits", self.key_variable),
             ),
             HttpError::Unreachable { .. } => {
                 Failure::new(FailureKind::Network, message, format!("check the network and that `{}` is right", self.base_url))

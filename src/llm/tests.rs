@@ -233,6 +233,18 @@ async fn where_the_chunks_are_split_makes_no_difference() {
 }
 
 #[tokio::test]
+async fn every_place_to_split_a_short_answer_makes_no_difference() {
+    for recording in recordings().into_iter().filter(|recording| recording.stream.len() < 2_500) {
+        for at in 1..recording.stream.len() {
+            let (one, two) = recording.stream.split_at(at);
+            let chunks = vec![Bytes::copy_from_slice(one), Bytes::copy_from_slice(two)];
+            let (deltas, end) = play(reader(recording.dialect), chunks).await;
+            check_recording(&recording, &deltas, &end);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_stream_cut_between_events_never_looks_whole() {
     for recording in recordings().into_iter().filter(|recording| recording.stream.len() < 20_000) {
         let ends: Vec<usize> =
