@@ -51,6 +51,7 @@ enum Transport {
 #[derive(Debug)]
 pub struct Server {
     base: String,
+    /// Host, and port where it is not the usual one.
     name: String,
     transport: Transport,
     timeouts: Timeouts,
@@ -81,11 +82,6 @@ impl Server {
         let name = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
         let base = base.trim().trim_end_matches('/').to_owned();
         Ok(Self { base, name, transport, timeouts, client: OnceLock::new() })
-    }
-
-    /// Host, and port where it is not the usual one.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// As it was given, without a slash at the end.
