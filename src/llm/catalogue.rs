@@ -79,5 +79,4 @@ fn is_date(rest: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "catalogue_tests.rs"]
 mod tests;

@@ -39,6 +39,10 @@ impl Deltas {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.ready.is_empty()
+    }
+
     pub fn take(&mut self) -> Vec<Delta> {
         std::mem::take(&mut self.ready)
     }

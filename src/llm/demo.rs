@@ -228,5 +228,4 @@ fn unrecorded() -> Failure {
 }
 
 #[cfg(test)]
-#[path = "demo_tests.rs"]
 mod tests;

@@ -1,14 +1,17 @@
-//! What a provider's refusal means, told from status, codes and wording, for the provider's own words are all there is.
+//! What a failed request means for the person: its kind, the provider's own sentence, and what to do.
+
+mod body;
+mod kind;
+
+use body::{Words, holds_error, read_body};
+use kind::kind_of;
 
 use super::sse::SseError;
 use crate::ports::ModelError;
 use crate::protocol::{Failure, FailureKind};
 use crate::sys::http::HttpError;
-use serde_json::Value;
 use std::time::Duration;
 
-/// A sentence longer than this is cut when it is no JSON.
-const MAX_PLAIN_CHARS: usize = 1_000;
 const SHOWN_CHARS: usize = 160;
 
 /// Who is speaking, for the hints.
@@ -18,16 +21,6 @@ pub(super) struct Speaker {
     pub model: String,
     pub key_variable: String,
     pub base_url: String,
-}
-
-/// The parts of an error that say which kind it is.
-#[derive(Debug, Default)]
-struct Words {
-    message: String,
-    /// `type`, `code` and the like, lower case, one a line.
-    codes: String,
-    /// A status that stands inside the body.
-    status: Option<u16>,
 }
 
 impl Speaker {
@@ -62,10 +55,17 @@ impl Speaker {
     pub fn transport(&self, error: &HttpError) -> ModelError {
         let message = error.to_string();
         let failure = match error {
-            HttpError::Address { .. } | HttpError::Setup(_) => Failure::new(
-                FailureKind::InvalidRequest,
+            HttpError::Address { .. } => {
+                Failure::new(FailureKind::InvalidRequest, message, format!("correct the address of provider `{}`", self.provider))
+            }
+            HttpError::Setup(_) => {
+                let hint = "check that the system's certificates are installed (`ca-certificates`) and that the proxy variables are right";
+                Failure::new(FailureKind::InvalidRequest, message, hint)
+            }
+            HttpError::Header(_) => Failure::new(
+                FailureKind::Authentication,
                 message,
-                format!("check the address and the key of provider `{}`", self.provider),
+                format!("check `{}`: a key is one line of letters and digits", self.key_variable),
             ),
             HttpError::Unreachable { .. } => {
                 Failure::new(FailureKind::Network, message, format!("check the network and that `{}` is right", self.base_url))
@@ -138,231 +138,5 @@ pub(super) fn shown(bytes: &[u8]) -> String {
     }
 }
 
-fn holds_error(body: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(body).is_ok_and(|value| {
-        let said = |name: &str| value.get(name).is_some_and(|error| !error.is_null());
-        said("error") || said("detail") || value.get("object").is_some_and(|kind| kind == "error")
-    })
-}
-
-fn read_body(status_line: &str, body: &[u8]) -> Words {
-    let Ok(value) = serde_json::from_slice::<Value>(body) else {
-        let text = String::from_utf8_lossy(body);
-        let text: String = text.trim().chars().take(MAX_PLAIN_CHARS).collect();
-        let message = if text.is_empty() { format!("the server answered {status_line}") } else { text };
-        return Words { message, ..Words::default() };
-    };
-    let mut words = Words::default();
-    collect(&value, &mut words, 0);
-    if words.message.is_empty() {
-        words.message = if body.is_empty() { status_line.to_owned() } else { shown(body) };
-    }
-    words
-}
-
-/// Goes where the known shapes keep their sentence: `error.message`, `message`, `error`, `detail`, `errors[0]`, `[{error}]`.
-fn collect(value: &Value, words: &mut Words, depth: usize) {
-    if depth > 4 {
-        return;
-    }
-    match value {
-        Value::String(text) if words.message.is_empty() => text.clone_into(&mut words.message),
-        Value::Array(items) => {
-            if let Some(first) = items.first() {
-                collect(first, words, depth + 1);
-            }
-        }
-        Value::Object(map) => {
-            for name in ["type", "code", "status", "status_code", "reason", "innererror"] {
-                match map.get(name) {
-                    Some(Value::String(code)) => note(words, code),
-                    Some(Value::Number(code)) => {
-                        let status = code.as_u64().and_then(|code| u16::try_from(code).ok());
-                        words.status = words.status.or(status.filter(|status| (400..600).contains(status)));
-                    }
-                    Some(Value::Object(inner)) => {
-                        if let Some(Value::String(code)) = inner.get("code") {
-                            note(words, code);
-                        }
-                    }
-                    Some(Value::Null | Value::Bool(_) | Value::Array(_)) | None => {}
-                }
-            }
-            for name in ["error", "message", "msg", "detail", "details", "errors", "title", "error_description"] {
-                if let Some(inner) = map.get(name)
-                    && (words.message.is_empty() || name == "error")
-                {
-                    collect(inner, words, depth + 1);
-                }
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-fn note(words: &mut Words, code: &str) {
-    words.codes.push_str(&code.to_lowercase());
-    words.codes.push('\n');
-}
-
-const KEY: &[&str] = &[
-    "invalid_api_key",
-    "authentication_error",
-    "unauthenticated",
-    "unauthorized",
-    "incorrect api key",
-    "invalid api key",
-    "invalid x-api-key",
-    "api key not valid",
-    "api key not found",
-    "api_key_invalid",
-    "api key provided",
-    "missing api key",
-    "no api key",
-    "api key is missing",
-    "security token included in the request is invalid",
-    "invalid token",
-    "invalid authentication",
-    "token is expired",
-    "token has expired",
-];
-const MONEY: &[&str] = &[
-    "insufficient_quota",
-    "billing_error",
-    "billing_not_active",
-    "billing_hard_limit",
-    "insufficient_credits",
-    "insufficient credits",
-    "insufficient balance",
-    "insufficient funds",
-    "credit balance is too low",
-    "exceeded your current quota, please check your plan and billing",
-    "payment required",
-    "requires more credits",
-];
-const WINDOW: &[&str] = &[
-    "context_length_exceeded",
-    "context_window_exceeded",
-    "context length",
-    "context window",
-    "context size",
-    "context limit",
-    "exceed_context_size",
-    "too_many_prompt_tokens",
-    "request_too_large",
-    "prompt is too long",
-    "prompt too long",
-    "input is too long",
-    "input too long",
-    "inputs too long",
-    "maximum prompt length",
-    "maximum input length",
-    "max input tokens",
-    "maximum allowed input length",
-    "all messages is too long",
-    "exceeds the maximum number of tokens allowed",
-    "input token count",
-    "input tokens exceeded",
-    "input tokens exceed",
-    "too many input tokens",
-    "too many tokens",
-    "tokens in prompt",
-    "reduce the length of the messages",
-    "reduce the length of your prompt",
-    "context the overflows",
-    "string_above_max_length",
-    "larger than the model's context",
-    "token limit exceeded",
-];
-const GUARD: &[&str] = &[
-    "content_filter",
-    "content_policy_violation",
-    "content policy",
-    "content management policy",
-    "responsibleaipolicyviolation",
-    "guardrail",
-    "flagged by",
-    "was flagged",
-    "content exists risk",
-    "prohibited_content",
-    "blocked by safety",
-    "safety system",
-    "violates our usage polic",
-    "violating our usage polic",
-    "moderation",
-    "data_inspection_failed",
-    "inappropriate content",
-];
-const MODEL: &[&str] = &[
-    "model_not_found",
-    "not_found_error",
-    "deploymentnotfound",
-    "model identifier is invalid",
-    "not a valid model",
-    "invalid model",
-    "unknown model",
-    "model not found",
-    "model not exist",
-    "model does not exist",
-    "no such model",
-    "model_not_supported",
-    "model_decommissioned",
-    "has been decommissioned",
-    "has been deprecated",
-    "no endpoints found",
-];
-const BUSY: &[&str] = &[
-    "overloaded",
-    "server_error",
-    "api_error",
-    "internal_error",
-    "internalservererror",
-    "service_unavailable",
-    "serviceunavailable",
-    "unavailable",
-    "engine_overloaded",
-    "capacity",
-    "insufficient_system_resource",
-];
-const LIMIT: &[&str] =
-    &["rate_limit", "ratelimit", "rate limit", "too many requests", "too_many_requests", "resource_exhausted", "throttl"];
-const TIME: &[&str] = &["timeout_error", "deadline_exceeded", "request_timeout"];
-
-fn kind_of(status: u16, words: &Words) -> FailureKind {
-    let text = words.message.to_lowercase();
-    let one_of = |list: &[&str]| list.iter().any(|word| words.codes.contains(word) || text.contains(word));
-    let coded = |list: &[&str]| list.iter().any(|word| words.codes.contains(word));
-    let client = status == 0 || (400..500).contains(&status);
-    match status {
-        401 => return FailureKind::Authentication,
-        402 => return FailureKind::Billing,
-        _ if client && one_of(MONEY) => return FailureKind::Billing,
-        _ if client && status != 404 && status != 429 && one_of(KEY) => return FailureKind::Authentication,
-        413 => return FailureKind::ContextTooLong,
-        429 => return FailureKind::RateLimited,
-        // Some servers of one's own answer 500 to a prompt that does not fit.
-        _ if status != 404 && one_of(WINDOW) => return FailureKind::ContextTooLong,
-        403 if one_of(GUARD) => return FailureKind::GuardrailBlocked,
-        403 => return FailureKind::Permission,
-        404 => return FailureKind::NotFound,
-        408 | 504 => return FailureKind::Timeout,
-        409 | 425 | 500.. => return FailureKind::Overloaded,
-        300..=399 => return FailureKind::InvalidRequest,
-        _ => {}
-    }
-    if one_of(GUARD) {
-        FailureKind::GuardrailBlocked
-    } else if one_of(MODEL) {
-        FailureKind::NotFound
-    } else if coded(&["permission_error", "permission_denied", "forbidden"]) {
-        FailureKind::Permission
-    } else if status == 0 && coded(LIMIT) {
-        FailureKind::RateLimited
-    } else if status == 0 && coded(TIME) {
-        FailureKind::Timeout
-    } else if status == 0 && (coded(BUSY) || !coded(&["invalid_request", "bad_request", "invalid"])) {
-        FailureKind::Overloaded
-    } else {
-        FailureKind::InvalidRequest
-    }
-}
+#[cfg(test)]
+mod tests;

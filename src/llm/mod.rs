@@ -7,6 +7,7 @@ mod deltas;
 pub mod demo;
 mod fault;
 mod json;
+mod listener;
 mod remote;
 mod sse;
 mod thread;

@@ -1,42 +1,18 @@
 //! One request to a provider, from the thread to the last delta.
 
 use super::catalogue::{self, ModelCard};
-use super::deltas::Deltas;
 use super::fault::Speaker;
-use super::sse::{self, Event, Events};
+use super::listener::{Answer, Listener};
+use super::sse::{self, Events};
 use super::thread::Thread;
 use super::{Api, ProviderSpec, Secret, anthropic, chat};
-use crate::ports::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};
+use crate::ports::{Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, Usage};
-use crate::sys::http::{Server, Timeouts};
-use futures_util::StreamExt;
+use crate::sys::http::Server;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 const MAX_ERROR_BYTES: usize = 64 << 10;
-/// Events handled in one go when they are there already; what they bring is handed on as few deltas.
-const BATCH: usize = 256;
-/// How long an answer that is whole but has no end marker is listened to, for its usage.
-const GRACE: Duration = Duration::from_secs(5);
-/// How long the end of the body is awaited, so that the connection can be used again.
-const DRAIN: Duration = Duration::from_secs(1);
-
-/// What an event meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
-    More,
-    /// The answer is whole; only its usage may follow.
-    Whole,
-    /// The end marker.
-    End,
-}
-
-/// Puts an answer together from its events.
-pub(super) trait Answer: Send {
-    fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError>;
-    /// No more events come.
-    fn complete(&mut self) -> Completion;
-}
 
 /// A model behind HTTP.
 pub(super) struct Remote {
@@ -107,42 +83,19 @@ impl Model for Remote {
         }
         let inner = Arc::clone(&self.inner);
         Box::pin(async_stream::try_stream! {
-            let mut batches = inner.send(&request).await?.ready_chunks(BATCH);
-            let mut answer = inner.answer();
-            let mut deltas = Deltas::default();
-            let mut progress = Progress::More;
-            while progress != Progress::End {
-                let Some(batch) = next_batch(&mut batches, progress).await else { break };
-                let outcome = inner.read(batch, answer.as_mut(), &mut deltas, progress);
-                for delta in deltas.take() {
+            let events = inner.send(&request).await?;
+            drop(request);
+            let mut listener = Listener::new(inner.speaker.clone(), events, inner.answer());
+            while !listener.at_end() {
+                let outcome = listener.listen().await;
+                for delta in listener.take() {
                     yield delta;
                 }
-                progress = outcome?;
+                outcome?;
             }
-            match progress {
-                Progress::More => Err(inner.speaker.cut())?,
-                Progress::Whole => {}
-                Progress::End => drain(batches.into_inner()),
-            }
-            yield Delta::Completed(answer.complete());
+            yield Delta::Completed(listener.finish()?);
         })
     }
-}
-
-type Batch = Vec<Result<Event, sse::SseError>>;
-
-async fn next_batch(batches: &mut futures_util::stream::ReadyChunks<Events>, progress: Progress) -> Option<Batch> {
-    match progress {
-        Progress::Whole => tokio::time::timeout(GRACE, batches.next()).await.ok().flatten(),
-        Progress::More | Progress::End => batches.next().await,
-    }
-}
-
-/// Reads what little is left in the background: a body that is dropped before its end closes its connection.
-fn drain(mut events: Events) {
-    tokio::spawn(async move {
-        let _ = tokio::time::timeout(DRAIN, async { while events.next().await.is_some() {} }).await;
-    });
 }
 
 impl Inner {
@@ -182,29 +135,5 @@ impl Inner {
             Api::Anthropic => Box::new(anthropic::Reader::new(self.speaker.clone())),
             Api::OpenAiChat => Box::new(chat::Reader::new(self.speaker.clone())),
         }
-    }
-
-    fn read(&self, batch: Batch, answer: &mut dyn Answer, deltas: &mut Deltas, before: Progress) -> Result<Progress, ModelError> {
-        let mut progress = before;
-        for event in batch {
-            match event {
-                Ok(event) => progress = progress_of(progress, answer.event(&event, deltas)?),
-                // What breaks after the answer is whole takes nothing from it.
-                Err(_) if progress != Progress::More => return Ok(Progress::End),
-                Err(error) => return Err(self.speaker.broken(error)),
-            }
-            if progress == Progress::End {
-                break;
-            }
-        }
-        Ok(progress)
-    }
-}
-
-/// A whole answer stays whole whatever follows.
-fn progress_of(before: Progress, now: Progress) -> Progress {
-    match (before, now) {
-        (Progress::Whole, Progress::More) => Progress::Whole,
-        (Progress::More | Progress::Whole | Progress::End, now) => now,
     }
 }

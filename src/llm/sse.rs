@@ -140,3 +140,6 @@ fn reason(error: sse_stream::Error) -> SseError {
         _ => SseError::NotText,
     }
 }
+
+#[cfg(test)]
+mod tests;

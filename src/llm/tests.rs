@@ -1,6 +1,6 @@
 use super::*;
 use crate::llm::fault::Speaker;
-use crate::llm::remote::{Answer, Progress};
+use crate::llm::listener::{Answer, Progress};
 use crate::ports::{Completion, Delta, ModelError};
 use crate::protocol::{Arguments, FailureKind, Part, StopReason};
 use crate::sys::http::HttpError;
@@ -9,7 +9,6 @@ use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-mod errors;
 mod wire;
 
 pub(super) fn speaker() -> Speaker {
@@ -234,6 +233,18 @@ async fn where_the_chunks_are_split_makes_no_difference() {
 }
 
 #[tokio::test]
+async fn every_place_to_split_a_short_answer_makes_no_difference() {
+    for recording in recordings().into_iter().filter(|recording| recording.stream.len() < 2_500) {
+        for at in 1..recording.stream.len() {
+            let (one, two) = recording.stream.split_at(at);
+            let chunks = vec![Bytes::copy_from_slice(one), Bytes::copy_from_slice(two)];
+            let (deltas, end) = play(reader(recording.dialect), chunks).await;
+            check_recording(&recording, &deltas, &end);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_stream_cut_between_events_never_looks_whole() {
     for recording in recordings().into_iter().filter(|recording| recording.stream.len() < 20_000) {
         let ends: Vec<usize> =
@@ -246,5 +257,36 @@ async fn a_stream_cut_between_events_never_looks_whole() {
                 recording.expected["text"].as_str().unwrap().len() + recording.expected["refusal"].as_str().map_or(0, str::len);
             assert_eq!(text(&completion.content).len(), whole, "{}: cut at {end} and taken for whole", recording.name);
         }
+    }
+}
+
+#[test]
+fn a_secret_is_not_printed() {
+    let spec = ProviderSpec {
+        name: "anthropic".to_owned(),
+        api: Api::Anthropic,
+        base_url: Api::Anthropic.home().to_owned(),
+        key: Some(Secret::new("sk-12345")),
+        key_variable: "ANTHROPIC_API_KEY".to_owned(),
+        timeouts: Timeouts::default(),
+    };
+    assert!(!format!("{spec:?}").contains("12345"));
+}
+
+#[test]
+fn without_a_key_the_provider_itself_is_refused_and_a_server_of_ones_own_is_not() {
+    for api in [Api::Anthropic, Api::OpenAiChat] {
+        let spec = |base_url: &str| ProviderSpec {
+            name: "p".to_owned(),
+            api,
+            base_url: base_url.to_owned(),
+            key: None,
+            key_variable: "P_KEY".to_owned(),
+            timeouts: Timeouts::default(),
+        };
+        let failure = connect(spec(api.home()), "m").err().unwrap();
+        assert_eq!(failure.kind, FailureKind::Authentication);
+        assert!(failure.hint.contains("`P_KEY`"));
+        assert_eq!(connect(spec("http://127.0.0.1:9/v1"), "a/b").map(|model| model.name().to_owned()), Ok("p/a/b".to_owned()));
     }
 }

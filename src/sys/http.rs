@@ -25,8 +25,11 @@ impl Default for Timeouts {
 pub enum HttpError {
     #[error("`{address}` is not a usable address: {reason}")]
     Address { address: String, reason: String },
-    #[error("cannot prepare a request: {0}")]
+    /// The system's certificates, or a proxy variable.
+    #[error("cannot prepare a connection: {0}")]
     Setup(String),
+    #[error("`{0}` has characters that a header cannot carry")]
+    Header(&'static str),
     #[error("cannot reach `{server}`: {reason}")]
     Unreachable { server: String, reason: String },
     #[error("`{server}` did not answer the connection within {seconds} s")]
@@ -48,6 +51,7 @@ enum Transport {
 #[derive(Debug)]
 pub struct Server {
     base: String,
+    /// Host, and port where it is not the usual one.
     name: String,
     transport: Transport,
     timeouts: Timeouts,
@@ -80,11 +84,6 @@ impl Server {
         Ok(Self { base, name, transport, timeouts, client: OnceLock::new() })
     }
 
-    /// Host, and port where it is not the usual one.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// As it was given, without a slash at the end.
     pub fn address(&self) -> &str {
         &self.base
@@ -98,8 +97,7 @@ impl Server {
             .header("content-type", "application/json")
             .header("accept", "text/event-stream");
         for (name, value) in headers {
-            let mut value = reqwest::header::HeaderValue::from_str(value)
-                .map_err(|_| HttpError::Setup(format!("`{name}` has characters that a header cannot carry")))?;
+            let mut value = reqwest::header::HeaderValue::from_str(value).map_err(|_| HttpError::Header(name))?;
             value.set_sensitive(true);
             request = request.header(*name, value);
         }
@@ -248,5 +246,4 @@ fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
 }
 
 #[cfg(test)]
-#[path = "http_tests.rs"]
 mod tests;

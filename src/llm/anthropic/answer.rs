@@ -4,7 +4,7 @@ use super::wire::{BlockDelta, BlockStart, BlockStop, Delta, Head, MessageDelta, 
 use crate::llm::deltas::Deltas;
 use crate::llm::fault::{Speaker, shown};
 use crate::llm::json::text_of;
-use crate::llm::remote::{Answer, Progress};
+use crate::llm::listener::{Answer, Progress};
 use crate::llm::sse::Event;
 use crate::ports::{Completion, ModelError};
 use crate::protocol::{Arguments, CallId, Part, StopReason, ToolCall};

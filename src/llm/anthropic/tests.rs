@@ -1,5 +1,5 @@
 use super::*;
-use crate::llm::tests::{play, speaker};
+use crate::llm::tests::{corpus, play, speaker};
 use crate::llm::thread::Thread;
 use crate::ports::{Completion, ModelRequest};
 use crate::protocol::*;
@@ -187,4 +187,32 @@ async fn thinking_comes_back_with_its_signature_and_sealed_blocks_as_they_came()
     );
     let back = parsed(&request(&[message("1", Role::Assistant, completion.content)]));
     assert_eq!(back["messages"][0]["content"], json!([thinking, sealed]));
+}
+
+/// A block as it goes back: without what only the provider adds to a text or a call.
+fn plain(block: &Value) -> Value {
+    match block["type"].as_str() {
+        Some("text") => json!({"type": "text", "text": block["text"]}),
+        Some("tool_use") => json!({"type": "tool_use", "id": block["id"], "name": block["name"], "input": block["input"]}),
+        _ => block.clone(),
+    }
+}
+
+#[tokio::test]
+async fn every_recorded_answer_goes_back_block_by_block_as_it_came() {
+    let Some(root) = corpus("fixtures/llm/anthropic_messages") else { return };
+    for entry in std::fs::read_dir(root).unwrap() {
+        let directory = entry.unwrap().path();
+        let expected: Value = serde_json::from_slice(&std::fs::read(directory.join("expected.json")).unwrap()).unwrap();
+        if expected["complete"] == false {
+            continue;
+        }
+        let stream = Bytes::from(std::fs::read(directory.join("stream.sse")).unwrap());
+        let completion = play(Reader::new(speaker()), vec![stream]).await.1.unwrap();
+        let visible = |block: &&Value| block["type"] != "text" || !block["text"].as_str().unwrap().trim().is_empty();
+        let blocks: Vec<Value> = expected["content"].as_array().unwrap().iter().filter(visible).map(plain).collect();
+        let sent = parsed(&request(&[message("1", Role::Assistant, completion.content)]));
+        let sent = sent["messages"][0]["content"].as_array().cloned().unwrap_or_default();
+        assert_eq!(sent, blocks, "{}", directory.display());
+    }
 }

@@ -1,11 +1,11 @@
 //! An answer of Chat Completions, put together chunk by chunk.
 
 use super::calls::Calls;
-use super::wire::{Choice, Chunk, ContentPart, Delta, usage_of};
+use super::wire::{Choice, Chunk, ContentPart, Delta, groq_usage, usage_of};
 use crate::llm::deltas::Deltas;
 use crate::llm::fault::{Speaker, shown};
 use crate::llm::json::text_of;
-use crate::llm::remote::{Answer, Progress};
+use crate::llm::listener::{Answer, Progress};
 use crate::llm::sse::Event;
 use crate::ports::{Completion, ModelError};
 use crate::protocol::{Part, StopReason, Usage};
@@ -188,7 +188,7 @@ impl Answer for Reader {
         for choice in chunk.choices.into_iter().flatten() {
             self.choice(choice, deltas);
         }
-        self.count(chunk.usage.or(chunk.x_groq.and_then(|groq| groq.usage)));
+        self.count(chunk.usage.or(chunk.x_groq.and_then(groq_usage)));
         if self.finish.as_deref() == Some("insufficient_system_resource") {
             return Err(self
                 .speaker

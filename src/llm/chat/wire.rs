@@ -14,7 +14,7 @@ pub struct Chunk<'a> {
     #[serde(default, borrow)]
     pub usage: Option<&'a RawValue>,
     #[serde(default, borrow)]
-    pub x_groq: Option<Groq<'a>>,
+    pub x_groq: Option<&'a RawValue>,
     #[serde(default, borrow)]
     pub error: Option<&'a RawValue>,
     #[serde(default, borrow)]
@@ -22,9 +22,14 @@ pub struct Chunk<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Groq<'a> {
-    #[serde(default, borrow)]
-    pub usage: Option<&'a RawValue>,
+struct Groq<'a> {
+    #[serde(borrow)]
+    usage: &'a RawValue,
+}
+
+/// The usage that one provider keeps in a field of its own.
+pub fn groq_usage(raw: &RawValue) -> Option<&RawValue> {
+    serde_json::from_str::<Groq<'_>>(raw.get()).ok().map(|groq| groq.usage)
 }
 
 #[derive(Deserialize)]

@@ -198,6 +198,16 @@ async fn chat_without_done_is_whole_once_it_has_a_finish_reason() {
 }
 
 #[tokio::test]
+async fn a_key_that_no_header_can_carry_is_not_sent() {
+    let mut spec = spec(Api::OpenAiChat, "http://127.0.0.1:9/v1".to_owned(), LONG);
+    spec.key = Some(Secret::new("two\nlines"));
+    let model = connect(spec, "m").unwrap();
+    let error = model.stream(request()).next().await.unwrap().unwrap_err();
+    assert_eq!(error.failure.kind, FailureKind::Authentication);
+    assert!(error.failure.hint.contains("`P_KEY`") && !format!("{error:?}").contains("lines\""), "{error:?}");
+}
+
+#[tokio::test]
 async fn one_connection_serves_one_request_after_the_other() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

@@ -24,7 +24,7 @@ fn plain_http_is_for_this_machine_only() {
 
 #[test]
 fn a_server_is_named_by_host_and_port() {
-    let name = |base| Server::new(base, Timeouts::default()).map(|server| server.name().to_owned());
+    let name = |base| Server::new(base, Timeouts::default()).map(|server| server.name);
     assert_eq!(name("https://api.example.com/v1"), Ok("api.example.com".to_owned()));
     assert_eq!(name("http://127.0.0.1:81/v1"), Ok("127.0.0.1:81".to_owned()));
 }

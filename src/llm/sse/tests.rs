@@ -1,0 +1,73 @@
+use super::*;
+
+async fn read(chunks: Vec<Vec<u8>>) -> Vec<Result<Event, SseError>> {
+    events(stream::iter(chunks.into_iter().map(|chunk| Ok(Bytes::from(chunk))))).collect().await
+}
+
+fn event(name: Option<&str>, data: &str, unfinished: bool) -> Result<Event, SseError> {
+    Ok(Event { name: name.map(str::to_owned), data: data.to_owned(), unfinished })
+}
+
+#[tokio::test]
+async fn events_are_read_in_every_notation() {
+    let cases: [(&str, Vec<Result<Event, SseError>>); 8] = [
+        ("event: a\ndata: 1\n\ndata: 2\n\n", vec![event(Some("a"), "1", false), event(None, "2", false)]),
+        ("data:1\r\n\r\ndata: 2\r\rdata: 3\n\n", vec![event(None, "1", false), event(None, "2", false), event(None, "3", false)]),
+        ("\u{feff}data: 1\n\n", vec![event(None, "1", false)]),
+        ("\n\n\n: note\n\nid: 7\nretry: 5\nfoo: bar\ndata: a\ndata: b\n\n", vec![event(None, "a\nb", false)]),
+        ("data\n\n", vec![event(None, "", false)]),
+        ("data: 1", vec![event(None, "1", true)]),
+        ("event: only a name\n\n", vec![]),
+        ("", vec![]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(read(vec![text.as_bytes().to_vec()]).await, expected, "{text:?}");
+        assert_eq!(read(text.bytes().map(|byte| vec![byte]).collect()).await, expected, "{text:?} by bytes");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_event_stream_is_told_by_its_first_line() {
+    for text in ["<html>", "{\"error\": 1}", "Bad gateway", "\n\n  [1]", "\u{1f}\u{8b}\u{8}data: "] {
+        let expected = vec![Err(SseError::NotEvents(Bytes::copy_from_slice(text.trim_start_matches('\n').as_bytes())))];
+        for chunks in [vec![text.as_bytes().to_vec()], text.bytes().map(|byte| vec![byte]).collect()] {
+            let found = read(chunks).await;
+            let body = |found: &[Result<Event, SseError>]| match found {
+                [Err(SseError::NotEvents(body))] => body.trim_ascii().to_vec(),
+                other => panic!("{text:?}: {other:?}"),
+            };
+            assert_eq!(body(&found), body(&expected), "{text:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_event_without_end_is_not_kept_for_ever() {
+    let mut chunks = vec![b"data: 1\n\ndata: ".to_vec()];
+    chunks.extend((0..18).map(|_| vec![b'x'; 1 << 20]));
+    assert_eq!(read(chunks).await, [event(None, "1", false), Err(SseError::TooLarge)]);
+}
+
+#[tokio::test]
+async fn many_events_may_be_larger_together() {
+    let chunk = [b"data: ".to_vec(), vec![b'x'; 1 << 20], b"\n\n".to_vec()].concat();
+    let found = read(vec![chunk; 20]).await;
+    assert_eq!(found.len(), 20);
+    assert!(found.iter().all(Result::is_ok));
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_end_the_stream() {
+    assert_eq!(
+        read(vec![b"data: 1\n\ndata: \xff\xfe\n\ndata: 2\n\n".to_vec()]).await,
+        [event(None, "1", false), Err(SseError::NotText)]
+    );
+}
+
+#[tokio::test]
+async fn a_broken_connection_ends_the_stream_after_what_came() {
+    let cut = HttpError::Cut { server: "s".to_owned(), reason: "reset".to_owned() };
+    let body = stream::iter([Ok(Bytes::from_static(b"data: 1\n\ndata: 2")), Err(cut.clone())]);
+    let found: Vec<_> = events(body).collect().await;
+    assert_eq!(found, [event(None, "1", false), Err(SseError::Http(cut))]);
+}
