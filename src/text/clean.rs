@@ -1,6 +1,7 @@
 //! What text from outside may put on the screen.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 use super::escape::{Escape, Step};
 use super::mark::{deceives, is_combining, is_joining_script, is_pictograph, takes_selector, write_mark};
@@ -203,7 +204,7 @@ impl Filter {
 
     fn end_marks(&mut self, out: &mut String) {
         if self.marks > MARKS {
-            out.push_str(&format!("<+{} marks>", self.marks - MARKS));
+            let _ = write!(out, "<+{} marks>", self.marks - MARKS);
         }
         self.marks = 0;
     }

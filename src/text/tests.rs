@@ -146,7 +146,9 @@ fn a_flood_of_marks_is_counted() {
 fn followed(chunks: &[&str]) -> String {
     let mut cleaner = Cleaner::new();
     let mut out = String::new();
-    chunks.iter().for_each(|chunk| cleaner.push(chunk, &mut out));
+    for chunk in chunks {
+        cleaner.push(chunk, &mut out);
+    }
     cleaner.finish(&mut out);
     out
 }
@@ -241,7 +243,9 @@ proptest! {
         let parts: Vec<&str> = chunks.iter().map(String::as_str).collect();
         prop_assert_eq!(followed(&parts), followed(&[&text]));
         let (mut filter, mut out) = (Filter::default(), String::new());
-        chunks.iter().for_each(|chunk| filter.push(chunk, &mut out));
+        for chunk in &chunks {
+            filter.push(chunk, &mut out);
+        }
         filter.finish(&mut out);
         prop_assert_eq!(out, clean(&text));
     }

@@ -149,7 +149,7 @@ fn visible(line: &Inked) -> Inked {
     let mut out = Inked::default();
     let mut column = 0;
     let mut at = 0;
-    for (start, blank) in line.text.match_indices(|letter| letter == '\t' || letter == ' ') {
+    for (start, blank) in line.text.match_indices(['\t', ' ']) {
         if blank == " " && start < blank_from {
             continue;
         }

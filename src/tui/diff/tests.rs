@@ -129,9 +129,8 @@ fn the_words_that_changed_stand_out() {
         (&["nothing in common"], &["xyz"], &[]),
         (&["你好 世界"], &["你好 地球"], &["世界", "地球"]),
     ] {
-        let old: String = removed.iter().map(|line| format!("-{line}\n")).collect();
-        let new: String = added.iter().map(|line| format!("+{line}\n")).collect();
-        let unified = format!("@@ -1,{} +1,{} @@\n{old}{new}", removed.len(), added.len());
+        let (old, new) = (removed.join("\n-"), added.join("\n+"));
+        let unified = format!("@@ -1,{} +1,{} @@\n-{old}\n+{new}\n", removed.len(), added.len());
         assert_eq!(emphasis(&unified), expected, "{unified}");
     }
 }
