@@ -164,6 +164,8 @@ fn progress_is_seen_in_its_last_state_and_nothing_else_is_written_over_unseen() 
         ("safe text\r         \rrm", "safe text␍rm"),
         ("password\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}xxxxxxxx", "password␈␈␈␈␈␈␈␈xxxxxxxx"),
         ("N\u{8}NA\u{8}A _\u{8}u\n", "NA u\n"),
+        ("🏴\u{e0067}\u{e007f}\u{8}👋\n", "👋\n"),
+        ("_\u{8}\u{301}\n", "_␈\u{301}\n"),
         ("one\r\ntwo\r\n", "one\ntwo\n"),
         ("one\r\r\ntwo", "one\ntwo"),
         ("kept\r", "kept"),

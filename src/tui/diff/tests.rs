@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 
 use super::*;
 use crate::text;
@@ -154,6 +154,14 @@ fn syntax_colours_keep_the_tint() {
     let style = |row: usize, part: &str| rows[row].spans.iter().find(|span| span.content.contains(part)).map(|span| span.style);
     assert_eq!(style(0, "fn"), Some(theme.syntax(Syntax::Keyword, Token::Removed)));
     assert_eq!(style(1, "gone"), Some(theme.syntax(Syntax::Comment, Token::Added)));
+}
+
+#[test]
+fn marks_stand_out_and_text_that_looks_like_one_does_not() {
+    let diff = Diff::parse("@@ -0,0 +1 @@\n+a\u{202e}b <U+202E>\u{7}\n", None);
+    let rows = diff.rows(60, 0..1, &Theme::choose(None, Colours::None));
+    let reversed = rows[0].spans.iter().filter(|span| span.style.add_modifier.contains(Modifier::REVERSED));
+    assert_eq!(reversed.map(|span| span.content.as_ref()).collect::<Vec<_>>(), ["<U+202E>", "␇"]);
 }
 
 #[test]

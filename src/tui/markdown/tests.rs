@@ -136,7 +136,7 @@ fn a_table_too_long_for_one_block_goes_on_without_a_second_head() {
 
 #[test]
 fn a_table_folds_to_records_where_it_does_not_fit() {
-    let table = "| Step | What it does |\n|---|---|\n| lex | reads **every** token of the whole input and keeps its place for the message |\n| parse | builds the tree |\n";
+    let table = "| Step | What it does |\n|---|---|\n| lex | reads **every** token of the whole input and keeps its place for the message it may have to give |\n| parse | builds the tree |\n";
     for width in [100, 84, 40] {
         check(&format!("table_{width}"), &shown(table, width));
     }
