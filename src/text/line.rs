@@ -134,8 +134,8 @@ impl Cleaner {
         let over: Vec<&str> = self.current.graphemes(true).rev().take(count).collect();
         let end = self.current.len() - over.iter().map(|grapheme| grapheme.len()).sum::<usize>();
         let mut as_text = [0; 4];
-        let bold_or_underlined =
-            matches!(over[..], [under] if under == letter.encode_utf8(&mut as_text) || under == "_" || letter == '_');
+        let bold_or_underlined = !is_combining(letter)
+            && matches!(over[..], [under] if under == letter.encode_utf8(&mut as_text) || under == "_" || letter == '_');
         let hides = over.iter().any(|grapheme| grapheme.contains(char::is_alphabetic)) || is_combining(letter);
         if bold_or_underlined && letter == '_' {
             return;
