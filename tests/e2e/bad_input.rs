@@ -214,6 +214,7 @@ fn a_typo_in_the_config_names_file_and_line() {
 
 #[test]
 fn flags_that_make_no_sense_are_usage() {
+    let server = Server::new([]);
     for arguments in [
         ["exec", "--no-such-flag"].as_slice(),
         &["exec", "--mode", "yolo", "hello"],
@@ -221,7 +222,7 @@ fn flags_that_make_no_sense_are_usage() {
         &["exec", "-C", "no/such/directory", "hello"],
         &["exec", "--resume=ffffffffffff", "hello"],
     ] {
-        let output = Project::empty().aye(arguments);
+        let output = Project::with(&server).aye(arguments);
         assert_eq!(output.code, 2, "{arguments:?}: {}", output.stderr);
         assert!(!output.stderr.trim().is_empty(), "{arguments:?}");
     }
