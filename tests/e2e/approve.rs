@@ -100,7 +100,7 @@ fn no_with_words_tells_the_model_the_words() {
     terminal.wait_that("a field for the words opens", |screen| !Terminal::asks(screen));
     terminal.type_text("use the name sum", 5);
     terminal.wait_for("use the name sum");
-    terminal.send("\r");
+    terminal.enter();
     terminal.wait_for("Finished the work.");
     assert_eq!(project.read("src/main.rs"), BEFORE);
     let (_, told) = &server.request(1).tool_results()[0];
@@ -214,8 +214,7 @@ fn a_prompt_of_several_lines_is_sent_as_one() {
     terminal.send("\n");
     terminal.type_text("second line", 2);
     terminal.wait_for("second line");
-    std::thread::sleep(std::time::Duration::from_millis(60));
-    terminal.send("\r");
+    terminal.enter();
     terminal.wait_for("Read both.");
     assert!(server.request(0).messages().contains("first line\\nsecond line"));
 }

@@ -190,7 +190,7 @@ fn a_typo_in_the_policy_names_file_line_and_the_right_word() {
     let server = Server::new([]);
     let policy = "schema_version = 1\nbundle_version = \"1\"\n\n[capabilities.\"File.Write\"]\nrequires_aproval = true\n";
     let project = Project::with(&server).policy(policy);
-    project.aye(&["exec", "hello"]).exits(2).says(&["policy.toml:5", "requires_aproval", "requires_approval"]);
+    project.aye(&["exec", "hello"]).exits(2).points_at("policy.toml", 5).says(&["requires_aproval", "requires_approval"]);
     assert_eq!(server.requests().len(), 0, "nothing is sent under a policy that cannot be read");
 }
 
@@ -198,7 +198,7 @@ fn a_typo_in_the_policy_names_file_line_and_the_right_word() {
 fn a_value_the_policy_does_not_know_names_what_was_expected() {
     let policy = "schema_version = 1\nbundle_version = \"1\"\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"ls\"]\ndecision = \"permit\"\n";
     let project = Project::empty().file("bundle.toml", policy);
-    project.aye(&["exec", "--policy", "bundle.toml", "hello"]).exits(2).says(&["bundle.toml:5", "permit", "allow"]);
+    project.aye(&["exec", "--policy", "bundle.toml", "hello"]).exits(2).points_at("bundle.toml", 5).says(&["permit", "allow"]);
 }
 
 #[test]
@@ -209,11 +209,12 @@ fn a_policy_that_is_not_there_is_not_replaced_by_another() {
 #[test]
 fn a_typo_in_the_config_names_file_and_line() {
     let project = Project::empty().config("[llm]\nidle_timeout_secnds = 1\n");
-    project.aye(&["exec", "hello"]).exits(2).says(&["config.toml:2", "idle_timeout_seconds"]);
+    project.aye(&["exec", "hello"]).exits(2).points_at("config.toml", 2).says(&["idle_timeout_seconds"]);
 }
 
 #[test]
 fn flags_that_make_no_sense_are_usage() {
+    let server = Server::new([]);
     for arguments in [
         ["exec", "--no-such-flag"].as_slice(),
         &["exec", "--mode", "yolo", "hello"],
@@ -221,7 +222,7 @@ fn flags_that_make_no_sense_are_usage() {
         &["exec", "-C", "no/such/directory", "hello"],
         &["exec", "--resume=ffffffffffff", "hello"],
     ] {
-        let output = Project::empty().aye(arguments);
+        let output = Project::with(&server).aye(arguments);
         assert_eq!(output.code, 2, "{arguments:?}: {}", output.stderr);
         assert!(!output.stderr.trim().is_empty(), "{arguments:?}");
     }

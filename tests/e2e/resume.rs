@@ -157,6 +157,30 @@ fn what_was_said_before_a_crash_is_on_the_screen_after_it() {
 }
 
 #[test]
+fn a_draft_that_was_not_sent_survives_a_crash() {
+    const DRAFT: &str = "half a thought about zebras";
+    let server = Server::new([Answer::text("The answer to the first.")]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("the first question");
+    terminal.wait_for("The answer to the first.");
+    terminal.type_text(DRAFT, 5);
+    assert!(wait_until(PATIENCE, || is_saved(&project, DRAFT)), "it never reaches the disk");
+    terminal.kill();
+    let mut terminal = project.open(&["--resume"]);
+    terminal.wait_for(DRAFT);
+    assert_eq!(server.requests().len(), 1);
+}
+
+/// Whether some file of the data directory holds these words.
+fn is_saved(project: &Project, words: &str) -> bool {
+    let holds = |path: std::path::PathBuf| {
+        std::fs::read(path).is_ok_and(|bytes| bytes.windows(words.len()).any(|part| part == words.as_bytes()))
+    };
+    std::fs::read_dir(project.beside("data")).unwrap().flatten().any(|entry| holds(entry.path()))
+}
+
+#[test]
 fn a_task_killed_while_it_streamed_goes_on_headless() {
     let gate = Gate::default();
     let server = Server::new([Answer::text("Half of it").and_wait(&gate), Answer::text("All of it.")]);

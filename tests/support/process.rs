@@ -109,6 +109,20 @@ impl Output {
             .unwrap_or_else(|error| panic!("{error}\nstdout:\n{}\nstderr:\n{}", self.stdout, self.stderr))
     }
 
+    /// Fails unless stderr names this line of this file.
+    #[track_caller]
+    pub fn points_at(self, file: &str, line: usize) -> Self {
+        let named = |text: &str| {
+            text.match_indices(file).any(|(at, _)| {
+                let after = &text[at + file.len()..];
+                let after = after.trim_start_matches(['`', ':', ',', ' ']).trim_start_matches("line ");
+                after.strip_prefix(&line.to_string()).is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+            })
+        };
+        assert!(named(&self.stderr), "stderr does not name line {line} of {file}:\n{}", self.stderr);
+        self
+    }
+
     /// Fails unless stderr has all of these words.
     #[track_caller]
     pub fn says(self, words: &[&str]) -> Self {

@@ -162,8 +162,12 @@ impl Terminal {
         self.wait_that("the composer is there", |screen| screen.contains('❯'));
         self.type_text(text, 2);
         self.wait_for(text);
-        // Enter in the same breath as letters would be part of a paste.
-        thread::sleep(Duration::from_millis(60));
+        self.enter();
+    }
+
+    /// Enter, not in the same breath as the letters before it: that would be part of a paste.
+    pub fn enter(&mut self) {
+        thread::sleep(Duration::from_millis(100));
         self.send("\r");
     }
 

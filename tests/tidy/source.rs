@@ -51,7 +51,26 @@ pub fn sources(directory: &str) -> Vec<Source> {
     let mut found = Vec::new();
     collect(&package().join(directory), &mut found);
     found.sort_by(|a, b| a.path.cmp(&b.path));
+    let only_tests: Vec<_> = found.iter().flat_map(test_modules).collect();
+    for source in &mut found {
+        if only_tests.iter().any(|place| source.path == format!("{place}.rs") || source.path.starts_with(&format!("{place}/"))) {
+            source.role = Role::Test;
+        }
+    }
     found
+}
+
+/// Where the modules stand that a file has under `#[cfg(test)]`, without `.rs`.
+fn test_modules(source: &Source) -> Vec<String> {
+    let directory =
+        source.path.trim_end_matches(".rs").trim_end_matches("/mod").trim_end_matches("/lib").trim_end_matches("/main");
+    let declared = |rest: &str| {
+        let item = rest.trim_start().split(';').next()?;
+        let (visibility, name) = item.split_once("mod ")?;
+        let plain = visibility.is_empty() || visibility.starts_with("pub");
+        (plain && !name.contains(char::is_whitespace)).then(|| format!("{directory}/{name}"))
+    };
+    source.text.split("#[cfg(test)]").skip(1).filter_map(declared).collect()
 }
 
 fn collect(directory: &Path, into: &mut Vec<Source>) {
@@ -200,6 +219,16 @@ fn code_is_what_stands_outside_comments_strings_and_unit_tests() {
     ];
     for (text, expected) in cases {
         assert_eq!(without_unit_tests(&bare(text)), expected, "{text}");
+    }
+}
+
+#[test]
+fn modules_for_tests_are_found_by_their_declaration() {
+    let text =
+        "mod a;\n#[cfg(test)]\nmod b;\n#[cfg(test)]\npub(crate) mod c;\n#[cfg(test)]\nmod d {\n}\n#[cfg(test)]\nfn e() {}\n";
+    for (path, directory) in [("src/x/mod.rs", "src/x"), ("src/x/y.rs", "src/x/y"), ("src/lib.rs", "src")] {
+        let source = Source { path: path.to_owned(), text: text.to_owned(), role: Role::Product };
+        assert_eq!(test_modules(&source), [format!("{directory}/b"), format!("{directory}/c")]);
     }
 }
 
