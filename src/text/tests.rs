@@ -1,1 +1,304 @@
+use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::*;
+
+const GRAPHEMES: &[(&str, usize)] = &[
+    ("a", 1),
+    ("é", 1),
+    ("e\u{301}", 1),
+    ("你", 2),
+    ("가", 2),
+    ("Ａ", 2),
+    ("❤", 1),
+    ("❤\u{fe0f}", 2),
+    ("👋", 2),
+    ("👋🏽", 2),
+    ("👨‍👩‍👧‍👦", 2),
+    ("🇩🇪", 2),
+    ("🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}", 2),
+    ("1\u{fe0f}\u{20e3}", 2),
+    ("ｶﾞ", 3),
+    ("│", 1),
+    ("\n", 0),
+    ("\u{1b}", 0),
+];
+
+#[test]
+fn the_width_of_a_grapheme_is_the_cells_the_screen_gives_it() {
+    for (grapheme, cells) in GRAPHEMES {
+        assert_eq!(grapheme_width(grapheme), *cells, "{grapheme:?}");
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 20, 1));
+        let (end, _) = buffer.set_stringn(0, 0, grapheme, 20, Style::new());
+        assert_eq!(usize::from(end), *cells, "{grapheme:?} on the screen");
+    }
+}
+
+#[test]
+fn a_cut_text_ends_with_an_ellipsis_and_fits() {
+    for (text, cells, expected) in [
+        ("hello", 5, "hello"),
+        ("hello", 4, "hel…"),
+        ("hello", 1, "…"),
+        ("hello", 0, ""),
+        ("", 0, ""),
+        ("你好世界", 8, "你好世界"),
+        ("你好世界", 6, "你好…"),
+        ("你好世界", 2, "…"),
+        ("a👨‍👩‍👧b", 3, "a…"),
+        ("a👨‍👩‍👧b", 4, "a👨‍👩‍👧b"),
+    ] {
+        assert_eq!(truncate(text, cells), expected, "{text} in {cells}");
+    }
+}
+
+#[test]
+fn tabs_go_to_the_next_stop_of_their_line() {
+    for (text, expected) in [("\ta", "    a"), ("ab\tc", "ab  c"), ("你\tc\n\td", "你  c\n    d"), ("abcd\te", "abcd    e")] {
+        assert_eq!(expand_tabs(text), expected);
+    }
+}
+
+fn rows<'t>(text: &'t str, ranges: &[std::ops::Range<usize>]) -> Vec<&'t str> {
+    ranges.iter().map(|range| &text[range.clone()]).collect()
+}
+
+#[test]
+fn rows_break_at_spaces_and_between_wide_letters() {
+    for (text, width, expected) in [
+        ("", 10, &[""][..]),
+        ("one two three", 8, &["one two", "three"]),
+        ("one two", 7, &["one two"]),
+        ("one  two", 5, &["one", "two"]),
+        ("  indented text", 10, &["  indented", "text"]),
+        ("one\n\ntwo", 10, &["one", "", "two"]),
+        ("one\n", 10, &["one", ""]),
+        ("abcdefghij", 4, &["abcd", "efgh", "ij"]),
+        ("a abcdefgh", 4, &["a", "abcd", "efgh"]),
+        ("see 你好世界", 8, &["see 你好", "世界"]),
+        ("你好，世界", 4, &["你", "好，", "世界"]),
+        ("a👨‍👩‍👧b", 2, &["a", "👨‍👩‍👧", "b"]),
+        ("trailing   ", 8, &["trailing"]),
+    ] {
+        assert_eq!(rows(text, &wrap(text, width)), expected, "{text:?} in {width}");
+    }
+}
+
+#[test]
+fn rows_of_code_keep_every_character() {
+    for (text, width, expected) in [
+        ("", 10, &[""][..]),
+        ("let x = 1;", 10, &["let x = 1;"]),
+        ("let value = 1;", 10, &["let value", " = 1;"]),
+        ("a bcdefghijk", 10, &["a bcdefghi", "jk"]),
+        ("          ", 4, &["    ", "    ", "  "]),
+        ("你好世界", 5, &["你好", "世界"]),
+        ("a👨‍👩‍👧b", 2, &["a", "👨‍👩‍👧", "b"]),
+    ] {
+        assert_eq!(rows(text, &wrap_exact(text, width)), expected, "{text:?} in {width}");
+    }
+}
+
+#[test]
+fn what_cannot_be_shown_is_removed_or_marked() {
+    for (text, cleaned, revealed) in [
+        ("plain\n\ttext", "plain\n\ttext", "plain\n\ttext"),
+        ("\u{1b}[31mred\u{1b}[0m", "red", "␛[31mred␛[0m"),
+        ("a\u{1b}]0;t\u{7}b", "ab", "a␛]0;t␇b"),
+        ("a\u{1b}]8;;u\u{1b}\\b", "ab", "a␛]8;;u␛\\b"),
+        ("a\u{1b}Pq\u{1b}\\b", "ab", "a␛Pq␛\\b"),
+        ("a\u{1b}(Bb\u{1b}cd", "abd", "a␛(Bb␛cd"),
+        ("a\u{1b}[31", "a", "a␛[31"),
+        ("a\u{1b}]0;no end\nb", "a0;no end\nb", "a␛]0;no end\nb"),
+        ("a\u{1b}\u{1b}[1mb", "ab", "a␛␛[1mb"),
+        ("a\u{1b}你", "a␛你", "a␛你"),
+        ("a\u{1b}[1你", "a你", "a␛[1你"),
+        ("a\r\nb\rc\r", "a\nb␍c␍", "a\nb␍c␍"),
+        ("a\u{0}\u{7}\u{8}\u{b}\u{7f}", "a␀␇␈␋␡", "a␀␇␈␋␡"),
+        ("a\u{9b}2Jb", "a<U+009B>2Jb", "a<U+009B>2Jb"),
+        ("x\u{202e}y\u{2066}z\u{200f}", "x<U+202E>y<U+2066>z<U+200F>", "x<U+202E>y<U+2066>z<U+200F>"),
+        ("git\u{200b} \u{feff}\u{2060}", "git<U+200B> <U+FEFF><U+2060>", "git<U+200B> <U+FEFF><U+2060>"),
+        ("pass\u{200d}word", "pass<U+200D>word", "pass<U+200D>word"),
+        ("می\u{200c}خواهم", "می\u{200c}خواهم", "می\u{200c}خواهم"),
+        ("👨\u{200d}👩 ❤\u{fe0f}\u{200d}🔥", "👨\u{200d}👩 ❤\u{fe0f}\u{200d}🔥", "👨\u{200d}👩 ❤\u{fe0f}\u{200d}🔥"),
+        ("a\u{fe0f}b\u{fe01}", "a<U+FE0F>b<U+FE01>", "a<U+FE0F>b<U+FE01>"),
+        ("a\u{e0100}葛\u{e0100}\u{e0101}", "a<U+E0100>葛\u{e0100}<U+E0101>", "a<U+E0100>葛\u{e0100}<U+E0101>"),
+        ("hi\u{e0072}\u{e006d}", "hi<U+E0072><U+E006D>", "hi<U+E0072><U+E006D>"),
+        ("🏴\u{e0067}x", "🏴<U+E0067>x", "🏴<U+E0067>x"),
+        ("café e\u{301} 你好 ✓ שלום", "café e\u{301} 你好 ✓ שלום", "café e\u{301} 你好 ✓ שלום"),
+    ] {
+        assert_eq!(clean(text), cleaned, "{text:?}");
+        assert_eq!(reveal(text), revealed, "{text:?}");
+    }
+}
+
+#[test]
+fn a_flood_of_marks_is_counted() {
+    let flood = format!("Z{}z", "\u{301}".repeat(200));
+    let kept = format!("Z{}<+192 marks>z", "\u{301}".repeat(8));
+    assert_eq!(clean(&flood), kept);
+}
+
+fn followed(chunks: &[&str]) -> String {
+    let mut cleaner = Cleaner::new();
+    let mut out = String::new();
+    chunks.iter().for_each(|chunk| cleaner.push(chunk, &mut out));
+    cleaner.finish(&mut out);
+    out
+}
+
+#[test]
+fn progress_is_seen_in_its_last_state_and_nothing_else_is_written_over_unseen() {
+    for (text, expected) in [
+        ("10%\r20%\r100% done\n", "100% done\n"),
+        ("Building 1/3\rBuilding 2/3\r\u{1b}[KFinished\n", "Finished\n"),
+        ("⠋ Installing\r⠙ Installing\r✓ Installing done\n", "✓ Installing done\n"),
+        ("|\u{8}/\u{8}-\u{8}\\\u{8} ok\n", " ok\n"),
+        ("safe text\rrm -rf /   ", "safe text␍rm -rf /   "),
+        ("safe text\r         \rrm", "safe text␍rm"),
+        ("password\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}xxxxxxxx", "password␈␈␈␈␈␈␈␈xxxxxxxx"),
+        ("N\u{8}NA\u{8}A _\u{8}u\n", "NA u\n"),
+        ("one\r\ntwo\r\n", "one\ntwo\n"),
+        ("one\r\r\ntwo", "one\ntwo"),
+        ("kept\r", "kept"),
+        ("\u{8}\u{8}a", "a"),
+        ("", ""),
+    ] {
+        assert_eq!(followed(&[text]), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn the_line_that_has_not_ended_can_be_seen() {
+    let mut cleaner = Cleaner::new();
+    let mut out = String::new();
+    cleaner.push("done\nPassword: ", &mut out);
+    assert_eq!((out.as_str(), cleaner.open_line().as_str()), ("done\n", "Password: "));
+    cleaner.push("\rPassword again: \r", &mut out);
+    assert_eq!(cleaner.open_line(), "Password again: ");
+}
+
+#[test]
+fn a_line_without_end_is_not_kept_without_bound() {
+    let mut cleaner = Cleaner::new();
+    let mut out = String::new();
+    for _ in 0..100 {
+        cleaner.push(&"x".repeat(10_000), &mut out);
+    }
+    assert!(cleaner.open_line().len() <= 64 * 1024);
+    cleaner.finish(&mut out);
+    assert_eq!(out.len(), 1_000_000);
+}
+
+fn hostile() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("\u{1b}"),
+        Just("\u{1b}["),
+        Just("\u{1b}]0;"),
+        Just("\u{1b}P"),
+        Just("\u{1b}\\"),
+        Just("\u{7}"),
+        Just("31m"),
+        Just("\r"),
+        Just("\r\n"),
+        Just("\n"),
+        Just("\u{8}"),
+        Just("\u{200d}"),
+        Just("👨"),
+        Just("❤\u{fe0f}"),
+        Just("🏴\u{e0067}\u{e0062}"),
+        Just("\u{e007f}"),
+        Just("\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}"),
+        Just("\u{202e}"),
+        Just("\u{9b}"),
+        Just("word "),
+        Just("你好"),
+    ];
+    prop_oneof![prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat()), any::<String>()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_that_is_shown_controls_the_terminal(text in hostile()) {
+        for shown in [clean(&text).into_owned(), reveal(&text).into_owned(), followed(&[&text])] {
+            prop_assert!(!shown.contains(|letter: char| letter.is_control() && !matches!(letter, '\n' | '\t')), "{shown:?}");
+            let turns = |letter| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}');
+            prop_assert!(!shown.contains(turns), "{shown:?}");
+            prop_assert_eq!(clean(&shown), shown.as_str(), "clean text stays as it is");
+        }
+    }
+
+    #[test]
+    fn it_does_not_matter_where_a_stream_is_cut(text in hostile(), size in 1..5_usize) {
+        let letters: Vec<char> = text.chars().collect();
+        let chunks: Vec<String> = letters.chunks(size).map(|chunk| chunk.iter().collect()).collect();
+        let parts: Vec<&str> = chunks.iter().map(String::as_str).collect();
+        prop_assert_eq!(followed(&parts), followed(&[&text]));
+        let (mut filter, mut out) = (Filter::default(), String::new());
+        chunks.iter().for_each(|chunk| filter.push(chunk, &mut out));
+        filter.finish(&mut out);
+        prop_assert_eq!(out, clean(&text));
+    }
+
+    #[test]
+    fn rows_fit_and_lose_nothing_but_spaces(text in "[a-z 你👋é\n]{0,80}", cells in 2..30_usize) {
+        for (ranges, keeps_spaces) in [(wrap(&text, cells), false), (wrap_exact(&text.replace('\n', "n"), cells), true)] {
+            let text = if keeps_spaces { text.replace('\n', "n") } else { text.clone() };
+            let rows = rows(&text, &ranges);
+            for row in &rows {
+                prop_assert!(width(row) <= cells, "{row:?} in {cells}");
+            }
+            if keeps_spaces {
+                prop_assert_eq!(rows.concat(), text);
+            } else {
+                prop_assert_eq!(rows.concat().replace(' ', ""), text.replace([' ', '\n'], ""));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_cut_fits(text in "\\PC{0,30}", cells in 0..20_usize) {
+        prop_assert!(width(&truncate(&text, cells)) <= cells);
+    }
+}
+
+fn corpus() -> Option<String> {
+    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let shared = std::env::var_os("AYE_SHARED").map_or(default, PathBuf::from);
+    std::fs::read_to_string(shared.join("corpora/terminal.jsonl")).ok()
+}
+
+/// Strings of a list in a case.
+fn strings(case: &serde_json::Value, key: &str) -> Vec<String> {
+    let list = case[key].as_array().into_iter().flatten();
+    list.filter_map(|entry| entry.as_str().map(str::to_owned)).collect()
+}
+
+#[test]
+fn the_terminal_corpus_is_shown_as_it_says() {
+    let Some(corpus) = corpus() else {
+        eprintln!("skipped: no corpora in `AYE_SHARED` or `../shared`");
+        return;
+    };
+    let mut faults = Vec::new();
+    for line in corpus.lines() {
+        let case: serde_json::Value = serde_json::from_str(line).expect("a case a line");
+        let Some(text) = case["text"].as_str() else { continue };
+        let decided_on = ["approval_command", "diff", "file_name", "mcp_tool_name", "url"]
+            .contains(&case["context"].as_str().unwrap_or_default());
+        let other = if decided_on { reveal(text).into_owned() } else { followed(&[text]) };
+        for shown in [clean(text).into_owned(), other] {
+            let missing = strings(&case, "must_show").into_iter().filter(|piece| !shown.contains(piece.as_str()));
+            faults.extend(missing.map(|piece| format!("{}: `{piece}` is not in {shown:?}", case["id"])));
+            let emitted = strings(&case, "must_not_emit").into_iter().filter(|piece| shown.contains(piece.as_str()));
+            faults.extend(emitted.map(|piece| format!("{}: {piece:?} is in {shown:?}", case["id"])));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

@@ -18,7 +18,7 @@ pub fn grapheme_width(grapheme: &str) -> usize {
     }
 }
 
-/// Half-width sound marks extend a grapheme, yet terminals give each of them a cell.
+/// Half-width sound marks, to each of which the screen buffer adds a cell; a row laid out with fewer would run over its edge.
 fn is_sound_mark(letter: char) -> bool {
     matches!(letter, '\u{ff9e}' | '\u{ff9f}')
 }

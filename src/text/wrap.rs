@@ -26,19 +26,29 @@ pub fn wrap(text: &str, width: usize) -> Vec<Range<usize>> {
 }
 
 /// Byte ranges of rows that keep every character, spaces too: for code, where nothing may be dropped.
+/// A row ends before a space where one stands in its last third, otherwise at its edge.
 pub fn wrap_exact(text: &str, width: usize) -> Vec<Range<usize>> {
     let width = width.max(1);
-    if is_plain(text) {
-        let starts = (0..text.len().max(1)).step_by(width);
-        return starts.map(|start| start..(start + width).min(text.len())).collect();
+    if text.len() <= width && is_plain(text) {
+        return std::iter::once(0..text.len()).collect();
     }
     let mut rows = Vec::new();
+    // The row being filled, and the last space of it that may begin the next.
     let (mut start, mut used) = (0, 0);
+    let mut space: Option<(usize, usize)> = None;
     for (at, grapheme) in text.grapheme_indices(true) {
         let cells = grapheme_width(grapheme);
+        if used + cells > width && at > start && grapheme != " " {
+            let (next, before) = space.take().filter(|(_, before)| before * 3 >= width * 2).unwrap_or((at, used));
+            rows.push(start..next);
+            (start, used) = (next, used - before);
+        }
         if used + cells > width && at > start {
             rows.push(start..at);
-            (start, used) = (at, 0);
+            (start, used, space) = (at, 0, None);
+        }
+        if grapheme == " " {
+            space = Some((at, used));
         }
         used += cells;
     }
@@ -113,8 +123,9 @@ impl Rows {
 
     fn letter(&mut self, at: usize, end: usize, grapheme: &str) {
         let cells = grapheme_width(grapheme);
-        let wide = cells > 1 && !grapheme.starts_with(closes);
-        if self.after == After::Wide || (wide && self.after == After::Letter) {
+        let closing = grapheme.starts_with(closes);
+        let wide = cells > 1 && !closing;
+        if !closing && (self.after == After::Wide || (wide && self.after == After::Letter)) {
             self.last_break = Some(Break { end: at, next: at, used: self.used });
         }
         while self.used + cells > self.width && at > self.start {
@@ -124,6 +135,8 @@ impl Rows {
                     self.start = place.next;
                     self.used -= place.used;
                 }
+                // An indent wider than the row is no row.
+                None if self.after == After::Start => self.begin(at),
                 None => {
                     self.rows.push(self.start..at);
                     self.begin(at);

@@ -79,6 +79,12 @@ impl Inked {
         }
     }
 
+    /// The ink of the byte at `at`.
+    pub fn ink_at(&self, at: usize) -> Ink {
+        let run = self.runs.partition_point(|(end, _)| *end <= at);
+        self.runs.get(run).map_or(Ink::of(Token::Text), |(_, ink)| *ink)
+    }
+
     pub fn width(&self) -> usize {
         text::width(&self.text)
     }

@@ -1,32 +1,102 @@
-//! Stand-in until the `view` branch is merged.
-use super::theme::{Theme, Token};
-use ratatui::text::Line;
+//! A change to files as rows to judge it by: every line numbered, signed, tinted and shown whole.
+
+mod layout;
+mod parse;
+mod words;
+
+use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
+
+use ratatui::text::Line;
+
+use super::theme::Theme;
+use layout::{Layout, Painter};
+use parse::{Entry, Hunk, Side};
+
+/// A parsed unified diff of one or more files.
 pub struct Diff {
-    lines: Vec<String>,
+    entries: Vec<Entry>,
+    hunks: Vec<Hunk>,
+    /// Row after each entry, at the width that was asked for last.
+    layout: RefCell<Layout>,
+    painter: RefCell<Painter>,
 }
+
 impl Diff {
-    pub fn parse(unified: &str, _path: Option<&Path>) -> Self {
-        Self { lines: unified.lines().filter(|l| !l.starts_with("---") && !l.starts_with("+++")).map(str::to_owned).collect() }
+    /// Reads the text of a unified diff; `path` names the file where the text does not. Lines that belong to no hunk are shown as they are.
+    pub fn parse(unified: &str, path: Option<&Path>) -> Self {
+        let (mut entries, hunks) = parse::parse(unified, path);
+        words::pair(&mut entries);
+        let painter = Painter::new(&hunks, parse::number_width(&entries));
+        Self { entries, hunks, layout: RefCell::default(), painter: RefCell::new(painter) }
     }
-    fn count(&self, sign: &str) -> usize {
-        self.lines.iter().filter(|l| l.starts_with(sign)).count()
-    }
+
     pub fn added(&self) -> usize {
-        self.count("+")
+        self.count(Side::Added)
     }
+
     pub fn removed(&self) -> usize {
-        self.count("-")
+        self.count(Side::Removed)
     }
+
     pub fn hunks(&self) -> usize {
-        self.count("@@")
+        self.hunks.len()
     }
-    pub fn height(&self, _width: u16) -> usize {
-        self.lines.len()
+
+    pub fn height(&self, width: u16) -> usize {
+        self.laid_out(width, |layout| layout.ends.last().copied().unwrap_or(0))
     }
-    pub fn rows(&self, _width: u16, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
-        let end = range.end.min(self.lines.len());
-        self.lines[range.start.min(end)..end].iter().map(|l| Line::styled(l.clone(), theme.style(Token::Text))).collect()
+
+    /// The row at which each hunk begins.
+    pub fn hunk_rows(&self, width: u16) -> Vec<usize> {
+        let row = |layout: &Layout, entry: usize| entry.checked_sub(1).map_or(0, |before| layout.ends[before]);
+        self.laid_out(width, |layout| self.hunks.iter().map(|hunk| row(layout, hunk.first)).collect())
+    }
+
+    /// How many rows of `range` belong to lines that are taken away.
+    pub fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
+        self.laid_out(width, |layout| {
+            let first = layout.ends.partition_point(|end| *end <= range.start);
+            let last = layout.ends.partition_point(|end| *end < range.end);
+            let visible = self.entries.iter().take((last + 1).min(self.entries.len())).skip(first);
+            visible.filter(|entry| entry.side() == Some(Side::Removed)).count()
+        })
+    }
+
+    pub fn rows(&self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
+        let (first, begin) = self.laid_out(width, |layout| {
+            let first = layout.ends.partition_point(|end| *end <= range.start);
+            (first, first.checked_sub(1).map_or(0, |before| layout.ends[before]))
+        });
+        let mut painter = self.painter.borrow_mut();
+        let mut lines = Vec::new();
+        let mut at = begin;
+        for index in first..self.entries.len() {
+            if at >= range.end {
+                break;
+            }
+            for row in painter.rows(&self.entries, &self.hunks, index, usize::from(width)) {
+                if range.contains(&at) {
+                    lines.push(row.fitted_line(usize::from(width), theme));
+                }
+                at += 1;
+            }
+        }
+        lines
+    }
+
+    fn count(&self, side: Side) -> usize {
+        self.entries.iter().filter(|entry| entry.side() == Some(side)).count()
+    }
+
+    fn laid_out<T>(&self, width: u16, read: impl FnOnce(&Layout) -> T) -> T {
+        let mut layout = self.layout.borrow_mut();
+        let number_width = self.painter.borrow().number_width;
+        layout.update(&self.entries, usize::from(width), number_width);
+        read(&layout)
     }
 }
+
+#[cfg(test)]
+mod tests;

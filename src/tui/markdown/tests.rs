@@ -1,1 +1,238 @@
+use proptest::prelude::*;
 
+use super::*;
+use crate::text;
+use crate::tui::highlight;
+use crate::tui::screen::{check, picture};
+use crate::tui::theme::Token;
+
+fn whole(source: &str) -> Document {
+    let mut document = Document::new();
+    document.push(source);
+    document.finish();
+    document
+}
+
+fn draw(document: &mut Document, width: u16) -> Vec<Line<'static>> {
+    let height = document.height(width);
+    let rows = document.rows(width, 0..height, &Theme::dark());
+    assert_eq!(rows.len(), height, "as many rows as the height says");
+    rows
+}
+
+fn shown(source: &str, width: u16) -> String {
+    picture(draw(&mut whole(source), width), width)
+}
+
+fn words(line: &Line<'_>) -> String {
+    line.spans.iter().map(|span| span.content.as_ref()).collect()
+}
+
+const ANSWER: &str = "\
+## Plan
+The tokenizer re-allocates on **every** token, so
+```rust
+pub struct Token<'a> {
+    pub text: &'a str, // a comment that is long enough to run over the edge of the narrow screen
+}
+```
+
+Some *emphasis*, ~~struck~~, `code` and a [link](https://example.org/page), <https://example.org>.
+
+1. first
+2. second, which is long enough that it has to be wrapped on a narrow screen at least
+   - nested
+     - deeper
+   ```sh
+   cargo test
+   ```
+3. third
+
+- [x] done
+- [ ] open
+
+* loose one
+
+* loose two
+
+> quoted words that are
+> long enough to wrap when the screen is narrow
+>
+> > twice
+
+| Step | Before | After |
+|:-----|-------:|:-----:|
+| lex 1 MB | 48.2 ms | 12.0 ms |
+| 解析 👨‍👩‍👧 | 1 ms | ❤️ |
+
+---
+<details>raw html</details>
+
+A [reference] too.
+
+[reference]: https://example.org/ref
+
+    indented code
+";
+
+#[test]
+fn an_answer_as_it_is_drawn() {
+    for width in [100, 60, 40] {
+        check(&format!("markdown_{width}"), &shown(ANSWER, width));
+    }
+}
+
+#[test]
+fn a_fence_that_is_still_open_is_code() {
+    let mut document = Document::new();
+    document.push("text\n\n```rust\nlet x = 1;\n\n\nlet *y* = 2;");
+    assert_eq!(picture(draw(&mut document, 40), 40), "text\n\n   1  let x = 1;\n   2\n   3\n   4  let *y* = 2;\n");
+    document.push("\n``");
+    assert_eq!(document.height(40), 6, "what may become the closing fence is not shown as code");
+    document.push("`\nafter");
+    assert_eq!(picture(draw(&mut document, 40), 40).lines().last(), Some("after"));
+}
+
+#[test]
+fn list_items_count_on_over_blank_lines_and_code() {
+    let source = "1. one\n\n1. two\n\n   still two\n\n   ```\n   a\n\n   b\n   ```\n\n1. three\n\nend\n\n7. seven\n8. eight\n";
+    let expected = "\
+1. one
+
+2. two
+
+   still two
+
+      1  a
+      2
+      3  b
+
+3. three
+
+end
+
+7. seven
+8. eight
+";
+    assert_eq!(shown(source, 40), expected);
+}
+
+#[test]
+fn a_piece_of_code_keeps_its_numbers_over_the_borders_of_its_parts() {
+    let code: String = (1..=200).map(|number| format!("line {number}\n")).collect();
+    let text = shown(&format!("```\n{code}```\n"), 40);
+    let expected: String = (1..=200).map(|number| format!("{number:>4}  line {number}\n")).collect();
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_table_too_long_for_one_block_goes_on_without_a_second_head() {
+    let row = format!("| {} | b |\n", "a".repeat(50));
+    let count = 600;
+    let text = shown(&format!("| one | two |\n|---|---|\n{}", row.repeat(count)), 80);
+    assert_eq!(text.lines().count(), count + 2);
+    assert_eq!(text.matches("one").count(), 1);
+}
+
+#[test]
+fn an_entity_cannot_spell_what_text_may_not_hold() {
+    let text = shown("a &#27;[2J &#x202e;b `c&#8203;d` &#x9b;x [l](<http://e/&#27;x>)", 80);
+    for letter in ['\u{1b}', '\u{202e}', '\u{9b}'] {
+        assert!(!text.contains(letter), "{text}");
+    }
+    assert!(text.contains("<U+202E>b"), "{text}");
+}
+
+#[test]
+fn code_gets_its_colours_when_they_are_there() {
+    let theme = Theme::dark();
+    let mut document = whole("- item\n  ```rust\n  let inner = 1;\n  ```\n\n```rust\nlet outer = 1;\n```\n");
+    let height = document.height(60);
+    document.rows(60, 0..height, &theme);
+    highlight::settle();
+    let keyword = theme.syntax(crate::tui::theme::Syntax::Keyword, Token::Text).fg;
+    let rows = document.rows(60, 0..height, &theme);
+    for name in ["inner", "outer"] {
+        let line = rows.iter().find(|line| words(line).contains(name)).expect(name);
+        let span = line.spans.iter().find(|span| span.content == "let").expect("the keyword by itself");
+        assert_eq!(span.style.fg, keyword, "{name}");
+    }
+}
+
+#[test]
+fn rows_are_the_same_however_much_of_them_is_asked_for() {
+    let mut document = whole(ANSWER);
+    let all: Vec<String> = draw(&mut document, 50).iter().map(words).collect();
+    for start in 0..all.len() {
+        let some: Vec<String> = document.rows(50, start..start + 3, &Theme::dark()).iter().map(words).collect();
+        assert_eq!(some, all[start..(start + 3).min(all.len())], "from {start}");
+    }
+}
+
+/// Pieces of markdown that open and close everything there is.
+fn markdown() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[a-z ]{0,30}",
+        "[ \\t]{0,5}(-|\\*|1\\.|2\\)|>|#|##|```|```rs|~~~|\\|)",
+        Just("\n".to_owned()),
+        Just("\n\n".to_owned()),
+        Just("| a | b |\n|---|:-:|\n| 1 | 2 |\n".to_owned()),
+        Just("**b** _i_ `c` [l](u) <b> &#27; ~~s~~ \\* ![i](u)".to_owned()),
+        Just("你好，世界 👨‍👩‍👧‍👦 ❤️ 🇩🇪 é\u{301} \u{200b}\u{202e} ｶﾞ".to_owned()),
+        Just("\u{1b}[31mred\u{1b}[0m \u{1b}]0;t\u{7}\r\n".to_owned()),
+        Just("\t- [x] ".to_owned()),
+        Just("---\n".to_owned()),
+        "\\PC{0,8}",
+    ];
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+/// Cuts a text at any characters.
+fn chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
+    let letters: Vec<char> = text.chars().collect();
+    let chunks: Vec<String> = letters.chunks(size.max(1)).map(|chunk| chunk.iter().collect()).collect();
+    chunks.into_iter()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn chunks_make_the_same_rows_as_the_whole(source in markdown(), size in 1..9_usize, width in 1..90_u16) {
+        let mut piecewise = Document::new();
+        for chunk in chunks(&source, size) {
+            piecewise.push(&chunk);
+            piecewise.height(width);
+        }
+        piecewise.finish();
+        let mut at_once = whole(&source);
+        prop_assert_eq!(piecewise.text(), at_once.text());
+        prop_assert_eq!(draw(&mut piecewise, width), draw(&mut at_once, width));
+    }
+
+    #[test]
+    fn no_row_is_wider_than_asked_or_holds_a_control_character(source in markdown(), size in 1..40_usize, width in 1..90_u16) {
+        let mut document = Document::new();
+        for chunk in chunks(&source, size) {
+            document.push(&chunk);
+            for row in draw(&mut document, width) {
+                let row = words(&row);
+                prop_assert!(text::width(&row) <= usize::from(width), "{row:?} in {width}");
+                prop_assert!(!row.contains(char::is_control), "{row:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn very_long_lines_are_cut_at_the_same_places_however_they_come() {
+    let long = format!("{}\n\n```\n{}\n```\n", "some words ".repeat(8000), "x".repeat(50_000));
+    let mut piecewise = Document::new();
+    for chunk in chunks(&long, 777) {
+        piecewise.push(&chunk);
+        piecewise.height(80);
+    }
+    piecewise.finish();
+    let mut at_once = whole(&long);
+    assert_eq!(draw(&mut piecewise, 80), draw(&mut at_once, 80));
+}

@@ -1,0 +1,228 @@
+//! What the text of a unified diff says.
+
+use std::path::{Path, PathBuf};
+
+use crate::text;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Context,
+    Added,
+    Removed,
+}
+
+/// What becomes one or more rows.
+#[derive(Debug)]
+pub(super) enum Entry {
+    /// The name of a file, where there are several.
+    File(String),
+    /// Something said about the file or the line before.
+    Note(String),
+    /// Lines left out between two hunks, and where the next one stands.
+    Break(String),
+    Line(ChangeLine),
+}
+
+#[derive(Debug)]
+pub(super) struct ChangeLine {
+    pub side: Side,
+    pub number: usize,
+    /// What is shown, marks in place of what cannot be seen; tabs and trailing spaces are still themselves.
+    pub text: String,
+    pub hunk: usize,
+    /// Its place among the lines of its side in the hunk.
+    pub index: usize,
+    /// The entry it was changed from or into.
+    pub partner: Option<usize>,
+}
+
+/// Entries of one hunk: all lines before the change, and all after it.
+#[derive(Debug)]
+pub(super) struct Hunk {
+    pub path: Option<PathBuf>,
+    /// The entry its rows begin with.
+    pub first: usize,
+    pub old: Vec<usize>,
+    pub new: Vec<usize>,
+}
+
+impl Entry {
+    pub fn side(&self) -> Option<Side> {
+        match self {
+            Self::Line(line) => Some(line.side),
+            Self::File(_) | Self::Note(_) | Self::Break(_) => None,
+        }
+    }
+}
+
+pub(super) fn number_width(entries: &[Entry]) -> usize {
+    let numbers = entries.iter().filter_map(|entry| match entry {
+        Entry::Line(line) => Some(line.number),
+        Entry::File(_) | Entry::Note(_) | Entry::Break(_) => None,
+    });
+    numbers.max().unwrap_or(0).to_string().len().max(3)
+}
+
+pub(super) fn parse(unified: &str, path: Option<&Path>) -> (Vec<Entry>, Vec<Hunk>) {
+    let heads = |start| unified.lines().filter(|line| line.starts_with(start)).count();
+    let mut reader = Reader {
+        entries: Vec::new(),
+        hunks: Vec::new(),
+        path: path.map(Path::to_path_buf),
+        names_files: heads("+++ ").max(heads("diff --git ")) > 1,
+        is_named: false,
+        in_file: false,
+        old: Cursor::default(),
+        new: Cursor::default(),
+        all_crlf: all_lines_end_in_crlf(unified),
+    };
+    let body = unified.strip_suffix('\n').unwrap_or(unified);
+    if !body.is_empty() {
+        body.split('\n').for_each(|line| reader.line(line));
+    }
+    if reader.all_crlf && !reader.hunks.is_empty() {
+        reader.entries.push(Entry::Note("every line here ends in CRLF".to_owned()));
+    }
+    (reader.entries, reader.hunks)
+}
+
+/// Then the carriage returns say nothing about the change and need no mark on every line.
+fn all_lines_end_in_crlf(unified: &str) -> bool {
+    let is_content = |line: &&str| line.starts_with([' ', '+', '-']) && !line.starts_with("+++ ") && !line.starts_with("--- ");
+    let mut lines = unified.split('\n').filter(is_content).peekable();
+    lines.peek().is_some() && lines.all(|line| line.ends_with('\r'))
+}
+
+/// Where one side of a hunk stands: the number of its next line, and how many are to come.
+#[derive(Clone, Copy, Default)]
+struct Cursor {
+    next: usize,
+    left: usize,
+}
+
+impl Cursor {
+    fn take(&mut self) -> usize {
+        self.left = self.left.saturating_sub(1);
+        self.next += 1;
+        self.next - 1
+    }
+}
+
+struct Reader {
+    entries: Vec<Entry>,
+    hunks: Vec<Hunk>,
+    path: Option<PathBuf>,
+    names_files: bool,
+    /// Whether the file in hand has its row.
+    is_named: bool,
+    /// Whether the file in hand already has a hunk.
+    in_file: bool,
+    old: Cursor,
+    new: Cursor,
+    all_crlf: bool,
+}
+
+impl Reader {
+    fn line(&mut self, line: &str) {
+        if let Some(note) = line.strip_prefix("\\ ") {
+            return self.entries.push(Entry::Note(text::reveal(note.trim_end()).to_lowercase()));
+        }
+        if self.old.left + self.new.left == 0 {
+            return self.between(line);
+        }
+        match line.as_bytes().first() {
+            Some(b'-') if self.old.left > 0 => self.change(Side::Removed, &line[1..]),
+            Some(b'+') if self.new.left > 0 => self.change(Side::Added, &line[1..]),
+            Some(b' ') => self.change(Side::Context, &line[1..]),
+            None => self.change(Side::Context, ""),
+            Some(_) => {
+                (self.old.left, self.new.left) = (0, 0);
+                self.between(line);
+            }
+        }
+    }
+
+    fn between(&mut self, line: &str) {
+        if let Some((old, new, place)) = hunk_head(line) {
+            return self.hunk(old, new, place);
+        }
+        if let Some(names) = line.strip_prefix("diff --git ") {
+            self.in_file = false;
+            let name = names.rsplit_once(" b/").map_or(names, |(_, name)| name);
+            return self.name_file(name.trim_end());
+        }
+        if let Some(name) = line.strip_prefix("--- ") {
+            self.is_named &= !std::mem::take(&mut self.in_file);
+            return self.path(name, "a/");
+        }
+        if let Some(name) = line.strip_prefix("+++ ") {
+            self.path(name, "b/");
+            if !std::mem::replace(&mut self.is_named, false) {
+                let name = self.path.as_deref().map(|path| path.to_string_lossy().into_owned());
+                self.name_file(&name.unwrap_or_default());
+                self.is_named = false;
+            }
+            return;
+        }
+        let silent = ["index ", "similarity index ", "dissimilarity index "];
+        if !line.trim().is_empty() && !silent.iter().any(|start| line.starts_with(start)) {
+            self.entries.push(Entry::Note(text::expand_tabs(&text::reveal(line)).into_owned()));
+        }
+    }
+
+    fn name_file(&mut self, name: &str) {
+        self.is_named = true;
+        if self.names_files {
+            self.entries.push(Entry::File(text::expand_tabs(&text::reveal(name)).into_owned()));
+        }
+    }
+
+    /// The old name counts until a new one comes: of a deleted file it is the only one.
+    fn path(&mut self, name: &str, prefix: &str) {
+        let name = name.split('\t').next().unwrap_or(name).trim_end().trim_matches('"');
+        if name != "/dev/null" && (self.path.is_none() || self.names_files) {
+            self.path = Some(PathBuf::from(name.strip_prefix(prefix).unwrap_or(name)));
+        }
+    }
+
+    fn hunk(&mut self, old: Cursor, new: Cursor, place: &str) {
+        (self.old, self.new) = (old, new);
+        let first = self.entries.len();
+        if self.in_file {
+            self.entries.push(Entry::Break(text::expand_tabs(&text::reveal(place.trim())).into_owned()));
+        }
+        self.in_file = true;
+        self.hunks.push(Hunk { path: self.path.clone(), first, old: Vec::new(), new: Vec::new() });
+    }
+
+    fn change(&mut self, side: Side, content: &str) {
+        let content = content.strip_suffix('\r').filter(|_| self.all_crlf).unwrap_or(content);
+        let entry = self.entries.len();
+        let number_of_hunks = self.hunks.len();
+        let Some(hunk) = self.hunks.last_mut() else { return };
+        let (mut number, mut index) = (0, 0);
+        if side != Side::Added {
+            number = self.old.take();
+            index = hunk.old.len();
+            hunk.old.push(entry);
+        }
+        if side != Side::Removed {
+            number = self.new.take();
+            index = hunk.new.len();
+            hunk.new.push(entry);
+        }
+        let text = text::reveal(content).into_owned();
+        self.entries.push(Entry::Line(ChangeLine { side, number, text, hunk: number_of_hunks - 1, index, partner: None }));
+    }
+}
+
+/// `@@ -old,count +new,count @@ place`
+fn hunk_head(line: &str) -> Option<(Cursor, Cursor, &str)> {
+    let (ranges, place) = line.strip_prefix("@@ -")?.split_once(" @@")?;
+    let (old, new) = ranges.split_once(" +")?;
+    let cursor = |range: &str| {
+        let (next, left) = range.split_once(',').unwrap_or((range, "1"));
+        Some(Cursor { next: next.parse().ok()?, left: left.parse().ok()? })
+    };
+    Some((cursor(old)?, cursor(new)?, place))
+}

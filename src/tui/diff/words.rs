@@ -1,0 +1,101 @@
+//! Which lines were changed into which, and the words that differ between them.
+
+use std::ops::Range;
+
+use similar::{ChangeTag, TextDiff};
+
+use super::parse::{Entry, Side};
+
+/// Longer lines are compared as wholes.
+const LINE: usize = 2000;
+/// How many added lines are looked at for each removed one.
+const REACH: usize = 8;
+/// Lines less alike than this are two lines, not one that changed.
+const ALIKE: f32 = 0.4;
+
+/// Finds the partner of each changed line: removed lines that stand before added ones, in order, the most alike first.
+pub(super) fn pair(entries: &mut [Entry]) {
+    let mut at = 0;
+    while at < entries.len() {
+        let removed = run(entries, at, Side::Removed);
+        let added = run(entries, removed.end, Side::Added);
+        if !removed.is_empty() && !added.is_empty() {
+            pair_runs(entries, removed, added.clone());
+        }
+        at = added.end.max(at + 1);
+    }
+}
+
+fn run(entries: &[Entry], start: usize, side: Side) -> Range<usize> {
+    let note = |entry: &Entry| matches!(entry, Entry::Note(_));
+    let len = entries[start.min(entries.len())..].iter().take_while(|entry| entry.side() == Some(side) || note(entry)).count();
+    start..start + len
+}
+
+fn pair_runs(entries: &mut [Entry], removed: Range<usize>, added: Range<usize>) {
+    let mut next = added.start;
+    for old in removed {
+        let candidates = next..added.end.min(next + REACH);
+        let likeness =
+            |new: &usize| line_text(entries, old).zip(line_text(entries, *new)).map_or(0.0, |(old, new)| likeness(old, new));
+        let rated = candidates.map(|new| (likeness(&new), new)).filter(|(likeness, _)| *likeness >= ALIKE);
+        // Of equals the first.
+        let best = rated.reduce(|best, other| if other.0 > best.0 { other } else { best });
+        if let Some((_, new)) = best {
+            set_partner(entries, old, new);
+            set_partner(entries, new, old);
+            next = new + 1;
+        }
+    }
+}
+
+fn line_text(entries: &[Entry], index: usize) -> Option<&str> {
+    match entries.get(index)? {
+        Entry::Line(line) => Some(&line.text),
+        Entry::File(_) | Entry::Note(_) | Entry::Break(_) => None,
+    }
+}
+
+fn set_partner(entries: &mut [Entry], of: usize, partner: usize) {
+    if let Some(Entry::Line(line)) = entries.get_mut(of) {
+        line.partner = Some(partner);
+    }
+}
+
+/// The share of letters that both begin and end with, 0 to 1; cheap, as it is asked for every pair.
+fn likeness(old: &str, new: &str) -> f32 {
+    let (old, new) = (old.trim(), new.trim());
+    let longest = old.len().max(new.len());
+    if longest == 0 || longest > LINE {
+        return 0.0;
+    }
+    let same = |(one, two): &(u8, u8)| one == two;
+    let head = old.bytes().zip(new.bytes()).take_while(same).count();
+    let shortest = old.len().min(new.len());
+    let tail = old.bytes().rev().zip(new.bytes().rev()).take(shortest - head).take_while(same).count();
+    (head + tail) as f32 / longest as f32
+}
+
+/// The bytes of `line` that its partner does not have.
+pub(super) fn differing(line: &str, partner: &str, side: Side) -> Vec<Range<usize>> {
+    let (old, new, wanted) = match side {
+        Side::Removed => (line, partner, ChangeTag::Delete),
+        Side::Added | Side::Context => (partner, line, ChangeTag::Insert),
+    };
+    let diff = TextDiff::from_unicode_words(old, new);
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    for change in diff.iter_all_changes() {
+        let len = change.value().len();
+        if change.tag() == wanted {
+            match ranges.last_mut() {
+                Some(last) if line[last.end..at].trim().is_empty() => last.end = at + len,
+                _ => ranges.push(at..at + len),
+            }
+        }
+        if change.tag() == wanted || change.tag() == ChangeTag::Equal {
+            at += len;
+        }
+    }
+    ranges
+}
