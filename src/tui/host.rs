@@ -247,6 +247,11 @@ impl Host {
     }
 
     fn frame(&mut self, now: Instant) -> io::Result<()> {
+        if !terminal::is_ours() {
+            return Err(io::Error::other(
+                "something in aye panicked and the screen was given up; the session is saved up to there",
+            ));
+        }
         let at = self.since_start(now);
         let model = &mut self.model;
         self.display.draw(|buffer| view::draw(model, buffer, at))?;

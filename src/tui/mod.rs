@@ -16,8 +16,12 @@ mod markdown;
 mod model;
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod screen;
 mod status;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod theme;
 mod transcript;
 mod update;

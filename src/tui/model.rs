@@ -94,7 +94,9 @@ pub struct Model {
 /// What is remembered of the keyboard.
 #[derive(Debug, Default)]
 pub struct Keys {
-    /// The last key or paste that went to the draft.
+    /// The last key or paste that did not go to a question.
+    pub last_key: Option<u64>,
+    /// The last of them that was text.
     pub last_text: Option<u64>,
     pub last_escape: Option<u64>,
     /// An empty draft met ctrl+c then.
@@ -148,7 +150,7 @@ impl Model {
     }
 
     pub fn may_take_focus(&self, now: u64) -> bool {
-        guard::may_take_focus(self.composer.is_empty(), self.keys.last_text, now)
+        guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
     }
 
     /// The transcript and what its rows are made with.
@@ -162,7 +164,9 @@ impl Model {
         let guard = self.panels.open().and_then(|panel| panel.guard.deadline(now).filter(|_| panel.words.is_none()));
         let said = self.said.as_ref().map(|(_, until)| *until);
         let elapsed = self.is_running().then(|| self.next_second(now));
-        [guard, said, elapsed, self.save_draft_at].into_iter().flatten().min()
+        let focus = (self.panels.waits_for_idle() && self.composer.is_empty())
+            .then(|| self.keys.last_key.map_or(now, |at| at + guard::IDLE_MS));
+        [guard, said, elapsed, focus, self.save_draft_at].into_iter().flatten().min()
     }
 
     /// When the seconds shown go on.

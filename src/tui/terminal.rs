@@ -45,6 +45,11 @@ pub fn kitty_pushed() {
     KITTY.store(true, Ordering::SeqCst);
 }
 
+/// Whether the terminal is still in our modes: a panic anywhere has given it back.
+pub fn is_ours() -> bool {
+    ENTERED.load(Ordering::SeqCst)
+}
+
 /// Gives the terminal back once, however often it is called.
 fn restore() {
     if !ENTERED.swap(false, Ordering::SeqCst) {

@@ -9,6 +9,8 @@ pub struct Panels {
     list: Vec<Panel>,
     current: usize,
     open: bool,
+    /// The person put it off: it does not open by itself any more.
+    put_off: bool,
     fence: Fence,
 }
 
@@ -60,8 +62,8 @@ impl Panels {
     /// A new question; it takes the keyboard only if nobody has it and `focus` says so.
     pub fn add(&mut self, panel: Panel, focus: bool, last_text: Option<u64>) {
         self.list.push(panel);
-        if self.list.len() == 1 && focus {
-            self.focus(0, last_text);
+        if !self.open && !self.put_off && focus {
+            self.focus(self.current, last_text);
         }
     }
 
@@ -70,6 +72,7 @@ impl Panels {
             panel.arm(last_text);
             self.current = at;
             self.open = true;
+            self.put_off = false;
             self.fence.wanted = true;
             self.fence.panel = None;
         }
@@ -80,6 +83,22 @@ impl Panels {
         let count = self.list.len().max(1);
         let step = if forward { 1 } else { count - 1 };
         self.focus((self.current + step) % count, last_text);
+    }
+
+    /// Whether one is to open as soon as the hands are idle.
+    pub fn waits_for_idle(&self) -> bool {
+        !self.open && !self.put_off && !self.list.is_empty()
+    }
+
+    /// Opens the current one.
+    pub fn open_current(&mut self, last_text: Option<u64>) {
+        self.focus(self.current, last_text);
+    }
+
+    /// Closed by the person, to be opened by the person.
+    pub fn put_off(&mut self) {
+        self.close();
+        self.put_off = true;
     }
 
     pub fn close(&mut self) {
@@ -121,6 +140,7 @@ impl Panels {
         }
         if self.list.is_empty() {
             self.close();
+            self.put_off = false;
         } else if self.open {
             self.focus(self.current, last_text);
         }

@@ -19,6 +19,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
             return;
         }
     }
+    model.keys.last_key = Some(now);
     if is_text(&key).is_some() {
         model.keys.last_text = Some(now);
     }
@@ -31,8 +32,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Esc => escape(model, now, effects),
         KeyCode::Tab | KeyCode::BackTab => {
             if !model.panels.is_empty() {
-                let at = model.panels.place() - 1;
-                model.panels.focus(at, model.keys.last_text);
+                model.panels.open_current(model.keys.last_text);
             }
         }
         KeyCode::Char('c') if ctrl => interrupt(model, now, effects),

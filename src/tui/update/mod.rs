@@ -191,6 +191,9 @@ fn on_time(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.panels.open().is_some_and(|panel| panel.words.is_none()) {
         panel::stimulus(model, Stimulus::Time, now, effects);
     }
+    if model.panels.waits_for_idle() && model.may_take_focus(now) {
+        model.panels.open_current(model.keys.last_text);
+    }
     if model.save_draft_at.is_some_and(|at| now >= at) {
         save_draft(model, effects);
     }

@@ -44,8 +44,8 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::End => panel.scroll_by(isize::MAX),
         KeyCode::Tab => model.panels.turn(true, model.keys.last_text),
         KeyCode::BackTab => model.panels.turn(false, model.keys.last_text),
-        KeyCode::Esc => model.panels.close(),
-        KeyCode::Char('c') if ctrl => model.panels.close(),
+        KeyCode::Esc => model.panels.put_off(),
+        KeyCode::Char('c') if ctrl => model.panels.put_off(),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
         _ => {}
@@ -81,6 +81,7 @@ pub fn paste(model: &mut Model, text: &str, now: u64) {
 fn to_draft(model: &mut Model, text: &str, now: u64) {
     model.panels.close();
     model.composer.insert(text);
+    model.keys.last_key = Some(now);
     model.keys.last_text = Some(now);
     draft_changed(model, now);
 }
@@ -121,10 +122,9 @@ fn words_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effec
             answer(model, Act::DenyWithWords, Some(reason).filter(|reason| !reason.is_empty()), now, effects);
         }
         KeyCode::Esc => {
-            let at = model.panels.place() - 1;
-            model.panels.focus(at, Some(now));
+            model.panels.open_current(Some(now));
         }
-        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => model.panels.close(),
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => model.panels.put_off(),
         _ => field.key(key),
     }
 }

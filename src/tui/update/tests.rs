@@ -1,1 +1,377 @@
 use super::*;
+use crate::protocol::*;
+use crate::tui::model::Activity;
+use crate::tui::samples::{call, command_approval, edit_approval, event, model, requested, started, tell, text};
+use crate::tui::view;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+fn press(code: KeyCode, modifiers: KeyModifiers) -> Msg {
+    Msg::Input(Input::Key(KeyEvent::new(code, modifiers)))
+}
+
+/// `change it<enter>`: names of keys stand in angle brackets.
+fn keys(script: &str) -> Vec<Msg> {
+    let mut out = Vec::new();
+    let mut rest = script;
+    while let Some(c) = rest.chars().next() {
+        if let Some((name, after)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+            rest = after;
+            out.push(match name {
+                "enter" => press(KeyCode::Enter, KeyModifiers::NONE),
+                "alt+enter" => press(KeyCode::Enter, KeyModifiers::ALT),
+                "esc" => press(KeyCode::Esc, KeyModifiers::NONE),
+                "tab" => press(KeyCode::Tab, KeyModifiers::NONE),
+                "up" => press(KeyCode::Up, KeyModifiers::NONE),
+                "down" => press(KeyCode::Down, KeyModifiers::NONE),
+                "pgup" => press(KeyCode::PageUp, KeyModifiers::NONE),
+                "pgdn" => press(KeyCode::PageDown, KeyModifiers::NONE),
+                "end" => press(KeyCode::End, KeyModifiers::NONE),
+                ctrl => press(KeyCode::Char(ctrl.chars().last().unwrap()), KeyModifiers::CONTROL),
+            });
+        } else {
+            rest = &rest[c.len_utf8()..];
+            out.push(press(KeyCode::Char(c), KeyModifiers::NONE));
+        }
+    }
+    out
+}
+
+/// Presses the keys 100 ms apart and says what was sent.
+fn play(model: &mut Model, from: u64, script: &str) -> Vec<String> {
+    let mut said = Vec::new();
+    for (at, msg) in (from..).step_by(100).zip(keys(script)) {
+        said.extend(update(model, msg, at).iter().filter_map(words));
+        draw(model, at);
+    }
+    said
+}
+
+fn wait(model: &mut Model, at: u64) -> Vec<String> {
+    let said = update(model, Msg::Time, at).iter().filter_map(words).collect();
+    draw(model, at);
+    said
+}
+
+/// A frame, and what the loop does after it. The terminal answers at once.
+fn draw(model: &mut Model, at: u64) -> String {
+    let mut buffer = Buffer::empty(Rect::from(model.size));
+    view::draw(model, &mut buffer, at);
+    if model.panels.take_fence(at) {
+        update(model, Msg::Input(Input::Fence), at + 1);
+    }
+    let rows = (0..model.size.height).map(|y| (0..model.size.width).map(|x| buffer[(x, y)].symbol()).collect::<String>());
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+fn words(effect: &Effect) -> Option<String> {
+    match effect {
+        Effect::Send(Command::Prompt { text }) => Some(format!("prompt {text:?}")),
+        Effect::Send(Command::Decide { approval_id, decision }) => Some(format!("{approval_id} {decision:?}")),
+        Effect::Send(Command::Resolve { tool_call_id, resolution }) => Some(format!("{tool_call_id} {resolution:?}")),
+        Effect::Send(Command::SaveDraft { text }) => (!text.is_empty()).then(|| format!("draft {text:?}")),
+        Effect::Send(command) => Some(format!("{command:?}").to_lowercase()),
+        Effect::Trust(_, yes) => Some(format!("trust {yes}")),
+        Effect::PushKitty => Some("kitty".to_owned()),
+        Effect::Suspend => Some("suspend".to_owned()),
+        Effect::Exit(ended) => Some(format!("exit {ended:?}")),
+    }
+}
+
+#[track_caller]
+fn check(script: &str, sent: &[&str], draft: &str) {
+    let mut model = model(80, 24);
+    assert_eq!(play(&mut model, 5000, script), sent, "{script}");
+    assert_eq!(model.composer.text(), draft, "{script}");
+}
+
+#[test]
+fn what_is_typed_is_sent_by_enter_and_broken_by_the_other_enters() {
+    check("fix it<enter>", &["prompt \"fix it\""], "");
+    check("a<ctrl+j>b<alt+enter>c\\<enter>d", &[], "a\nb\nc\nd");
+    check("  <enter>", &[], "  ");
+    check("one<enter>two<up><up>", &["prompt \"one\""], "one");
+    check("one<enter>two<up><down>", &["prompt \"one\""], "two");
+}
+
+#[test]
+fn slash_words_run_exactly_as_typed() {
+    check("/continue<enter>", &["continue"], "");
+    check("/quit<enter>", &["quit", "exit Quit"], "");
+    check("/nonsense<enter>", &[], "/nonsense");
+    check("/etc/hosts is empty<enter>", &["prompt \"/etc/hosts is empty\""], "");
+}
+
+#[test]
+fn ctrl_c_clears_the_draft_and_quits_when_pressed_twice() {
+    check("abc<ctrl+c>", &[], "");
+    check("<ctrl+c><ctrl+c>", &["quit", "exit Quit"], "");
+    check("<ctrl+d>", &["quit", "exit Quit"], "");
+    check("ab<ctrl+d>", &[], "ab");
+}
+
+#[test]
+fn escape_stops_the_task_and_kills_at_the_second_press() {
+    let mut model = model(80, 24);
+    assert_eq!(play(&mut model, 1000, "<esc>"), Vec::<String>::new());
+    tell(&mut model, started("x"), 2000);
+    assert_eq!(play(&mut model, 3000, "<esc>"), ["cancel"]);
+    assert!(draw(&mut model, 3100).contains("esc kills it"));
+    assert_eq!(play(&mut model, 5000, "<esc>"), ["kill"]);
+    tell(&mut model, EventKind::TaskCancelled { step_count: 1 }, 6000);
+    assert_eq!(model.task.activity, Activity::Idle);
+}
+
+#[test]
+fn a_late_second_escape_asks_for_a_stop_again() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 2000);
+    assert_eq!(play(&mut model, 3000, "<esc>"), ["cancel"]);
+    assert_eq!(play(&mut model, 6001, "<esc>"), ["cancel"]);
+}
+
+#[test]
+fn the_draft_is_saved_once_after_a_pause() {
+    let mut model = model(80, 24);
+    assert_eq!(play(&mut model, 1000, "hi"), Vec::<String>::new());
+    assert_eq!(model.deadline(1100), Some(1400));
+    assert_eq!(wait(&mut model, 1400), ["draft \"hi\""]);
+    assert_eq!(model.deadline(1400), None, "nothing wakes an idle screen");
+}
+
+fn asked(approvals: Vec<Approval>) -> Model {
+    let mut model = model(100, 40);
+    for approval in approvals {
+        tell(&mut model, EventKind::ApprovalRequested(approval), 5000);
+    }
+    draw(&mut model, 5000);
+    draw(&mut model, 5600);
+    model
+}
+
+#[test]
+fn a_letter_decides_after_its_pause() {
+    for (letter, expected) in [("y", "a Approved"), ("n", "a Denied { reason: None }")] {
+        let mut model = asked(vec![edit_approval("a")]);
+        assert_eq!(play(&mut model, 6000, letter), Vec::<String>::new());
+        assert_eq!(model.deadline(6000), Some(6350));
+        assert_eq!(wait(&mut model, 6350), [expected]);
+        assert!(!model.panels.is_open());
+    }
+}
+
+#[test]
+fn always_takes_two_keys() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "a");
+    assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
+    assert_eq!(play(&mut model, 6500, "<enter>"), ["a ApprovedForSession"]);
+}
+
+#[test]
+fn a_critical_command_takes_two_keys() {
+    let mut model = asked(vec![command_approval("a")]);
+    play(&mut model, 6000, "y");
+    assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
+    assert_eq!(play(&mut model, 6500, "<enter>"), ["a Approved"]);
+}
+
+#[test]
+fn a_denial_with_words_carries_them() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "N");
+    wait(&mut model, 6350);
+    assert_eq!(play(&mut model, 6400, "wrong file, y<enter>"), ["a Denied { reason: Some(\"wrong file, y\") }"]);
+}
+
+#[test]
+fn typing_over_a_panel_goes_to_the_draft_in_order() {
+    let mut model = asked(vec![edit_approval("a")]);
+    assert_eq!(play(&mut model, 6000, "yes please"), Vec::<String>::new());
+    assert_eq!(model.composer.text(), "yes please");
+    assert!(!model.panels.is_open());
+    assert_eq!(wait(&mut model, 9000), ["draft \"yes please\""]);
+    assert!(!model.panels.is_open(), "a draft keeps the keyboard");
+}
+
+#[test]
+fn a_paste_never_decides() {
+    let mut model = asked(vec![edit_approval("a")]);
+    update(&mut model, Msg::Input(Input::Paste("y".to_owned())), 6000);
+    assert!(wait(&mut model, 7000).iter().all(|sent| sent == "draft \"y\""));
+    assert_eq!(model.composer.text(), "y");
+}
+
+#[test]
+fn a_panel_that_came_while_typing_waits_for_tab() {
+    let mut model = model(100, 40);
+    play(&mut model, 4000, "also fix the");
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5500);
+    assert!(draw(&mut model, 7400).contains("tab to review"));
+    assert_eq!(play(&mut model, 7500, " bug in case 1 y"), Vec::<String>::new());
+    assert_eq!(model.composer.text(), "also fix the bug in case 1 y");
+    play(&mut model, 12_000, "<tab>");
+    assert!(draw(&mut model, 12_100).contains("draft: also fix the bug in case 1 y"));
+    play(&mut model, 13_000, "y");
+    assert_eq!(wait(&mut model, 13_350)[0], "a Approved");
+    assert_eq!(model.composer.text(), "also fix the bug in case 1 y");
+}
+
+#[test]
+fn a_panel_opens_by_itself_once_the_hands_are_idle() {
+    let mut model = model(100, 40);
+    play(&mut model, 4000, "go<enter>");
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4300);
+    assert!(!model.panels.is_open());
+    let at = model.deadline(4300).unwrap();
+    assert_eq!(at, 5200);
+    wait(&mut model, at);
+    assert!(model.panels.is_open());
+    play(&mut model, 6000, "<esc>");
+    wait(&mut model, 60_000);
+    assert!(!model.panels.is_open(), "put off is put off");
+}
+
+#[test]
+fn each_decision_touches_its_own_question_only() {
+    let mut model = asked(vec![edit_approval("a"), edit_approval("b"), edit_approval("c")]);
+    play(&mut model, 6000, "<tab>");
+    draw(&mut model, 6800);
+    play(&mut model, 7000, "n");
+    assert_eq!(wait(&mut model, 7350), ["b Denied { reason: None }"]);
+    assert_eq!(model.panels.len(), 2);
+    // The next one is armed anew: a key that comes at once is text.
+    assert_eq!(play(&mut model, 7400, "y"), Vec::<String>::new());
+    assert_eq!(model.composer.text(), "y");
+}
+
+#[test]
+fn nothing_is_approved_before_all_of_it_was_shown() {
+    let mut long = edit_approval("a");
+    let added: String = (1..=100).map(|n| format!("+line {n}\n")).collect();
+    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}");
+    let mut model = asked(vec![long]);
+    let (mut at, mut screens) = (6000, String::new());
+    for _ in 0..20 {
+        screens.push_str(&draw(&mut model, at));
+        play(&mut model, at, "y");
+        if !wait(&mut model, at + 350).is_empty() {
+            assert!((1..=100).all(|n| screens.contains(&format!("line {n}"))), "something was never on the screen");
+            return;
+        }
+        at += 1000;
+    }
+    panic!("never approved");
+}
+
+#[test]
+fn the_end_of_a_diff_does_not_count_for_its_middle() {
+    let mut long = edit_approval("a");
+    let added: String = (1..=100).map(|n| format!("+line {n}\n")).collect();
+    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}");
+    let mut model = asked(vec![long]);
+    play(&mut model, 6000, "<end>");
+    assert!(draw(&mut model, 6100).contains("line 100"));
+    play(&mut model, 7000, "y");
+    assert_eq!(wait(&mut model, 7350), Vec::<String>::new());
+}
+
+#[test]
+fn a_call_that_ends_takes_its_question_along() {
+    let mut model = asked(vec![edit_approval("a")]);
+    let error = ToolError::new(ErrorCode::Cancelled, "stopped");
+    tell(&mut model, crate::tui::samples::completed("call-a", ToolStatus::Failed, "", Some(error)), 6000);
+    assert!(model.panels.is_empty());
+}
+
+#[test]
+fn an_interrupted_call_is_resolved_by_a_choice() {
+    for (script, expected) in [("s", "9 Skip"), ("t", "9 TellModel")] {
+        let mut model = model(100, 40);
+        let known = "it ran".to_owned();
+        let kind = EventKind::ToolInterrupted {
+            tool_call_id: call("9"),
+            tool_name: "RunCommand".to_owned(),
+            summary: "$ x".to_owned(),
+            known,
+        };
+        tell(&mut model, kind, 5000);
+        draw(&mut model, 5000);
+        play(&mut model, 6000, script);
+        assert_eq!(wait(&mut model, 6350), [expected]);
+    }
+}
+
+#[test]
+fn scrolled_up_new_text_does_not_move_the_view() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 0);
+    for n in 0..100 {
+        tell(&mut model, text(&format!("line {n}\n\n")), 10);
+    }
+    draw(&mut model, 20);
+    play(&mut model, 100, "<pgup>");
+    let top = |screen: &str| screen.lines().next().unwrap().to_owned();
+    let before = draw(&mut model, 300);
+    tell(&mut model, text("one more\n\nand one\n\n"), 400);
+    let after = draw(&mut model, 500);
+    assert_eq!(top(&before), top(&after));
+    assert!(after.contains("4 new lines · end"), "{after}");
+    play(&mut model, 600, "<end>");
+    assert!(draw(&mut model, 700).contains("and one"));
+}
+
+#[test]
+fn a_resize_keeps_the_entry_at_the_top_of_the_view() {
+    let mut model = model(120, 30);
+    for n in 0..60 {
+        tell(&mut model, requested(&n.to_string(), "ReadFile", &format!("Read file-{n}")), 10);
+    }
+    draw(&mut model, 20);
+    play(&mut model, 100, "<pgup>");
+    let top = |screen: String| screen.lines().next().unwrap().split_whitespace().nth(2).unwrap().to_owned();
+    let before = top(draw(&mut model, 300));
+    for width in [60, 160, 80] {
+        update(&mut model, Msg::Resize(Size::new(width, 30)), 400);
+        assert_eq!(top(draw(&mut model, 500)), before);
+    }
+}
+
+#[test]
+fn an_earlier_run_is_shown_and_nothing_of_it_is_asked_or_done() {
+    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
+    let history = [
+        started("fix it"),
+        text("I look.\n"),
+        requested("1", "RunCommand", "$ cargo publish"),
+        EventKind::ToolStarted { tool_call_id: call("1"), rule: "built-in".to_owned() },
+        EventKind::ApprovalRequested(edit_approval("a")),
+    ];
+    let start = Start { history: history.into_iter().map(event).collect(), ..crate::tui::samples::start() };
+    assert!(update(&mut model, Msg::Start(Box::new(start)), 0).is_empty());
+    let screen = draw(&mut model, 100);
+    assert!(screen.contains("fix it") && screen.contains("outcome unknown") && screen.contains("/continue goes on"), "{screen}");
+    assert!(model.panels.is_empty() && !model.is_running());
+}
+
+#[test]
+fn a_prompt_sent_before_the_start_is_over_is_sent_after_it() {
+    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
+    assert_eq!(play(&mut model, 10, "early<enter>"), Vec::<String>::new());
+    let sent: Vec<_> =
+        update(&mut model, Msg::Start(Box::new(crate::tui::samples::start())), 900).iter().filter_map(words).collect();
+    assert_eq!(sent, ["prompt \"early\""]);
+}
+
+#[test]
+fn trust_is_asked_under_guard_and_takes_two_keys() {
+    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
+    let (answer, _answered) = tokio::sync::oneshot::channel();
+    let trust = Some(crate::tui::front::Trust { files: vec!["AGENTS.md".to_owned()], answer });
+    update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::samples::start() })), 0);
+    assert!(draw(&mut model, 0).contains("Read AGENTS.md of this project as instructions?"));
+    play(&mut model, 2000, "y");
+    assert_eq!(wait(&mut model, 2400), Vec::<String>::new());
+    assert_eq!(play(&mut model, 2500, "<enter>"), ["trust true"]);
+}

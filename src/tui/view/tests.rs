@@ -2,35 +2,27 @@ use crate::protocol::*;
 use crate::tui::front::{ModelAccess, Start};
 use crate::tui::model::Model;
 use crate::tui::samples::*;
+use crate::tui::screen;
 use crate::tui::update::Msg;
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
-use ratatui::layout::Size;
-use std::path::Path;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Rect, Size};
 
 const SIZES: [(u16, u16); 4] = [(120, 36), (80, 24), (60, 20), (40, 12)];
 
 fn picture(model: &mut Model, now: u64) -> String {
-    let mut terminal = Terminal::new(TestBackend::new(model.size.width, model.size.height)).unwrap();
-    terminal
-        .draw(|frame| {
-            super::draw(model, frame.buffer_mut(), now);
-        })
-        .unwrap();
-    let buffer = terminal.backend().buffer();
-    let mut out = String::new();
-    for y in 0..model.size.height {
-        let mut row = String::new();
+    let mut buffer = Buffer::empty(Rect::from(model.size));
+    super::draw(model, &mut buffer, now);
+    let rows = (0..model.size.height).map(|y| {
         let mut x = 0;
+        let mut row = String::new();
         while x < model.size.width {
             let symbol = buffer[(x, y)].symbol();
             row.push_str(symbol);
             x += (crate::text::width(symbol) as u16).max(1);
         }
-        out.push_str(row.trim_end());
-        out.push('\n');
-    }
-    out
+        row.trim_end().to_owned() + "\n"
+    });
+    rows.collect()
 }
 
 #[track_caller]
@@ -40,14 +32,7 @@ fn check(name: &str, scene: impl Fn(&mut Model)) {
         scene(&mut model);
         // The second frame: the first one only tells how much is seen.
         picture(&mut model, 20_000);
-        let drawn = picture(&mut model, 20_000);
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cases/screens/ui-{name}-{width}x{height}.txt"));
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(&path, &drawn).unwrap();
-        }
-        let expected = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(expected == drawn, "{} differs (`UPDATE=1` keeps what is drawn now):\n{drawn}", path.display());
+        screen::check(&format!("ui-{name}-{width}x{height}"), &picture(&mut model, 20_000));
     }
 }
 

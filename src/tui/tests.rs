@@ -1,0 +1,252 @@
+//! The whole screen in a terminal: the test starts itself again inside a PTY, with a played session behind the screen.
+
+use super::samples::*;
+use super::{Ended, Front, ModelAccess, Start, host};
+use crate::protocol::*;
+use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
+use std::io::{Read, Write};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+
+const CHILD: &str = "tui::tests::inside_the_terminal";
+/// Long enough for a busy machine; nothing is judged by it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A terminal emulator around the child.
+struct Terminal {
+    master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    child: Box<dyn portable_pty::Child + Send + Sync>,
+    seen: Arc<(Mutex<Seen>, Condvar)>,
+}
+
+struct Seen {
+    parser: vt100::Parser,
+    bytes: Vec<u8>,
+    ended: bool,
+}
+
+fn emulator(rows: u16, cols: u16) -> vt100::Parser {
+    vt100::Parser::new(rows.try_into().unwrap(), cols.try_into().unwrap(), 0)
+}
+
+impl Terminal {
+    fn start(scene: &str, rows: u16, cols: u16) -> Self {
+        let pair = native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+        let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
+        command.args([CHILD, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+        command.env("AYE_TEST_SCENE", scene);
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let seen = Arc::new((Mutex::new(Seen { parser: emulator(rows, cols), bytes: Vec::new(), ended: false }), Condvar::new()));
+        let keys = Arc::new(Mutex::new(pair.master.take_writer().unwrap()));
+        let (reader, shared) = (pair.master.try_clone_reader().unwrap(), Arc::clone(&seen));
+        let answers = Arc::clone(&keys);
+        std::thread::spawn(move || read(reader, &shared, &answers));
+        let keys: Box<dyn Write + Send> = Box::new(Shared(keys));
+        Self { master: pair.master, keys, child, seen }
+    }
+
+    fn send(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    #[track_caller]
+    fn wait(&self, what: impl Fn(&str) -> bool) -> String {
+        let (seen, changed) = &*self.seen;
+        let until = Instant::now() + PATIENCE;
+        let mut seen = seen.lock().unwrap();
+        loop {
+            let screen = seen.parser.screen().contents();
+            if what(&screen) {
+                return screen;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero() && !seen.ended, "never came:\n{screen}");
+            seen = changed.wait_timeout(seen, left).unwrap().0;
+        }
+    }
+
+    #[track_caller]
+    fn wait_for(&self, words: &str) -> String {
+        self.wait(|screen| screen.contains(words))
+    }
+
+    fn finish(mut self) -> (bool, Vec<u8>, vt100::Parser) {
+        let ok = self.child.wait().unwrap().success();
+        drop(self.master);
+        let (seen, changed) = &*self.seen;
+        let mut seen = seen.lock().unwrap();
+        while !seen.ended {
+            seen = changed.wait(seen).unwrap();
+        }
+        (ok, std::mem::take(&mut seen.bytes), std::mem::replace(&mut seen.parser, emulator(1, 1)))
+    }
+}
+
+struct Shared(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.lock().unwrap().flush()
+    }
+}
+
+/// Shows what comes and answers the status question, as a terminal does.
+fn read(mut reader: Box<dyn Read + Send>, seen: &(Mutex<Seen>, Condvar), answers: &Mutex<Box<dyn Write + Send>>) {
+    let mut bytes = [0; 16384];
+    while let Ok(count @ 1..) = reader.read(&mut bytes) {
+        let questions = bytes[..count].windows(4).filter(|window| *window == b"\x1b[5n").count();
+        {
+            let mut seen = seen.0.lock().unwrap();
+            seen.parser.process(&bytes[..count]);
+            seen.bytes.extend_from_slice(&bytes[..count]);
+        }
+        for _ in 0..questions {
+            answers.lock().unwrap().write_all(b"\x1b[0n").unwrap();
+        }
+        seen.1.notify_all();
+    }
+    seen.0.lock().unwrap().ended = true;
+    seen.1.notify_all();
+}
+
+/// Plays the session: what the screen asks for is answered with events.
+async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
+    let tell = |kind| events.send(event(kind)).is_ok();
+    while let Some(command) = commands.recv().await {
+        match command {
+            Command::Prompt { text: prompt } => {
+                tell(started(&prompt));
+                match scene.as_str() {
+                    "edit" => {
+                        tell(text("I change the function.\n"));
+                        tell(requested("call-a", "EditFile", "Edit src/main.rs"));
+                        tell(EventKind::ApprovalRequested(edit_approval("a")));
+                    }
+                    "stream" => {
+                        for n in 0..32_768 {
+                            tell(text(&format!("word{:05} and some more text{}", n, if n % 3 == 2 { "\n\n" } else { " " })));
+                        }
+                        tell(text("THE END\n"));
+                        done(&tell);
+                    }
+                    "panic" => panic!("this is a test"),
+                    _ => done(&tell),
+                }
+            }
+            Command::Decide { decision, .. } => {
+                tell(text(&format!("decided: {decision:?}\n")));
+                done(&tell);
+            }
+            Command::Quit => return,
+            Command::SaveDraft { .. } | Command::Resolve { .. } | Command::Cancel | Command::Kill | Command::Continue => {}
+        }
+    }
+}
+
+fn done(tell: &impl Fn(EventKind) -> bool) {
+    tell(EventKind::TaskCompleted { text: "the last words".to_owned(), usage: Usage::default(), cost_usd: None, step_count: 1 });
+}
+
+#[test]
+#[ignore = "is run by the other tests, in a terminal"]
+fn inside_the_terminal() {
+    let Ok(scene) = std::env::var("AYE_TEST_SCENE") else { return };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let outcome = runtime.block_on(async {
+        let (commands, received) = mpsc::channel(16);
+        let (told, events) = mpsc::unbounded_channel();
+        let (begin, start) = oneshot::channel();
+        let access =
+            if scene == "no key" { ModelAccess::NoKey { message: "No key here.".to_owned() } } else { ModelAccess::Ready };
+        begin.send(Start { model_access: access, ..super::samples::start() }).unwrap();
+        if scene == "panic" {
+            let front = Front { commands, events, options: options(), prompt: None, start };
+            let panics = tokio::spawn(play(scene, received, told));
+            let screen = host::run(front);
+            tokio::select! { _ = panics => None, outcome = screen => Some(outcome) }
+        } else {
+            tokio::spawn(play(scene, received, told));
+            Some(host::run(Front { commands, events, options: options(), prompt: None, start }).await)
+        }
+    });
+    if let Some(outcome) = outcome {
+        let outcome = outcome.unwrap();
+        println!("OUTCOME {:?} {:?} {:?}", outcome.ended, outcome.last_answer, outcome.resume_hint);
+        assert_ne!(outcome.ended, Ended::Closed);
+    }
+    runtime.shutdown_background();
+}
+
+#[test]
+fn an_edit_is_approved_by_keys_in_a_terminal() {
+    let mut terminal = Terminal::start("edit", 40, 110);
+    terminal.wait_for("Ask, or describe a change");
+    terminal.send("change it\r");
+    let screen = terminal.wait_for("y  apply it, once");
+    assert!(screen.contains("fn greet(name: &str) -> Result<String, GreetError>"), "{screen}");
+    terminal.wait(|screen| !screen.contains("◔"));
+    terminal.send("y");
+    terminal.wait_for("decided: Approved");
+    terminal.send("\x04");
+    let (ok, bytes, parser) = terminal.finish();
+    assert!(ok);
+    assert!(parser.screen().contents().contains("OUTCOME Quit Some(\"the last words\") Some(\"aye --resume 7f3a0c\")"));
+    assert!(!parser.screen().alternate_screen() && !parser.screen().bracketed_paste() && !parser.screen().hide_cursor());
+    assert!(bytes.windows(4).any(|window| window == b"\x1b[5n"));
+}
+
+#[test]
+fn a_sentence_typed_over_an_opening_panel_stays_in_the_draft() {
+    let mut terminal = Terminal::start("edit", 30, 100);
+    terminal.wait_for("Ask, or describe a change");
+    terminal.send("change it\ryes please y n a");
+    let screen = terminal.wait(|screen| screen.contains("❯ yes please y n a") && screen.contains("tab to review"));
+    assert!(!screen.contains("decided"), "{screen}");
+    terminal.send("\t");
+    terminal.wait_for("draft: yes please y n a");
+    terminal.send("\x1b");
+    terminal.wait_for("❯ yes please y n a");
+    terminal.send("\x03\x04");
+    assert!(terminal.finish().0);
+}
+
+#[test]
+fn a_long_answer_costs_few_bytes() {
+    let mut terminal = Terminal::start("stream", 40, 120);
+    terminal.wait_for("Ask, or describe a change");
+    terminal.send("go\r");
+    terminal.wait_for("THE END");
+    terminal.wait_for("Ask, or describe a change");
+    terminal.send("\x04");
+    let (ok, bytes, _) = terminal.finish();
+    assert!(ok);
+    assert!(bytes.len() < 1_000_000, "{} bytes", bytes.len());
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back() {
+    let mut terminal = Terminal::start("panic", 24, 80);
+    terminal.wait_for("Ask, or describe a change");
+    terminal.send("go\r");
+    let (_, bytes, parser) = terminal.finish();
+    assert!(!parser.screen().alternate_screen() && !parser.screen().hide_cursor());
+    let left = bytes.windows(8).position(|window| window == b"\x1b[?1049l").unwrap();
+    assert!(String::from_utf8_lossy(&bytes[left..]).contains("this is a test"));
+}
+
+#[test]
+fn without_a_key_nothing_is_sent_and_the_draft_stays() {
+    let mut terminal = Terminal::start("no key", 24, 80);
+    terminal.wait_for("No key here.");
+    terminal.send("explain it\r");
+    terminal.wait(|screen| screen.contains("nothing was sent") && screen.contains("❯ explain it"));
+    terminal.send("\x03\x04");
+    assert!(terminal.finish().0);
+}
