@@ -1,5 +1,4 @@
 //! aye: a coding agent for the terminal.
-#![allow(dead_code, unused_imports)]
 
 mod agent;
 mod app;

@@ -83,14 +83,12 @@ fn runtime() -> Result<tokio::runtime::Runtime, Trouble> {
         .map_err(|error| Trouble::failed(format!("cannot start: {error}")))
 }
 
-fn start_log(place: &Place) -> Option<logging::Log> {
-    match logging::start(&place.directories.data, place.environment.get("AYE_LOG")) {
-        Ok(log) => Some(log),
-        Err(message) => {
-            warn(&message);
-            None
-        }
+fn start_log(place: &Place) -> logging::Log {
+    let (log, problem) = logging::start(&place.directories.data, place.environment.get("AYE_LOG"));
+    if let Some(message) = problem {
+        warn(&message);
     }
+    log
 }
 
 /// A line for the person, on stderr, with nothing in it that a terminal would obey.

@@ -31,13 +31,21 @@ impl Machine {
             return;
         }
         self.queue.push_back(text.clone());
-        self.save_queue();
+        self.note_queue();
+        self.commit(Durability::Process);
         self.emit(EventKind::PromptQueued { prompt: text });
     }
 
-    fn save_queue(&mut self) {
+    fn note_queue(&mut self) {
         self.note(Record::Queue { prompts: self.queue.iter().cloned().collect() });
-        self.commit(Durability::Process);
+    }
+
+    /// Starts what waits longest; leaving the queue and becoming a task are one commit.
+    fn start_next(&mut self, at: Moment) {
+        if let Some(next) = self.queue.pop_front() {
+            self.note_queue();
+            self.start(next, at);
+        }
     }
 
     fn start(&mut self, text: String, at: Moment) {
@@ -57,9 +65,8 @@ impl Machine {
             self.note(Record::TaskStarted { prompt: message.clone(), max_steps });
             self.thread.push(message);
         }
-        // What the person said is on disk before anything is told of it, also if the task ends right here.
-        self.commit(Durability::Power);
         self.emit(EventKind::TaskStarted { prompt: text, max_steps });
+        // Commits the prompt with whatever comes of it: a step, a refusal or a pause.
         self.next_step(at);
     }
 
@@ -227,10 +234,7 @@ impl Machine {
             self.emit(EventKind::StepCompleted { step_count });
         }
         self.end(TaskEnd::Completed);
-        if let Some(next) = self.queue.pop_front() {
-            self.save_queue();
-            self.start(next, at);
-        }
+        self.start_next(at);
     }
 
     /// The person says go on: with what is paused, with the task that ended before it was done, or with what waits.
@@ -243,11 +247,10 @@ impl Machine {
             if let Some(task) = self.ended.take() {
                 let max_steps = task.max_steps.max(self.options.max_steps);
                 self.task = Some(Task { step_count: 0, max_steps, ..task });
-            } else if let Some(next) = self.queue.pop_front() {
-                self.save_queue();
-                return self.start(next, at);
-            } else {
+            } else if self.queue.is_empty() {
                 return self.emit(EventKind::Notice { message: "nothing to continue".to_owned() });
+            } else {
+                return self.start_next(at);
             }
         }
         if let Some(task) = &mut self.task {
