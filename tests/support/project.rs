@@ -166,4 +166,5 @@ requires_approval = false
 
 [capabilities."Shell.Exec"]
 requires_approval = false
+sandbox = "off"
 "#;
