@@ -103,5 +103,8 @@ fn no_more_than_the_limit_is_read() {
     assert_eq!(read(&file, 5).unwrap(), b"12345");
     assert!(matches!(read(&file, 4), Err(ReadError::TooLarge { bytes: 5, limit: 4 })));
     // It says it has no bytes, and has some.
-    assert!(matches!(read(&PathBuf::from(format!("/proc/{}/status", std::process::id())), 10), Err(ReadError::TooLarge { .. })) || !cfg!(target_os = "linux"));
+    assert!(
+        matches!(read(&PathBuf::from(format!("/proc/{}/status", std::process::id())), 10), Err(ReadError::TooLarge { .. }))
+            || !cfg!(target_os = "linux")
+    );
 }
