@@ -73,7 +73,7 @@ fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     };
     let names: Vec<&str> = whole.split('/').collect();
     let wild = |name: &&str| name.contains(['*', '?', '[', '{', '\\']);
-    let first = names.iter().position(|name| wild(&name)).unwrap_or(names.len() - 1);
+    let first = names.iter().position(wild).unwrap_or(names.len() - 1);
     let (base, rest) = (names[..first].join("/"), names[first..].join("/"));
     if names[first..].contains(&"..") {
         return Err(invalid("`pattern` has `..` after a wildcard; start from the directory that is meant"));

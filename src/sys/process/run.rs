@@ -22,6 +22,8 @@ const TIMEOUT_GRACE: Duration = Duration::from_secs(5);
 const KILL_GRACE: Duration = Duration::from_millis(500);
 /// How long the last output may take once nothing runs; only a descriptor handed to a stranger makes it that long.
 const DRAIN_LIMIT: Duration = Duration::from_millis(200);
+/// What is taken of it after that; no pipe holds more.
+const DRAIN_BYTES: usize = 1024 * 1024;
 /// How long the helper may take to end a tree that was killed.
 const REPORT_LIMIT: Duration = Duration::from_secs(5);
 /// Longest single argument the kernel passes on, its closing NUL included.
@@ -214,7 +216,8 @@ async fn keep(
     let Some(mut from) = from else { return captured };
     let mut buffer = vec![0; CHUNK_BYTES];
     let mut carried = Vec::new();
-    loop {
+    let mut late = 0;
+    while late < DRAIN_BYTES {
         let count = tokio::select! {
             biased;
             count = from.read(&mut buffer) => count.unwrap_or(0),
@@ -223,6 +226,7 @@ async fn keep(
         if count == 0 {
             break;
         }
+        late += if stop.is_cancelled() { count } else { 0 };
         captured.push(&buffer[..count]);
         show(&buffer[..count], &mut carried, &live);
     }

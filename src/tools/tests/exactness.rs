@@ -11,7 +11,9 @@ fn lines() -> impl Strategy<Value = Vec<(String, &'static str)>> {
     let ending = prop_oneof![Just("\n"), Just("\r\n")];
     (proptest::collection::vec(("[a-z éÿ\t\r]{0,8}", ending), 1..12), any::<bool>()).prop_map(|(mut lines, ended)| {
         // A CR before an LF would be a CRLF of its own.
-        lines.iter_mut().for_each(|(body, _)| *body = body.trim_end_matches('\r').to_owned());
+        for (body, _) in &mut lines {
+            *body = body.trim_end_matches('\r').to_owned();
+        }
         if !ended && let Some(last) = lines.last_mut() {
             last.1 = "";
         }
@@ -55,7 +57,7 @@ proptest! {
         prop_assert!(after.ends_with(tail));
         let put_in = &after[head.len()..after.len() - tail.len()];
         let bom = form.encode("").unwrap();
-        let put_in = Document { form, text: String::new() }.form.encoding().decode_without_bom_handling(put_in).0.into_owned();
+        let put_in = form.encoding().decode_without_bom_handling(put_in).0.into_owned();
         prop_assert_eq!(put_in.replace("\r\n", "\n"), new);
         prop_assert!(after.starts_with(&bom));
         prop_assert_eq!(fs::metadata(bench.path("f")).unwrap().mode() & 0o7777, mode);

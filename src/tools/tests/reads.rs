@@ -48,8 +48,8 @@ fn a_large_file_is_read_in_parts_only() {
     let mut settings = bench.settings.clone();
     settings.max_file_size_bytes = 1000;
     let small = Bench { settings, ..bench };
-    let text: String = (1..=500_000).map(|line| format!("line {line}\n")).collect();
-    small.write("lines", &text);
+    let lines: Vec<_> = (1..=500_000).map(|line| format!("line {line}")).collect();
+    small.write("lines", lines.join("\n"));
     let part = small.output("ReadFile", json!({"path": "lines", "offset": 400_000, "limit": 2}));
     assert_eq!(part, "line 400000\nline 400001\n[lines 400000 to 400001; more follow from `offset` 400002]");
 }
