@@ -94,10 +94,12 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
         Place::File { .. } | Place::Special => return Err(invalid(format!("`{}` is not a directory", work.base.given))),
     }
     let found = Mutex::new(First::new(MAX_ENTRIES));
-    walk(&work.base, settings, kill, |entry| {
-        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-        if !is_directory && work.matcher.is_match(below(entry.path(), &work.base.real)) {
-            found.lock().unwrap_or_else(PoisonError::into_inner).push(entry.path().to_owned());
+    walk(&work.base, settings, kill, || {
+        |entry| {
+            let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+            if !is_directory && work.matcher.is_match(below(entry.path(), &work.base.real)) {
+                found.lock().unwrap_or_else(PoisonError::into_inner).push(entry.path().to_owned());
+            }
         }
     })?;
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
