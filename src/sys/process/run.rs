@@ -28,6 +28,8 @@ const DRAIN_BYTES: usize = 1024 * 1024;
 const REPORT_LIMIT: Duration = Duration::from_secs(5);
 /// Longest single argument the kernel passes on, its closing NUL included.
 const MAX_LINE_BYTES: usize = 128 * 1024;
+/// How long the helper itself may take to end after its report.
+const HELPER_END_LIMIT: Duration = Duration::from_secs(1);
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The program that is started as the helper.
@@ -119,7 +121,8 @@ pub async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken
     };
     let ((stdout, stderr), end) = tokio::join!(outputs, end);
     drop(control);
-    let _ = child.wait().await;
+    // The runtime takes in later what takes longer.
+    let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
     Ok(Finished { end: end?, stdout, stderr })
 }
 

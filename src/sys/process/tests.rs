@@ -228,6 +228,20 @@ fn nothing_outlives_a_killed_aye() {
     }
 }
 
+#[tokio::test]
+async fn a_command_that_kills_its_helper_is_not_taken_for_done() {
+    let line = "kill -9 $PPID; echo alive";
+    let word = word();
+    let inside = execute(line).await;
+    // Where there are namespaces the helper is out of reach.
+    match inside {
+        Ok(finished) => assert_eq!((finished.end, finished.stdout.text(10).as_str()), (End::Exited(0), "alive\n")),
+        Err(error) => assert!(matches!(error, ProcessError::HelperLost), "{error}"),
+    }
+    let lost = execute_spec(spec_without_namespaces(&format!("kill -9 $PPID; sleep {word}"))).await;
+    assert!(matches!(lost, Err(ProcessError::HelperLost)), "{lost:?}");
+}
+
 #[test]
 fn a_directory_that_is_gone_is_an_error() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
