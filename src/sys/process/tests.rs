@@ -166,14 +166,15 @@ async fn the_end_of_the_main_process_ends_what_it_left() {
 
 #[tokio::test]
 async fn a_timeout_ends_the_whole_tree() {
-    for kind in KINDS {
+    let ended = KINDS.map(|kind| async move {
         let word = word();
         let line = format!("{} echo started; sleep {word}", stubborn(&word));
         let finished = execute_spec(Spec { timeout: Duration::from_millis(300), ..kind(&line) }).await.unwrap();
         assert_eq!(finished.end, End::TimedOut);
         assert_eq!(finished.stdout.text(100), "started\n");
         assert_eq!(running(&word), Vec::<i32>::new());
-    }
+    });
+    futures_util::future::join_all(ended).await;
 }
 
 #[tokio::test]

@@ -180,3 +180,15 @@ fn notes_say_what_a_diff_cannot() {
     assert_eq!(notes("bom", "b"), ["stays UTF-8 with BOM"]);
     assert_eq!(notes("bin", "b"), ["replaces 2 bytes that are not text and not shown"]);
 }
+
+#[test]
+fn a_large_file_is_replaced_in_bounded_time() {
+    let bench = Bench::new();
+    let old: Vec<_> = (0..200_000).map(|line| format!("old {line}{}", if line % 2 == 0 { "\r" } else { "" })).collect();
+    let new: Vec<_> = (0..200_000).map(|line| format!("new {line}")).collect();
+    bench.write("f", old.join("\n"));
+    bench.output("WriteFile", json!({"path": "f", "content": new.join("\n")}));
+    assert!(bench.read("f").starts_with(b"new 0\r\nnew 1\nnew 2\r\n"));
+    let (_, message) = bench.error("EditFile", edit("f", "nothing like it at all", "x"));
+    assert!(message.contains("nothing in it looks like it"), "{message}");
+}
