@@ -14,6 +14,12 @@ impl Permit {
         Self { actions, rule }
     }
 
+    /// For tests of what takes a permit.
+    #[cfg(test)]
+    pub(crate) fn for_test(actions: Vec<Action>) -> Self {
+        Self::new(actions, "test".to_owned())
+    }
+
     /// Whether this permit was given for these very actions.
     pub fn covers(&self, actions: &[Action]) -> bool {
         self.actions == actions

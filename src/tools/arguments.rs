@@ -111,7 +111,7 @@ fn own_name<'a>(name: &'a str, known: &'a Map<String, Value>) -> Option<&'a str>
         return Some(own);
     }
     let habit = |other: &&str| plain(other) == plain(name);
-    ALIASES.iter().find(|(own, others)| known.contains_key(*own) && others.iter().any(|other| habit(&other))).map(|(own, _)| *own)
+    ALIASES.iter().find(|(own, others)| known.contains_key(*own) && others.iter().any(habit)).map(|(own, _)| *own)
 }
 
 fn unknown(name: &str, known: &Map<String, Value>, at: &str) -> ToolError {

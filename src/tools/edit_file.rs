@@ -72,7 +72,7 @@ impl Tool for EditFile {
         };
         let verb = if matches!(before, Before::Absent) { "Create" } else { "Edit" };
         let proposal = proposal(verb, &target, &before, &document.text, content.len() as u64, settings);
-        let done = format!("{}: {}", proposal.summary, target.given);
+        let done = proposal.summary.replacen("Edit", "Edited", 1).replacen("Create", "Created", 1);
         let change = Change { target: target.clone(), content, before: before.image(), parents: Parents::Create, done };
         Ok(Draft {
             summary: proposal.summary.clone(),
@@ -153,28 +153,37 @@ fn apply(text: &str, edit: &Edit, index: usize, target: &Target) -> Result<Strin
 
 /// Where the text that was not found most likely is.
 fn closest(text: &str, edit: &Edit) -> String {
-    /// Lines shown, how far the search goes, and how alike two lines must be.
+    /// Most lines shown.
     const SHOWN: usize = 8;
-    const COMPARED: usize = 20_000;
-    const COMPARED_CHARACTERS: usize = 200;
-    const ALIKE: f64 = 0.6;
     let (plain, wanted) = (with_lf(text), with_lf(&edit.old_text));
-    let Some(first) = wanted.lines().find(|line| !line.trim().is_empty()) else {
+    let Some(first) = wanted.lines().map(str::trim).find(|line| !line.is_empty()) else {
         return "it is only white space; give a line of text with it".to_owned();
     };
-    let short = |line: &str| line.trim().chars().take(COMPARED_CHARACTERS).collect::<String>();
-    let first = short(first);
-    let best = plain
-        .lines()
-        .take(COMPARED)
-        .enumerate()
-        .map(|(index, line)| (strsim::normalized_levenshtein(&short(line), &first), index))
-        .max_by(|left, right| left.0.total_cmp(&right.0).then(right.1.cmp(&left.1)));
-    let Some((score, index)) = best.filter(|(score, _)| *score >= ALIKE) else {
-        return "nothing in it looks like it; read the file again".to_owned();
+    let (index, why) = match plain.lines().position(|line| line.trim() == first) {
+        Some(index) => (index, "the white space or a later line differs"),
+        None => match most_alike(&plain, first) {
+            Some(index) => (index, "it differs from what stands there"),
+            None => return "nothing in it looks like it; read the file again".to_owned(),
+        },
     };
     let height = wanted.lines().count().clamp(1, SHOWN);
     let there: Vec<_> = plain.lines().skip(index).take(height).collect();
-    let why = if score >= 1.0 { "the white space or a later line differs" } else { "it differs from what stands there" };
     format!("closest, from line {} ({why}):\n{}", index + 1, there.join("\n"))
+}
+
+/// The line most like `wanted`, counted from 0, if one is like it.
+fn most_alike(text: &str, wanted: &str) -> Option<usize> {
+    /// How far the search goes, how much of a line it looks at, and how alike two lines must be.
+    const COMPARED_LINES: usize = 5_000;
+    const COMPARED_CHARACTERS: usize = 120;
+    const ALIKE: f64 = 0.6;
+    let short = |line: &str| line.trim().chars().take(COMPARED_CHARACTERS).collect::<String>();
+    let wanted = short(wanted);
+    text.lines()
+        .take(COMPARED_LINES)
+        .enumerate()
+        .map(|(index, line)| (strsim::normalized_levenshtein(&short(line), &wanted), index))
+        .filter(|(score, _)| *score >= ALIKE)
+        .max_by(|left, right| left.0.total_cmp(&right.0).then(right.1.cmp(&left.1)))
+        .map(|(_, index)| index)
 }

@@ -73,7 +73,7 @@ fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     };
     let names: Vec<&str> = whole.split('/').collect();
     let wild = |name: &&str| name.contains(['*', '?', '[', '{', '\\']);
-    let first = names.iter().position(|name| wild(&name)).unwrap_or(names.len() - 1);
+    let first = names.iter().position(wild).unwrap_or(names.len() - 1);
     let (base, rest) = (names[..first].join("/"), names[first..].join("/"));
     if names[first..].contains(&"..") {
         return Err(invalid("`pattern` has `..` after a wildcard; start from the directory that is meant"));
@@ -94,10 +94,12 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
         Place::File { .. } | Place::Special => return Err(invalid(format!("`{}` is not a directory", work.base.given))),
     }
     let found = Mutex::new(First::new(MAX_ENTRIES));
-    walk(&work.base, settings, kill, |entry| {
-        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-        if !is_directory && work.matcher.is_match(below(entry.path(), &work.base.real)) {
-            found.lock().unwrap_or_else(PoisonError::into_inner).push(entry.path().to_owned());
+    walk(&work.base, settings, kill, || {
+        |entry| {
+            let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+            if !is_directory && work.matcher.is_match(below(entry.path(), &work.base.real)) {
+                found.lock().unwrap_or_else(PoisonError::into_inner).push(entry.path().to_owned());
+            }
         }
     })?;
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);

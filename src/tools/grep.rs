@@ -9,6 +9,7 @@ use crate::sys::path::open_file;
 use globset::GlobMatcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
+use ignore::DirEntry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write;
@@ -126,14 +127,19 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
         Place::Missing => return Err(not_found(&work.target, settings)),
         Place::Special => return Err(special(&work.target)),
         Place::File { .. } => {
-            search_file(work, &work.target.real, &hits, kill).map_err(|error| open_error(&work.target, &error))?;
+            let found = FileSearch::new(work).search(&work.target.real, &hits, kill);
+            found.map_err(|error| open_error(&work.target, &error))?;
         }
-        Place::Directory => walk(&work.target, settings, kill, |entry| {
-            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-            let wanted = |path: &Path| work.files.as_ref().is_none_or(|files| files.is_match(below(path, &work.target.real)));
-            if is_file && wanted(entry.path()) {
-                // What cannot be read has no matches.
-                let _ = search_file(work, entry.path(), &hits, kill);
+        Place::Directory => walk(&work.target, settings, kill, || {
+            let mut files = FileSearch::new(work);
+            let hits = &hits;
+            move |entry: &DirEntry| {
+                let path = entry.path();
+                let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+                if is_file && work.files.as_ref().is_none_or(|files| files.is_match(below(path, &work.target.real))) {
+                    // What cannot be read has no matches.
+                    let _ = files.search(path, hits, kill);
+                }
             }
         })?,
     }
@@ -141,16 +147,28 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
     Ok(answer(hits, work, settings))
 }
 
-fn search_file(work: &Work, path: &Path, hits: &Mutex<First<Hit>>, kill: &CancellationToken) -> io::Result<()> {
-    let file = open_file(path)?;
-    let mut searcher = SearcherBuilder::new()
-        .binary_detection(BinaryDetection::quit(0))
-        .heap_limit(Some(MAX_BUFFER_BYTES))
-        .before_context(work.context)
-        .after_context(work.context)
-        .build();
-    let sink = Collector { path, hits, kill, before: Vec::new(), current: None };
-    searcher.search_file(&work.expression, &file, sink)
+/// What one thread searches one file after the other with.
+struct FileSearch {
+    searcher: Searcher,
+    expression: RegexMatcher,
+}
+
+impl FileSearch {
+    fn new(work: &Work) -> Self {
+        let searcher = SearcherBuilder::new()
+            .binary_detection(BinaryDetection::quit(0))
+            .heap_limit(Some(MAX_BUFFER_BYTES))
+            .before_context(work.context)
+            .after_context(work.context)
+            .build();
+        Self { searcher, expression: work.expression.clone() }
+    }
+
+    fn search(&mut self, path: &Path, hits: &Mutex<First<Hit>>, kill: &CancellationToken) -> io::Result<()> {
+        let file = open_file(path)?;
+        let sink = Collector { path, hits, kill, before: Vec::new(), current: None };
+        self.searcher.search_file(&self.expression, &file, sink)
+    }
 }
 
 /// Gathers the matches of one file.

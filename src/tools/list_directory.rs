@@ -107,9 +107,11 @@ fn one(target: &Target, settings: &Settings) -> Result<First<String>, ToolError>
 
 fn all(target: &Target, settings: &Settings, kill: &CancellationToken) -> Result<First<String>, ToolError> {
     let found = Mutex::new(First::new(MAX_ENTRIES));
-    walk(target, settings, kill, |entry| {
-        let line = line(entry.path(), below(entry.path(), &target.real), entry.file_type());
-        found.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    walk(target, settings, kill, || {
+        |entry| {
+            let line = line(entry.path(), below(entry.path(), &target.real), entry.file_type());
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        }
     })?;
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }

@@ -224,7 +224,8 @@ impl LineTaker {
             self.at_start = true;
             return Rest::Bound;
         }
-        self.text.push_str(&part[..part.floor_char_boundary(room)]);
+        let whole = (0..=room).rev().find(|at| part.is_char_boundary(*at)).unwrap_or(0);
+        self.text.push_str(&part[..whole]);
         self.at_start = false;
         Rest::LongLine
     }

@@ -1,9 +1,12 @@
 //! How a passage of a text is replaced while every line ending around and inside it that need not change stays.
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use std::time::{Duration, Instant};
 
 /// Places of an ambiguous match that are named.
 const NAMED_PLACES: usize = 10;
+/// How long the search for lines that stay may take; after it, more lines count as new.
+const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
@@ -120,7 +123,8 @@ fn relined(old: &str, new: &str, near: &'static str) -> String {
     let ((old_lines, old_whole), (new_lines, _)) = (lines(old), lines(new));
     let mut result = String::with_capacity(new.len());
     let mut ending = near;
-    for op in capture_diff_slices(Algorithm::Myers, &old_lines, &new_lines) {
+    let deadline = Some(Instant::now() + COMPARISON_LIMIT);
+    for op in capture_diff_slices_deadline(Algorithm::Myers, &old_lines, &new_lines, deadline) {
         let (old_range, new_range) = (op.old_range(), op.new_range());
         if matches!(op, DiffOp::Equal { .. }) {
             for text in &old_whole[old_range] {

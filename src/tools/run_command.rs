@@ -73,9 +73,9 @@ impl Tool for RunCommand {
             Place::File { .. } | Place::Special => return Err(invalid(format!("`cwd`: `{}` is not a directory", cwd.given))),
         }
         Ok(Draft {
-            summary: format!("$ {command}"),
+            summary: format!("$ {}", first_line(command)),
             actions: vec![Action::Exec { command: command.clone(), cwd: cwd.clone() }],
-            proposal: Some(Proposal { summary: format!("Run: {command}"), ..Proposal::default() }),
+            proposal: Some(Proposal { summary: format!("Run: {}", first_line(command)), ..Proposal::default() }),
             effect: Effect::Runs { timeout_seconds },
             work: Work { command: arguments.command, cwd, timeout_seconds, stdin: arguments.stdin },
         })
@@ -98,6 +98,14 @@ impl Tool for RunCommand {
             }
         }
         .boxed()
+    }
+}
+
+/// Of a command of several lines the first, and a mark that there are more; the approval shows it whole.
+fn first_line(command: &str) -> String {
+    match command.trim().split_once('\n') {
+        Some((first, _)) => format!("{} …", first.trim_end()),
+        None => command.trim().to_owned(),
     }
 }
 

@@ -130,14 +130,11 @@ impl<T: Tool> AnyTool for Hidden<T> {
     }
 
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
-        match payload.downcast::<T::Work>() {
-            Ok(work) => T::run(*work, settings, context),
-            Err(_) => {
-                let error =
-                    ToolError::new(ErrorCode::ToolExecutionFailed, "the plan was made by another router; plan the call again");
-                futures_util::future::ready(Err(error.into())).boxed()
-            }
+        if let Ok(work) = payload.downcast::<T::Work>() {
+            return T::run(*work, settings, context);
         }
+        let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the plan was made by another router; plan the call again");
+        futures_util::future::ready(Err(error.into())).boxed()
     }
 }
 

@@ -14,12 +14,12 @@ const MAX_THREADS: usize = 8;
 /// What version control keeps for itself.
 const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".svn", ".jj"];
 
-/// Visits what is below a directory, on several threads, in no order. Ends early when `kill` fires.
-pub(super) fn walk(
+/// Visits what is below a directory, in no order, with one visitor for each thread. Ends early when `kill` fires.
+pub(super) fn walk<V: FnMut(&DirEntry) + Send>(
     target: &Target,
     settings: &Settings,
     kill: &CancellationToken,
-    visit: impl Fn(&DirEntry) + Sync,
+    visitor: impl Fn() -> V,
 ) -> Result<(), ToolError> {
     let before = identity(target)?;
     let may_read = settings.may_read.clone();
@@ -32,7 +32,8 @@ pub(super) fn walk(
         .filter_entry(move |entry| entry.depth() == 0 || (!is_version_control(entry) && may_read(entry.path())))
         .build_parallel();
     walker.run(|| {
-        Box::new(|entry| {
+        let mut visit = visitor();
+        Box::new(move |entry| {
             if kill.is_cancelled() {
                 return WalkState::Quit;
             }

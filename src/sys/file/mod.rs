@@ -7,7 +7,6 @@ mod tests;
 pub use replace::{Parents, WriteError, replace};
 
 use super::path::open_file;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -34,11 +33,7 @@ pub enum ReadError {
 
 /// The whole of a file at a resolved path, or an error when it has more than `limit` bytes; never more is held.
 pub fn read(real: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
-    read_open(&mut open_file(real)?, limit)
-}
-
-/// The same for a file that is open.
-pub fn read_open(file: &mut File, limit: u64) -> Result<Vec<u8>, ReadError> {
+    let file = open_file(real)?;
     let bytes = file.metadata()?.len();
     if bytes > limit {
         return Err(ReadError::TooLarge { bytes, limit });

@@ -1,1 +1,110 @@
+use super::*;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::PathBuf;
+use tempfile::TempDir;
 
+fn place() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    (directory, root)
+}
+
+/// Nothing of an attempt may be left.
+#[track_caller]
+fn only(root: &Path, names: &[&str]) {
+    let mut there: Vec<_> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    there.sort();
+    assert_eq!(there, names);
+}
+
+#[test]
+fn a_replaced_file_keeps_its_mode() {
+    let (_directory, root) = place();
+    let file = root.join("f");
+    for mode in [0o644, 0o600, 0o755, 0o640, 0o666] {
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        replace(&file, b"new", &PreImage::of(b"old"), Parents::MustExist).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, mode);
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+    }
+    only(&root, &["f"]);
+}
+
+#[test]
+fn set_id_bits_do_not_survive_new_content() {
+    let (_directory, root) = place();
+    let file = root.join("f");
+    fs::write(&file, "old").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o4755)).unwrap();
+    replace(&file, b"new", &PreImage::of(b"old"), Parents::MustExist).unwrap();
+    assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o755);
+}
+
+#[test]
+fn a_file_that_changed_is_not_touched() {
+    let (_directory, root) = place();
+    let file = root.join("f");
+    fs::write(&file, "theirs").unwrap();
+    let changed = |before| matches!(replace(&file, b"new", &before, Parents::Create), Err(WriteError::Changed));
+    assert!(changed(PreImage::of(b"old")));
+    assert!(changed(PreImage::Absent));
+    assert_eq!(fs::read(&file).unwrap(), b"theirs");
+    only(&root, &["f"]);
+    fs::remove_file(&file).unwrap();
+    assert!(changed(PreImage::of(b"old")));
+    fs::create_dir(&file).unwrap();
+    assert!(changed(PreImage::of(b"old")) && changed(PreImage::Absent));
+    only(&root, &["f"]);
+}
+
+#[test]
+fn a_link_that_took_the_place_is_neither_followed_nor_replaced() {
+    let (_directory, root) = place();
+    fs::create_dir(root.join("out")).unwrap();
+    fs::write(root.join("out/secret"), "old").unwrap();
+    symlink("out/secret", root.join("f")).unwrap();
+    symlink("out", root.join("d")).unwrap();
+    let old = PreImage::of(b"old");
+    assert!(matches!(replace(&root.join("f"), b"new", &old, Parents::Create), Err(WriteError::Changed)));
+    assert!(matches!(replace(&root.join("d/secret"), b"new", &old, Parents::Create), Err(WriteError::Changed)));
+    assert!(replace(&root.join("d/new/x"), b"new", &PreImage::Absent, Parents::Create).is_err());
+    assert_eq!(fs::read(root.join("out/secret")).unwrap(), b"old");
+    only(&root.join("out"), &["secret"]);
+    only(&root, &["d", "f", "out"]);
+}
+
+#[test]
+fn another_name_of_the_file_keeps_the_old_content() {
+    let (_directory, root) = place();
+    fs::write(root.join("other"), "old").unwrap();
+    fs::hard_link(root.join("other"), root.join("f")).unwrap();
+    replace(&root.join("f"), b"new", &PreImage::of(b"old"), Parents::MustExist).unwrap();
+    assert_eq!(fs::read(root.join("other")).unwrap(), b"old");
+}
+
+#[test]
+fn directories_are_made_only_when_asked() {
+    let (_directory, root) = place();
+    let file = root.join("a/b/f");
+    let missing = replace(&file, b"new", &PreImage::Absent, Parents::MustExist);
+    assert!(matches!(missing, Err(WriteError::NoParent(parent)) if parent == root.join("a/b")));
+    only(&root, &[]);
+    replace(&file, b"new", &PreImage::Absent, Parents::Create).unwrap();
+    assert_eq!(fs::read(&file).unwrap(), b"new");
+}
+
+#[test]
+fn no_more_than_the_limit_is_read() {
+    let (_directory, root) = place();
+    let file = root.join("f");
+    fs::write(&file, "12345").unwrap();
+    assert_eq!(read(&file, 5).unwrap(), b"12345");
+    assert!(matches!(read(&file, 4), Err(ReadError::TooLarge { bytes: 5, limit: 4 })));
+    // It says it has no bytes, and has some.
+    assert!(
+        matches!(read(&PathBuf::from(format!("/proc/{}/status", std::process::id())), 10), Err(ReadError::TooLarge { .. }))
+            || !cfg!(target_os = "linux")
+    );
+}

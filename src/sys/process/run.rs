@@ -22,10 +22,14 @@ const TIMEOUT_GRACE: Duration = Duration::from_secs(5);
 const KILL_GRACE: Duration = Duration::from_millis(500);
 /// How long the last output may take once nothing runs; only a descriptor handed to a stranger makes it that long.
 const DRAIN_LIMIT: Duration = Duration::from_millis(200);
+/// What is taken of it after that; no pipe holds more.
+const DRAIN_BYTES: usize = 1024 * 1024;
 /// How long the helper may take to end a tree that was killed.
 const REPORT_LIMIT: Duration = Duration::from_secs(5);
 /// Longest single argument the kernel passes on, its closing NUL included.
 const MAX_LINE_BYTES: usize = 128 * 1024;
+/// How long the helper itself may take to end after its report.
+const HELPER_END_LIMIT: Duration = Duration::from_secs(1);
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The program that is started as the helper.
@@ -117,7 +121,8 @@ pub async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken
     };
     let ((stdout, stderr), end) = tokio::join!(outputs, end);
     drop(control);
-    let _ = child.wait().await;
+    // The runtime takes in later what takes longer.
+    let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
     Ok(Finished { end: end?, stdout, stderr })
 }
 
@@ -214,7 +219,8 @@ async fn keep(
     let Some(mut from) = from else { return captured };
     let mut buffer = vec![0; CHUNK_BYTES];
     let mut carried = Vec::new();
-    loop {
+    let mut late = 0;
+    while late < DRAIN_BYTES {
         let count = tokio::select! {
             biased;
             count = from.read(&mut buffer) => count.unwrap_or(0),
@@ -223,6 +229,7 @@ async fn keep(
         if count == 0 {
             break;
         }
+        late += if stop.is_cancelled() { count } else { 0 };
         captured.push(&buffer[..count]);
         show(&buffer[..count], &mut carried, &live);
     }

@@ -31,8 +31,7 @@ const SLOWEST_SWEEP: Duration = Duration::from_secs(1);
 pub fn supervise_main() -> ! {
     close_inherited();
     let _ = setsid();
-    let status = supervise();
-    exit(if status.is_ok() { 0 } else { 1 })
+    exit(i32::from(supervise().is_err()))
 }
 
 fn supervise() -> io::Result<()> {

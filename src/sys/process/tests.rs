@@ -166,14 +166,15 @@ async fn the_end_of_the_main_process_ends_what_it_left() {
 
 #[tokio::test]
 async fn a_timeout_ends_the_whole_tree() {
-    for kind in KINDS {
+    let ended = KINDS.map(|kind| async move {
         let word = word();
         let line = format!("{} echo started; sleep {word}", stubborn(&word));
         let finished = execute_spec(Spec { timeout: Duration::from_millis(300), ..kind(&line) }).await.unwrap();
         assert_eq!(finished.end, End::TimedOut);
         assert_eq!(finished.stdout.text(100), "started\n");
         assert_eq!(running(&word), Vec::<i32>::new());
-    }
+    });
+    futures_util::future::join_all(ended).await;
 }
 
 #[tokio::test]
@@ -226,6 +227,20 @@ fn nothing_outlives_a_killed_aye() {
         parent.wait().unwrap();
         until("nothing of it lives", Duration::from_secs(5), || running(&word).is_empty());
     }
+}
+
+#[tokio::test]
+async fn a_command_that_kills_its_helper_is_not_taken_for_done() {
+    let line = "kill -9 $PPID; echo alive";
+    let word = word();
+    let inside = execute(line).await;
+    // Where there are namespaces the helper is out of reach.
+    match inside {
+        Ok(finished) => assert_eq!((finished.end, finished.stdout.text(10).as_str()), (End::Exited(0), "alive\n")),
+        Err(error) => assert!(matches!(error, ProcessError::HelperLost), "{error}"),
+    }
+    let lost = execute_spec(spec_without_namespaces(&format!("kill -9 $PPID; sleep {word}"))).await;
+    assert!(matches!(lost, Err(ProcessError::HelperLost)), "{lost:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
-use nix::unistd::{Pid, getegid, geteuid};
+use nix::unistd::{Pid, getegid, geteuid, getpid};
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::io;
@@ -33,10 +33,11 @@ pub(super) const NO_NAMESPACES: i32 = 97;
 impl Tree {
     pub(super) fn signal(self, signal: Signal) {
         match self {
-            Self::Namespace => {
+            // Anywhere but in the first process of a namespace this would reach all that the person runs.
+            Self::Namespace if getpid().as_raw() == 1 => {
                 let _ = kill(Pid::from_raw(-1), signal);
             }
-            Self::Descendants => {
+            Self::Namespace | Self::Descendants => {
                 for pid in descendants() {
                     let _ = kill(pid, signal);
                 }

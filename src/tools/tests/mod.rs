@@ -1,0 +1,218 @@
+mod changes;
+mod commands;
+mod exactness;
+mod paths_corpus;
+mod reads;
+
+use super::{Router, Settings, actions_for};
+use crate::policy::Permit;
+use crate::ports::{Plan, RunContext, ToolRouter};
+use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
+use crate::sys::process::{Environment, Helper};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// A workspace of its own, with the tools on it.
+struct Bench {
+    _directory: TempDir,
+    root: PathBuf,
+    settings: Settings,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        fs::create_dir(root.join("ws")).unwrap();
+        let settings = settings(root.join("ws"), root.join("home/user"));
+        Self { _directory: directory, root, settings }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.settings.workspace.join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    fn plan(&self, tool: &str, arguments: Value) -> Result<Plan, ToolError> {
+        block_on(Router::new(self.settings.clone()).plan(call(tool, arguments)))
+    }
+
+    fn run(&self, plan: Plan) -> ToolResult {
+        let permit = Permit::for_test(plan.actions.clone());
+        block_on(Router::new(self.settings.clone()).run(plan, permit, context()))
+    }
+
+    fn call(&self, tool: &str, arguments: Value) -> ToolResult {
+        match self.plan(tool, arguments) {
+            Ok(plan) => self.run(plan),
+            Err(error) => ToolResult::refused(CallId::new("c"), tool, error),
+        }
+    }
+
+    #[track_caller]
+    fn output(&self, tool: &str, arguments: Value) -> String {
+        let result = self.call(tool, arguments);
+        assert_eq!(result.status, ToolStatus::Succeeded, "{result:?}");
+        result.output_text
+    }
+
+    #[track_caller]
+    fn error(&self, tool: &str, arguments: Value) -> (ErrorCode, String) {
+        let result = self.call(tool, arguments);
+        let error = result.error.unwrap_or_else(|| panic!("no error: {}", result.output_text));
+        (error.code, error.message)
+    }
+}
+
+fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
+    Settings {
+        workspace,
+        home: Some(home),
+        max_file_size_bytes: 10 * 1024 * 1024,
+        max_output_bytes: 100 * 1024,
+        environment: Environment::Core,
+        secret_names: Vec::new(),
+        may_read: Arc::new(|_| true),
+        helper: Helper::default(),
+    }
+}
+
+fn call(tool: &str, arguments: Value) -> ToolCall {
+    let Value::Object(arguments) = arguments else { panic!("not an object") };
+    ToolCall { tool_call_id: CallId::new("c"), tool_name: tool.to_owned(), arguments: Arguments::Object(arguments) }
+}
+
+fn context() -> RunContext {
+    RunContext { output: mpsc::channel(16).0, kill: CancellationToken::new() }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+#[test]
+fn no_plan_runs_on_a_permit_for_another() {
+    let bench = Bench::new();
+    bench.write("a", "a");
+    let plan = bench.plan("WriteFile", json!({"path": "a", "content": "new"})).unwrap();
+    let other = bench.plan("WriteFile", json!({"path": "b", "content": "new"})).unwrap();
+    let result = block_on(Router::new(bench.settings.clone()).run(plan, Permit::for_test(other.actions), context()));
+    assert_eq!((result.status, result.error.unwrap().code), (ToolStatus::Denied, ErrorCode::PolicyDenied));
+    assert_eq!(bench.read("a"), b"a");
+}
+
+#[test]
+fn an_unknown_tool_is_told_the_known_ones() {
+    let (code, message) = Bench::new().error("Frobnicate", json!({}));
+    assert_eq!(code, ErrorCode::ToolNotFound);
+    assert!(message.contains("`Frobnicate`") && message.contains("ReadFile, WriteFile, EditFile"), "{message}");
+}
+
+#[test]
+fn wrong_arguments_are_named() {
+    let bench = Bench::new();
+    bench.write("f", "x");
+    let cases = [
+        ("ReadFile", json!({}), "`path`"),
+        ("ReadFile", json!({"pathh": "f"}), "`pathh` is not an argument of this tool; did you mean `path`?"),
+        ("ReadFile", json!({"path": "f", "zzz": 1}), "expected `path`"),
+        ("ReadFile", json!({"path": "f", "offset": "x"}), "`offset`"),
+        ("ReadFile", json!({"path": "f", "limit": 0}), "`limit`"),
+        ("ReadFile", json!({"path": "f", "encoding": "klingon"}), "`klingon`"),
+        ("ReadFile", json!({"path": 7}), "`path`"),
+        ("EditFile", json!({"path": "f", "edits": [{"oldText": "x"}]}), "`edits[0]`"),
+        ("EditFile", json!({"path": "f", "edits": [{"oldText": "x", "newText": "y", "replaceAl": 1}]}), "`edits[0].replaceAl`"),
+        ("EditFile", json!({"path": "f", "edits": [{"oldText": "x", "newText": 7}]}), "`edits[0].newText`"),
+        ("EditFile", json!({"path": "f", "edits": []}), "`edits` is empty"),
+        ("RunCommand", json!({"command": " "}), "`command` is empty"),
+        ("RunCommand", json!({"command": "true", "timeout": 120_000}), "in seconds"),
+        ("RunCommand", json!({"command": "true", "cwd": "nowhere"}), "`cwd`"),
+        ("Grep", json!({"pattern": "("}), "`pattern`"),
+        ("Glob", json!({"pattern": "a/{b"}), "`pattern`"),
+        ("Glob", json!({"pattern": "*/../../x"}), "`..` after a wildcard"),
+    ];
+    for (tool, arguments, part) in cases {
+        let (code, message) = bench.error(tool, arguments);
+        assert_eq!(code, ErrorCode::InvalidRequest, "{message}");
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn arguments_that_are_not_json_are_refused_with_the_reason() {
+    let bench = Bench::new();
+    let call = ToolCall {
+        tool_call_id: CallId::new("c"),
+        tool_name: "ReadFile".into(),
+        arguments: Arguments::Malformed("{\"path\": \"a".into()),
+    };
+    let error = block_on(Router::new(bench.settings.clone()).plan(call)).unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidRequest);
+    assert!(error.message.contains("EOF while parsing"), "{error}");
+}
+
+#[test]
+fn names_from_habit_are_taken() {
+    let bench = Bench::new();
+    bench.write("f", "one");
+    assert_eq!(bench.output("read_file", json!({"file_path": "f", "offset": null})), "one");
+    let edit = json!({"file_path": "f", "edits": [{"old_string": "one", "new_string": "two", "replace_all": false}]});
+    bench.output("edit", edit);
+    assert_eq!(bench.read("f"), b"two");
+    assert!(bench.output("bash", json!({"cmd": "echo hi"})).contains("hi"));
+    assert!(bench.output("ls", json!({})).contains('f'));
+}
+
+#[test]
+fn a_schema_is_plain_and_names_no_alias() {
+    let definitions = Router::new(Bench::new().settings).definitions();
+    let names: Vec<_> = definitions.iter().map(|definition| definition.tool_name.as_str()).collect();
+    assert_eq!(names, ["ReadFile", "WriteFile", "EditFile", "ListDirectory", "Glob", "Grep", "RunCommand"]);
+    let edit = &definitions[2].input_schema;
+    let item = &edit["properties"]["edits"]["items"];
+    assert_eq!(edit["type"], "object");
+    assert_eq!(edit["required"], json!(["path", "edits"]));
+    assert_eq!(item["properties"]["replaceAll"]["type"], "boolean");
+    assert_eq!(item["required"], json!(["oldText", "newText"]));
+    let text = serde_json::to_string(&definitions).unwrap();
+    for absent in ["$ref", "$defs", "$schema", "null", "file_path", "uint"] {
+        assert!(!text.contains(absent), "{absent}: {text}");
+    }
+}
+
+#[test]
+fn actions_are_found_without_looking_at_the_disk() {
+    let settings = settings("/no/such/ws".into(), "/home/me".into());
+    let actions = |tool: &str, arguments| actions_for(tool, &call(tool, arguments).arguments, &settings).unwrap();
+    let path = |action: &Action| match action {
+        Action::Read { target } | Action::Write { target } | Action::Delete { target } => target.real.clone(),
+        Action::Exec { cwd, .. } => cwd.real.clone(),
+    };
+    let cases = [
+        ("ReadFile", json!({"path": "../x"}), "File.Read", "/no/such/x"),
+        ("WriteFile", json!({"path": "~/.bashrc", "content": ""}), "File.Write", "/home/me/.bashrc"),
+        ("EditFile", json!({"path": "a/./b", "edits": []}), "File.Write", "/no/such/ws/a/b"),
+        ("Glob", json!({"pattern": "src/../../*/x"}), "File.Read", "/no/such"),
+        ("Glob", json!({"pattern": "/etc/*"}), "File.Read", "/etc"),
+        ("Grep", json!({"pattern": "x"}), "File.Read", "/no/such/ws"),
+        ("RunCommand", json!({"command": "ls", "cwd": "/"}), "Shell.Exec", "/"),
+    ];
+    for (tool, arguments, capability, real) in cases {
+        let actions = actions(tool, arguments);
+        assert_eq!((actions[0].capability(), path(&actions[0]).as_path()), (capability, Path::new(real)), "{tool}");
+    }
+}

@@ -1,0 +1,197 @@
+use super::*;
+use std::os::unix::fs::symlink;
+
+#[test]
+fn a_file_is_read_as_it_stands() {
+    let bench = Bench::new();
+    let cases: &[(&[u8], &str)] = &[
+        (b"one\ntwo", "one\ntwo"),
+        (b"one\r\ntwo\r\n", "one\ntwo\n"),
+        (b"\xEF\xBB\xBFone", "one"),
+        (b"\xFF\xFEo\0n\0e\0", "one"),
+        (b"\xFE\xFF\0o\0n\0e", "one"),
+        (b"caf\xE9", "café"),
+        ("日本".as_bytes(), "日本"),
+        (b"", "(`f` is empty)"),
+        (b"\x7fELF\0\0", "Binary file, 6 bytes"),
+    ];
+    for (bytes, text) in cases {
+        bench.write("f", bytes);
+        assert_eq!(bench.output("ReadFile", json!({"path": "f"})), *text);
+    }
+    bench.write("f", b"\x93\xfa\x96\x7b");
+    assert_eq!(bench.output("ReadFile", json!({"path": "f", "encoding": "shift_jis"})), "日本");
+}
+
+#[test]
+fn a_part_is_read_by_lines_from_one() {
+    let bench = Bench::new();
+    bench.write("f", "1\n2\r\n3\n4");
+    let read = |offset: u64, limit: u64| bench.output("ReadFile", json!({"path": "f", "offset": offset, "limit": limit}));
+    assert_eq!(read(2, 2), "2\n3\n[lines 2 to 3; more follow from `offset` 4]");
+    assert_eq!(read(4, 5), "4");
+    assert_eq!(read(0, 1), "1\n[lines 1 to 1; more follow from `offset` 2]");
+    let (code, message) = bench.error("ReadFile", json!({"path": "f", "offset": 5}));
+    assert_eq!((code, message.as_str()), (ErrorCode::InvalidRequest, "`offset` 5 is past the end of `f`, which has 4 lines"));
+}
+
+#[test]
+fn a_large_file_is_read_in_parts_only() {
+    let bench = Bench::new();
+    let file = fs::File::create(bench.path("big")).unwrap();
+    file.set_len(2 << 30).unwrap();
+    let (code, message) = bench.error("ReadFile", json!({"path": "big"}));
+    assert_eq!(code, ErrorCode::FileTooLarge);
+    assert!(message.contains("2147483648 bytes") && message.contains("`offset`"), "{message}");
+    assert_eq!(bench.output("ReadFile", json!({"path": "big", "offset": 1})), "Binary file, 2147483648 bytes");
+
+    let mut settings = bench.settings.clone();
+    settings.max_file_size_bytes = 1000;
+    let small = Bench { settings, ..bench };
+    let lines: Vec<_> = (1..=500_000).map(|line| format!("line {line}")).collect();
+    small.write("lines", lines.join("\n"));
+    let part = small.output("ReadFile", json!({"path": "lines", "offset": 400_000, "limit": 2}));
+    assert_eq!(part, "line 400000\nline 400001\n[lines 400000 to 400001; more follow from `offset` 400002]");
+}
+
+#[test]
+fn one_read_gives_a_megabyte_at_most() {
+    let bench = Bench::new();
+    bench.write("lines", "0123456789abcde\n".repeat(100_000));
+    let text = bench.output("ReadFile", json!({"path": "lines"}));
+    assert!(
+        text.ends_with("[lines 1 to 65536; cut at 1048576 bytes, go on with `offset` 65537]"),
+        "{}",
+        &text[text.len() - 100..]
+    );
+    bench.write("long", "é".repeat(1_000_000));
+    let text = bench.output("ReadFile", json!({"path": "long"}));
+    assert!(text.len() < 1_100_000 && text.contains("within line 1"), "{}", &text[text.len() - 100..]);
+}
+
+#[test]
+fn what_cannot_be_read_is_said_with_what_to_do() {
+    let bench = Bench::new();
+    bench.write("src/main.rs", "x");
+    let (code, message) = bench.error("ReadFile", json!({"path": "src/mian.rs"}));
+    assert_eq!((code, message.as_str()), (ErrorCode::FileNotFound, "`src/mian.rs` does not exist; did you mean `src/main.rs`?"));
+    let (code, message) = bench.error("ReadFile", json!({"path": "src"}));
+    assert_eq!((code, message.contains("ListDirectory")), (ErrorCode::InvalidRequest, true));
+}
+
+#[test]
+fn a_file_that_became_a_link_is_not_followed() {
+    let bench = Bench::new();
+    bench.write("f", "x");
+    fs::write(bench.root.join("secret"), "secret").unwrap();
+    let plan = bench.plan("ReadFile", json!({"path": "f"})).unwrap();
+    fs::remove_file(bench.path("f")).unwrap();
+    symlink("../secret", bench.path("f")).unwrap();
+    let result = bench.run(plan);
+    assert_eq!(result.error.unwrap().code, ErrorCode::Conflict);
+    assert!(!result.output_text.contains("secret"));
+}
+
+fn tree() -> Bench {
+    let bench = Bench::new();
+    for name in ["src/main.rs", "src/lib.rs", "src/deep/x.rs", "README.md", ".github/ci.yml", "target/out.rs", ".git/config"] {
+        bench.write(name, "needle here\nother\nNeedle\n");
+    }
+    bench.write(".gitignore", "target/\n");
+    bench.write("bin", b"needle\0");
+    fs::create_dir(bench.root.join("outside")).unwrap();
+    fs::write(bench.root.join("outside/secret.rs"), "needle").unwrap();
+    symlink("../outside", bench.path("out")).unwrap();
+    bench
+}
+
+#[test]
+fn a_directory_is_listed_in_order() {
+    let bench = tree();
+    let text = bench.output("ListDirectory", json!({"path": "."}));
+    assert_eq!(text, ".git/\n.github/\n.gitignore\nREADME.md\nbin\nout -> ../outside\nsrc/\ntarget/");
+    let text = bench.output("ListDirectory", json!({"path": "src", "recursive": true}));
+    assert_eq!(text, "deep/\ndeep/x.rs\nlib.rs\nmain.rs");
+    assert!(bench.error("ListDirectory", json!({"path": "README.md"})).1.contains("ReadFile"));
+    fs::create_dir(bench.path("none")).unwrap();
+    assert_eq!(bench.output("ListDirectory", json!({"path": "none"})), "(`none` is empty)");
+}
+
+#[test]
+fn a_pattern_finds_files_that_are_not_ignored() {
+    let bench = tree();
+    let glob = |pattern: &str| bench.output("Glob", json!({"pattern": pattern}));
+    assert_eq!(glob("**/*.rs"), "src/deep/x.rs\nsrc/lib.rs\nsrc/main.rs");
+    assert_eq!(glob("src/*.rs"), "src/lib.rs\nsrc/main.rs");
+    assert_eq!(glob("src/{lib,main}.rs"), "src/lib.rs\nsrc/main.rs");
+    assert_eq!(glob("**/*.yml"), ".github/ci.yml");
+    assert_eq!(glob("README.md"), "README.md");
+    assert_eq!(glob(&format!("{}/src/l*", bench.settings.workspace.display())), "src/lib.rs");
+    assert!(glob("*.nothing").contains("no file matches"));
+    assert!(glob("nowhere/*").contains("does not exist"));
+}
+
+#[test]
+fn lines_are_found_with_their_places() {
+    let bench = tree();
+    let grep = |arguments: Value| bench.output("Grep", arguments);
+    assert_eq!(
+        grep(json!({"pattern": "need.e", "glob": "*.rs"})),
+        "src/deep/x.rs:1:needle here\nsrc/lib.rs:1:needle here\nsrc/main.rs:1:needle here"
+    );
+    assert_eq!(
+        grep(json!({"pattern": "NEEDLE", "ignoreCase": true, "path": "src/lib.rs"})),
+        "src/lib.rs:1:needle here\nsrc/lib.rs:3:Needle"
+    );
+    assert_eq!(
+        grep(json!({"pattern": "other", "path": "src/deep", "context": 1})),
+        "src/deep/x.rs-1-needle here\nsrc/deep/x.rs:2:other\nsrc/deep/x.rs-3-Needle"
+    );
+    assert!(grep(json!({"pattern": "need.e", "literal": true})).contains("no line matches"));
+    assert!(!grep(json!({"pattern": "needle"})).contains("secret"));
+}
+
+#[test]
+fn a_search_shows_nothing_that_may_not_be_read() {
+    let bench = tree();
+    let mut settings = bench.settings.clone();
+    settings.may_read = Arc::new(|path| !path.ends_with("main.rs"));
+    let bench = Bench { settings, ..bench };
+    for (tool, arguments) in [
+        ("Grep", json!({"pattern": "needle"})),
+        ("Glob", json!({"pattern": "**/*.rs"})),
+        ("ListDirectory", json!({"path": "src"})),
+        ("ListDirectory", json!({"path": ".", "recursive": true})),
+    ] {
+        let text = bench.output(tool, arguments);
+        assert!(!text.contains("main.rs") && text.contains("lib.rs"), "{tool}: {text}");
+    }
+}
+
+#[test]
+fn searches_are_bounded_and_say_so() {
+    let bench = Bench::new();
+    for index in 0..1_100 {
+        bench.write(&format!("f{index:04}"), "x\n");
+    }
+    bench.write("long", "y".repeat(5_000));
+    let text = bench.output("Glob", json!({"pattern": "f*"}));
+    assert!(text.starts_with("f0000\n") && text.ends_with("f0999\n[1000 of 1100 files shown; use a narrower pattern]"), "glob");
+    let text = bench.output("ListDirectory", json!({}));
+    assert!(text.ends_with("[1000 of 1101 entries shown; list a directory below, or search with Glob]"), "list");
+    let text = bench.output("Grep", json!({"pattern": "x"}));
+    assert!(text.starts_with("f0000:1:x\n") && text.contains("f0199:1:x\n[200 of 1100 matches shown"), "grep");
+    let text = bench.output("Grep", json!({"pattern": "y"}));
+    assert!(text.len() < 1_100 && text.contains("[... line of 5000 bytes]"), "{}", text.len());
+}
+
+#[test]
+fn a_search_ends_when_it_is_killed() {
+    let bench = tree();
+    let plan = bench.plan("Grep", json!({"pattern": "needle"})).unwrap();
+    let context = context();
+    context.kill.cancel();
+    let permit = Permit::for_test(plan.actions.clone());
+    let result = block_on(Router::new(bench.settings.clone()).run(plan, permit, context));
+    assert_eq!(result.error.unwrap().code, ErrorCode::Cancelled);
+}
