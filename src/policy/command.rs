@@ -222,6 +222,9 @@ fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation
     if let Some(floor) = part.floors.iter().chain(&line.floors).next() {
         return Some((*floor).to_owned());
     }
+    if invocation.argv[0].quoted {
+        return Some("the program's name is quoted".to_owned());
+    }
     for redirect in &part.redirects {
         match &redirect.target {
             Some(target) if redirect.reads_only && !target.glob => {

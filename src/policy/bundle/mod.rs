@@ -75,7 +75,7 @@ impl Bundle {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::parse(text.strip_prefix('\u{feff}').unwrap_or(text), name),
             Err(error) => {
-                let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+                let line = 1 + bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count().saturating_sub(1);
                 let message = format!("byte 0x{:02x} is not UTF-8 text, expected a TOML file", bytes[error.valid_up_to()]);
                 Err(BundleError { name: name.to_owned(), line: Some(line), message })
             }

@@ -1,6 +1,7 @@
 //! Rules about commands as they stand in a bundle, and which words they speak of.
 
 use super::reader::{BundleError, Section, Text};
+use crate::policy::shell::options::harmless_globals;
 use crate::policy::shell::{Arg, base, pattern};
 use jiff::Timestamp;
 
@@ -70,7 +71,12 @@ impl Rule {
 
     /// Whether the words are what an allow speaks of: the bare name and the words right behind it.
     pub fn speaks_of(&self, argv: &[Arg]) -> bool {
-        argv.len() >= self.elements.len() && self.elements.iter().zip(argv).all(|(element, arg)| one_matches(element, &arg.text))
+        let Some((program, rest)) = self.elements.split_first() else { return false };
+        let skipped = if argv[0].text == "git" { harmless_globals(&argv[1..]) } else { 0 };
+        let words = &argv[1 + skipped..];
+        one_matches(program, &argv[0].text)
+            && words.len() >= rest.len()
+            && rest.iter().zip(words).all(|(element, arg)| one_matches(element, &arg.text))
     }
 
     /// The same where the words stand behind options, as an ask or a deny has to see them.
@@ -138,7 +144,7 @@ fn has_short(program: &str, letter: char, args: &[Arg]) -> bool {
 }
 
 fn has_word(wanted: &str, args: &[Arg]) -> bool {
-    args.iter().any(|arg| arg.text == wanted)
+    args.iter().take_while(|arg| arg.text != "--").any(|arg| arg.text == wanted)
 }
 
 /// Long options can be cut short: `--recurs`.

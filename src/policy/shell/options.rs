@@ -294,11 +294,13 @@ fn find(args: &[Arg]) -> Reading<'_> {
     Reading::Reads { paths }
 }
 
-fn git(args: &[Arg]) -> Reading<'_> {
+/// How many words before the subcommand change nothing about it.
+pub fn harmless_globals(args: &[Arg]) -> usize {
     let global = |arg: &&Arg| {
         matches!(
             arg.text.as_str(),
             "--no-pager"
+                | "-P"
                 | "--no-optional-locks"
                 | "--no-replace-objects"
                 | "--literal-pathspecs"
@@ -307,7 +309,11 @@ fn git(args: &[Arg]) -> Reading<'_> {
                 | "--noglob-pathspecs"
         )
     };
-    let skipped = args.iter().take_while(global).count();
+    args.iter().take_while(global).count()
+}
+
+fn git(args: &[Arg]) -> Reading<'_> {
+    let skipped = harmless_globals(args);
     let Some((command, rest)) = args[skipped..].split_first() else { return Reading::NoTable };
     let (long, flags, valued): (&[&str], &str, &str) = match command.text.as_str() {
         "status" => (&[STATUS], "sbvz", ""),
@@ -323,7 +329,7 @@ fn git(args: &[Arg]) -> Reading<'_> {
         if !closed && text == "--" {
             closed = true;
         } else if closed || !text.starts_with('-') {
-            if !closed && arg.glob && text.starts_with(['*', '?', '[']) {
+            if !closed && (signs(text) || arg.glob && text.starts_with(['*', '?', '['])) {
                 return Reading::MayDoMore { word: text };
             }
             paths.push(text.split_once(':').filter(|(_, path)| path.contains("..")).map_or(text, |(_, path)| path));

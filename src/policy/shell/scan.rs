@@ -41,6 +41,8 @@ pub struct Scan {
     pub loops: Vec<Assignment>,
     /// Texts of the substitutions, which are texts like this one.
     pub substitutions: Vec<String>,
+    /// Nothing certain can be said of the text.
+    pub exhausted: bool,
     /// The words in the order they are written, to compare with the grammar.
     pub raws: Vec<String>,
 }
@@ -82,6 +84,7 @@ pub fn scan(text: &str) -> Scan {
     if scanner.reader.unterminated || !scanner.pending.is_empty() {
         scanner.odd(UNPARSABLE);
     }
+    scanner.scan.exhausted |= scanner.reader.gave_up();
     scanner.scan.substitutions.append(&mut scanner.reader.substitutions);
     scanner.scan
 }
@@ -144,6 +147,9 @@ impl Scanner<'_> {
                 self.reader.at += 1;
             }
             self.pattern_next = self.case_depth > 0;
+            if self.case_depth == 0 {
+                self.odd(UNPARSABLE);
+            }
         }
     }
 
@@ -197,6 +203,7 @@ impl Scanner<'_> {
         self.odd(ARITHMETIC);
         let mut inner = Reader::new(&self.reader.text[self.reader.at + 2..end - 2]);
         inner.double_quotes(&mut Word::default(), 0);
+        self.scan.exhausted |= inner.gave_up();
         self.scan.substitutions.append(&mut inner.substitutions);
         self.reader.at = end;
     }
@@ -259,6 +266,7 @@ impl Scanner<'_> {
             if !quoted {
                 let mut inner = Reader::new(&body);
                 inner.double_quotes(&mut Word::default(), 0);
+                self.scan.exhausted |= inner.gave_up();
                 self.scan.substitutions.append(&mut inner.substitutions);
             }
             self.scan.documents.push(body);
@@ -342,7 +350,9 @@ impl Scanner<'_> {
 
     fn reserved(&mut self, raw: &str) -> bool {
         match raw {
-            "if" | "then" | "elif" | "else" | "fi" | "while" | "until" | "do" | "done" | "!" | "{" | "}" | "coproc" => {}
+            "if" | "then" | "elif" | "else" | "fi" | "while" | "until" | "do" | "done" | "!" | "{" | "}" => {}
+            "time" => return self.timed(),
+            "coproc" => self.coprocess(),
             "esac" => self.case_depth = self.case_depth.saturating_sub(1),
             "for" | "select" => self.for_words(),
             "case" => {
@@ -368,6 +378,26 @@ impl Scanner<'_> {
             _ => return false,
         }
         true
+    }
+
+    /// `time` is a word of the shell, unless what follows shows that the program is meant.
+    fn timed(&mut self) -> bool {
+        self.blanks();
+        if self.reader.starts_with("-p ") {
+            self.reader.at += 2;
+        }
+        self.reader.byte(0) != b'-'
+    }
+
+    /// `coproc NAME { …; }`: the name is no command.
+    fn coprocess(&mut self) {
+        self.blanks();
+        let before = self.reader.at;
+        self.reader.word();
+        self.blanks();
+        if !matches!(self.reader.byte(0), b'{' | b'(') {
+            self.reader.at = before;
+        }
     }
 
     fn for_words(&mut self) {
