@@ -242,6 +242,9 @@ fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation
         Reading::Reads { paths } => paths,
         Reading::MayDoMore { .. } | Reading::NoTable => argv[1..].iter().map(|arg| path_in(&arg.text)).collect(),
     };
+    if let Some(home) = argv[1..].iter().find(|arg| arg.tilde && leaves(arg, scene.context, scene.cwd)) {
+        return Some(format!("`{}` is outside the workspace", home.text));
+    }
     let arg_of = |word: &str| argv.iter().find(|arg| arg.text.ends_with(word)).cloned().unwrap_or_default();
     words.into_iter().filter(|word| !word.is_empty() && *word != "-").find_map(|word| {
         let whole = arg_of(word);

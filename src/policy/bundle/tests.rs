@@ -98,7 +98,7 @@ fn every_documented_key_is_accepted() {
     assert_eq!(bundle.approval_timeout_seconds, Some(300));
     let shell = bundle.shell.expect("a shell table");
     assert_eq!(shell.environment, Some(Environment::Only(vec!["PATH".to_owned()])));
-    assert_eq!(shell.rules[0].line, 48);
+    assert_eq!(shell.rules[0].line, 43);
 }
 
 #[test]
