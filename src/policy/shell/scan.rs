@@ -63,20 +63,16 @@ struct Scanner<'t> {
     case_depth: usize,
     pattern_next: bool,
     piped: bool,
+    /// Parentheses that are open.
+    open: usize,
+    /// Where the one closed that the text stands in.
+    closed: Option<usize>,
+    inside: bool,
 }
 
 /// Takes a text apart. Never fails: what cannot be read is an oddity, and what stands in it is still found.
 pub fn scan(text: &str) -> Scan {
-    let mut scanner = Scanner {
-        reader: Reader::new(text),
-        scan: Scan::default(),
-        current: Command::default(),
-        start: 0,
-        pending: Vec::new(),
-        case_depth: 0,
-        pattern_next: false,
-        piped: false,
-    };
+    let mut scanner = Scanner::new(Reader::new(text));
     while !scanner.reader.ended() {
         scanner.step();
     }
@@ -89,7 +85,32 @@ pub fn scan(text: &str) -> Scan {
     scanner.scan
 }
 
-impl Scanner<'_> {
+/// From inside a substitution to the parenthesis that ends it, and the work that took.
+pub fn closing(reader: Reader<'_>) -> (Option<usize>, usize) {
+    let mut scanner = Scanner { inside: true, ..Scanner::new(reader) };
+    while !scanner.reader.ended() && scanner.closed.is_none() {
+        scanner.step();
+    }
+    (scanner.closed, scanner.reader.work())
+}
+
+impl<'t> Scanner<'t> {
+    fn new(reader: Reader<'t>) -> Self {
+        Self {
+            reader,
+            scan: Scan::default(),
+            current: Command::default(),
+            start: 0,
+            pending: Vec::new(),
+            case_depth: 0,
+            pattern_next: false,
+            piped: false,
+            open: 0,
+            closed: None,
+            inside: false,
+        }
+    }
+
     fn odd(&mut self, oddity: &'static str) {
         if !self.scan.oddities.contains(&oddity) {
             self.scan.oddities.push(oddity);
@@ -116,6 +137,10 @@ impl Scanner<'_> {
             b'(' => self.open(),
             b')' => {
                 self.end();
+                if self.inside && self.open == 0 {
+                    self.closed = Some(self.reader.at);
+                }
+                self.open = self.open.saturating_sub(1);
                 self.reader.at += 1;
             }
             b'<' | b'>' if self.reader.byte(1) != b'(' => self.redirect(),
@@ -196,6 +221,7 @@ impl Scanner<'_> {
             self.odd(UNPARSABLE);
             self.end();
         }
+        self.open += 1;
         self.reader.at += 1;
     }
 

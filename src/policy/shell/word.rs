@@ -255,7 +255,7 @@ impl<'t> Reader<'t> {
 
     /// Behind `$` or `<`, at the parenthesis.
     fn substitution(&mut self, word: &mut Word, quoted: bool) {
-        let end = self.closing(self.at, b'(', b')');
+        let end = self.substitution_end(self.at);
         self.unterminated |= end.is_none();
         let end = end.unwrap_or(self.text.len());
         let inner = self.text[self.at + 1..end.max(self.at + 1)].to_owned();
@@ -432,14 +432,14 @@ impl<'t> Reader<'t> {
         while at < bytes.len() {
             match bytes[at] {
                 b'\\' => at += 1,
-                b'\'' if !doubled => {
-                    at += 1;
-                    while at < bytes.len() && bytes[at] != b'\'' {
-                        at += 1;
-                    }
+                b'$' if bytes.get(at + 1) == Some(&b'(') && bytes.get(at + 2) != Some(&b'(') => {
+                    at = self.substitution_end(at + 1)?
                 }
+                b'\'' if !doubled => at = self.find_byte(b'\'', at + 1)?,
+                b'`' => at = self.find_byte(b'`', at + 1)?,
                 b'"' => doubled = !doubled,
-                byte if byte == open && (!doubled || at > 0 && bytes[at - 1] == b'$') => depth += 1,
+                b'{' if open == b'{' => depth += usize::from(at == from || bytes[at - 1] == b'$'),
+                b'(' if open == b'(' && !doubled => depth += 1,
                 byte if byte == close && (!doubled || depth > 1) => {
                     depth = depth.saturating_sub(1);
                     if depth == 0 {
@@ -451,5 +451,25 @@ impl<'t> Reader<'t> {
             at += 1;
         }
         None
+    }
+
+    fn find_byte(&self, wanted: u8, from: usize) -> Option<usize> {
+        self.text.as_bytes().iter().skip(from).position(|byte| *byte == wanted).map(|offset| from + offset)
+    }
+
+    /// Where the parenthesis at `open` closes, read as commands: patterns of `case`, comments and here-documents have some too.
+    fn substitution_end(&self, open: usize) -> Option<usize> {
+        if self.depth > DEPTH || self.work.get() > WORK {
+            self.work.set(WORK + 1);
+            return None;
+        }
+        let inside = Reader { at: open + 1, ..self.child(self.text) };
+        let (end, work) = super::scan::closing(inside);
+        self.work.set(work + end.unwrap_or(self.text.len()).saturating_sub(open));
+        end
+    }
+
+    pub fn work(&self) -> usize {
+        self.work.get()
     }
 }
