@@ -167,13 +167,16 @@ fn ordinary<'a>(table: &Table, args: &'a [Arg]) -> Reading<'a> {
             Some(Taken::Alone) => {}
             Some(Taken::Path(path)) => paths.push(path),
             Some(Taken::Next) => {
-                let dashed = args.get(at).is_some_and(|value| value.text.starts_with('-'));
-                if dashed && !table.harmless && !gives_pattern(table, text) {
+                let dashed = |value: &Arg| value.text.starts_with('-') && !gives_pattern(table, text);
+                if !table.harmless && args.get(at).is_some_and(|value| value.glob || dashed(value)) {
                     return Reading::MayDoMore { word: &args[at].text };
                 }
                 at += 1;
             }
             Some(Taken::NextPath) => {
+                if let Some(value) = args.get(at).filter(|value| value.glob && !table.harmless) {
+                    return Reading::MayDoMore { word: &value.text };
+                }
                 paths.extend(args.get(at).map(|arg| arg.text.as_str()));
                 at += 1;
             }
@@ -358,7 +361,7 @@ fn git(args: &[Arg]) -> Reading<'_> {
                 Some(Taken::Alone | Taken::Path(_)) => {}
                 Some(Taken::Next | Taken::NextPath) => {
                     if let Some(value) = rest.get(at) {
-                        if signs(&value.text) || value.text.starts_with('-') {
+                        if signs(&value.text) || value.text.starts_with('-') || value.glob {
                             return Reading::MayDoMore { word: &value.text };
                         }
                         if !GIT_TEXTS.contains(&name) {
@@ -376,7 +379,7 @@ fn git(args: &[Arg]) -> Reading<'_> {
             }
             // Some versions take the next word as the value, some do not: it has to be harmless both ways.
             for value in rest.get(before..at).unwrap_or_default() {
-                if value.text.starts_with('-') {
+                if value.text.starts_with('-') || value.glob {
                     return Reading::MayDoMore { word: &value.text };
                 }
                 if !text.ends_with(['S', 'G']) {

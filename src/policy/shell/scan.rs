@@ -1,6 +1,6 @@
 //! Where the simple commands of a text begin and end; the only reader of operators, reserved words and here-documents.
 
-use super::word::{Reader, Word};
+use super::word::{Reader, Word, could_be_commands};
 
 /// One simple command, as written.
 #[derive(Debug, Clone, Default)]
@@ -231,6 +231,9 @@ impl<'t> Scanner<'t> {
         inner.double_quotes(&mut Word::default(), 0);
         self.scan.exhausted |= inner.gave_up();
         self.scan.substitutions.append(&mut inner.substitutions);
+        if could_be_commands(inner.text) {
+            self.scan.substitutions.push(inner.text.to_owned());
+        }
         self.reader.at = end;
     }
 

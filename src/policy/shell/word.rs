@@ -203,6 +203,9 @@ impl<'t> Reader<'t> {
                 let end = self.arithmetic_end(self.at + 1).unwrap_or(self.text.len());
                 let inner = &self.text[self.at + 3..end - 2];
                 self.inside(inner);
+                if could_be_commands(inner) {
+                    self.substitutions.push(inner.to_owned());
+                }
                 word.pieces.push(Piece::Opaque);
                 self.at = end;
             }
@@ -433,7 +436,7 @@ impl<'t> Reader<'t> {
             match bytes[at] {
                 b'\\' => at += 1,
                 b'$' if bytes.get(at + 1) == Some(&b'(') && bytes.get(at + 2) != Some(&b'(') => {
-                    at = self.substitution_end(at + 1)?
+                    at = self.substitution_end(at + 1)?;
                 }
                 b'\'' if !doubled => at = self.find_byte(b'\'', at + 1)?,
                 b'`' => at = self.find_byte(b'`', at + 1)?,
@@ -472,4 +475,9 @@ impl<'t> Reader<'t> {
     pub fn work(&self) -> usize {
         self.work.get()
     }
+}
+
+/// What stands in `((…))` is read as commands when it cannot be read as arithmetic.
+pub fn could_be_commands(inner: &str) -> bool {
+    inner.contains([';', '\n'])
 }
