@@ -97,7 +97,8 @@ fn empty(command: &str, line: &Line, scene: &Scene<'_>) -> Finding {
 }
 
 fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
-    let danger = danger::of_part(part, scene.context, scene.cwd);
+    let mut danger = danger::of_part(part, scene.context, scene.cwd);
+    danger.reads_only &= line.floors.is_empty();
     let decided = scene.layers.iter().filter_map(|layer| part_in_layer(line, part, layer, scene));
     let decided = decided.reduce(Decided::stricter);
     let mut decided = decided.unwrap_or_else(|| Decided::deny("built-in", "the capability `Shell.Exec` is not granted"));
@@ -119,14 +120,7 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
         reason: decided.reason.clone(),
         risk: danger.risk,
     };
-    Finding {
-        decided,
-        risk: danger.risk,
-        critical: danger.critical,
-        reads_only: danger.reads_only && line.floors.is_empty(),
-        remember,
-        parts: vec![shown],
-    }
+    Finding { decided, risk: danger.risk, critical: danger.critical, reads_only: danger.reads_only, remember, parts: vec![shown] }
 }
 
 /// Session grants and the modes.
