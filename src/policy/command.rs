@@ -204,11 +204,16 @@ fn undecided(line: &Line, part: &Simple, shell: &Shell, scope: Scope, obstacle: 
         return Decided::allow(scope.rule(shell.line), "no approval is required");
     }
     let floor = part.floors.iter().chain(&line.floors).next();
-    let reason = obstacle.or_else(|| floor.map(|floor| (*floor).to_owned())).unwrap_or_else(|| "no rule decides it".to_owned());
+    let reason = obstacle.or_else(|| floor.map(|floor| (*floor).to_owned())).unwrap_or_else(|| told_by(part));
     let mut asked = Decided::ask(scope.rule(shell.line), reason);
     asked.locked = scope == Scope::Managed;
     asked.approval_rule.clone_from(&shell.approval_rule);
     asked
+}
+
+/// Why it asks where no rule has a say.
+fn told_by(part: &Simple) -> String {
+    danger::why(part).map_or_else(|| "no rule decides it".to_owned(), |why| format!("no rule decides it, and {why}"))
 }
 
 /// Why an allow rule does not reach a command that it speaks of.

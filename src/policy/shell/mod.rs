@@ -107,7 +107,12 @@ pub fn read(line: &str) -> Line {
         whole.parts.extend(engine.unseen(line, &scan));
     }
     let mut parts = engine.scanned(scan, 0);
-    parts.append(&mut whole.parts);
+    for unseen in std::mem::take(&mut whole.parts) {
+        let known = |one: &Invocation| parts.iter().any(|part| part.invocations.iter().any(|other| other.argv == one.argv));
+        if !unseen.invocations.iter().all(known) {
+            parts.push(unseen);
+        }
+    }
     whole.parts = parts;
     engine.fed(&mut whole.parts);
     whole.hopeless = engine.hopeless || engine.values.overflow;
