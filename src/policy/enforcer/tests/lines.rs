@@ -208,6 +208,12 @@ fn work_is_bounded_on_lines_made_to_be_slow() {
         "alias a='a a a'; a; ".repeat(50),
         "x='echo $x | sh'; echo \"$x\" | sh".to_owned(),
         format!("sudo {}", "x ".repeat(90_000)),
+        format!("git {}", "-a ".repeat(40_000)),
+        format!("env {}", "-a ".repeat(40_000)),
+        format!("find . {}", "-exec ".repeat(15_000)),
+        "x=1 ".repeat(30_000),
+        "ls; ".repeat(30_000),
+        "f() { f; }; ".repeat(8_000),
     ] {
         assert_ne!(verdict(&enforcer, &line), VerdictKind::Allow);
     }
