@@ -97,7 +97,8 @@ fn empty(command: &str, line: &Line, scene: &Scene<'_>) -> Finding {
 }
 
 fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
-    let danger = danger::of_part(part, scene.context, scene.cwd);
+    let mut danger = danger::of_part(part, scene.context, scene.cwd);
+    danger.reads_only &= line.floors.is_empty();
     let decided = scene.layers.iter().filter_map(|layer| part_in_layer(line, part, layer, scene));
     let decided = decided.reduce(Decided::stricter);
     let mut decided = decided.unwrap_or_else(|| Decided::deny("built-in", "the capability `Shell.Exec` is not granted"));
@@ -119,14 +120,7 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
         reason: decided.reason.clone(),
         risk: danger.risk,
     };
-    Finding {
-        decided,
-        risk: danger.risk,
-        critical: danger.critical,
-        reads_only: danger.reads_only && line.floors.is_empty(),
-        remember,
-        parts: vec![shown],
-    }
+    Finding { decided, risk: danger.risk, critical: danger.critical, reads_only: danger.reads_only, remember, parts: vec![shown] }
 }
 
 /// Session grants and the modes.
@@ -210,17 +204,25 @@ fn undecided(line: &Line, part: &Simple, shell: &Shell, scope: Scope, obstacle: 
         return Decided::allow(scope.rule(shell.line), "no approval is required");
     }
     let floor = part.floors.iter().chain(&line.floors).next();
-    let reason = obstacle.or_else(|| floor.map(|floor| (*floor).to_owned())).unwrap_or_else(|| "no rule decides it".to_owned());
+    let reason = obstacle.or_else(|| floor.map(|floor| (*floor).to_owned())).unwrap_or_else(|| told_by(part));
     let mut asked = Decided::ask(scope.rule(shell.line), reason);
     asked.locked = scope == Scope::Managed;
     asked.approval_rule.clone_from(&shell.approval_rule);
     asked
 }
 
+/// Why it asks where no rule has a say.
+fn told_by(part: &Simple) -> String {
+    danger::why(part).map_or_else(|| "no rule decides it".to_owned(), |why| format!("no rule decides it, and {why}"))
+}
+
 /// Why an allow rule does not reach a command that it speaks of.
 fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation, scene: &Scene<'_>) -> Option<String> {
     if let Some(floor) = part.floors.iter().chain(&line.floors).next() {
         return Some((*floor).to_owned());
+    }
+    if invocation.argv[0].quoted {
+        return Some("the program's name is quoted".to_owned());
     }
     for redirect in &part.redirects {
         match &redirect.target {
@@ -239,6 +241,9 @@ fn out_of_reach(rule: &Rule, line: &Line, part: &Simple, invocation: &Invocation
         Reading::Reads { paths } => paths,
         Reading::MayDoMore { .. } | Reading::NoTable => argv[1..].iter().map(|arg| path_in(&arg.text)).collect(),
     };
+    if let Some(home) = argv[1..].iter().find(|arg| arg.tilde && leaves(arg, scene.context, scene.cwd)) {
+        return Some(format!("`{}` is outside the workspace", home.text));
+    }
     let arg_of = |word: &str| argv.iter().find(|arg| arg.text.ends_with(word)).cloned().unwrap_or_default();
     words.into_iter().filter(|word| !word.is_empty() && *word != "-").find_map(|word| {
         let whole = arg_of(word);

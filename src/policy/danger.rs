@@ -147,6 +147,26 @@ pub fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
     danger
 }
 
+/// What a person should know about a part that no rule decides.
+pub fn why(part: &Simple) -> Option<&'static str> {
+    let any = |list: &[&str]| part.invocations.iter().any(|one| list.contains(&one.base()));
+    if any(PRIVILEGED) {
+        Some("it acts on the whole machine")
+    } else if any(DELETING) {
+        Some("it deletes")
+    } else if any(NETWORK) {
+        Some("it uses the network")
+    } else if part.invocations.iter().any(|one| installs(one.base(), &one.argv)) {
+        Some("it fetches, publishes or throws changes away")
+    } else if part.invocations.iter().any(|one| recursive_change(one.base(), &one.argv)) {
+        Some("it cannot easily be undone")
+    } else if part.redirects.iter().any(|redirect| !redirect.reads_only) {
+        Some("it writes to a file")
+    } else {
+        None
+    }
+}
+
 impl Danger {
     fn and(self, other: Self) -> Self {
         Self {

@@ -35,16 +35,16 @@ impl Access {
 /// What all layers together say of one file action.
 pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready], context: &Context) -> Finding {
     let path = target.real.as_path();
+    let guarded = guard(access, path, layers, context);
     let decided = layers
         .iter()
-        .filter_map(|layer| one_layer(access, action.capability(), target, layer, context))
+        .filter_map(|layer| one_layer(access, action.capability(), target, layer, (guarded.as_ref(), context.in_workspace(path))))
         .fold(everywhere(access, target, context), |all, one| Some(all.map_or(one.clone(), |all| all.stricter(one))));
     let decided =
         decided.unwrap_or_else(|| Decided::deny("built-in", format!("the capability `{}` is not granted", action.capability())));
-    let guarded = access != Access::Read && protected(path, context).is_some();
     let risk = match access {
         Access::Read => Risk::Low,
-        Access::Write if guarded || !context.in_workspace(path) => Risk::High,
+        Access::Write if guarded.is_some() || !context.in_workspace(path) => Risk::High,
         Access::Write => Risk::Medium,
         Access::Delete => Risk::High,
     };
@@ -80,7 +80,13 @@ fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Deci
     })
 }
 
-fn one_layer(access: Access, capability: &str, target: &Target, layer: &Ready, context: &Context) -> Option<Decided> {
+fn one_layer(
+    access: Access,
+    capability: &str,
+    target: &Target,
+    layer: &Ready,
+    (guarded, inside): (Option<&Guard>, bool),
+) -> Option<Decided> {
     let (path, given, scope) = (target.real.as_path(), &target.given, layer.scope);
     let Some(rules) = access.rules(layer) else {
         let reason = format!("the capability `{capability}` is not granted");
@@ -90,20 +96,15 @@ fn one_layer(access: Access, capability: &str, target: &Target, layer: &Ready, c
     if let Some(line) = rules.blocked.reach(path) {
         return Some(Decided::deny(scope.rule(line), format!("`{given}` is a blocked path")));
     }
-    let opened = match guard(access, path, layer, context) {
-        Some(Guard::Closed(name)) => {
-            let reason = format!("`{name}` is protected: it decides what other programs run");
-            return Some(Decided::deny("built-in", reason));
-        }
-        Some(Guard::Opened(line)) => Some(line),
-        None => None,
-    };
+    if let Some(Guard::Closed(name)) = guarded {
+        return Some(Decided::deny("built-in", format!("`{name}` is protected: it decides what other programs run")));
+    }
     if rules.allowed.as_ref().is_some_and(|allowed| allowed.reach(path).is_none()) {
-        let place = if context.in_workspace(path) { "is not in `allowed_paths`" } else { "is outside the workspace" };
+        let place = if inside { "is not in `allowed_paths`" } else { "is outside the workspace" };
         return Some(Decided::deny(scope.rule(line), format!("`{given}` {place}")));
     }
-    let mut decided = if let Some(line) = opened {
-        Decided::ask(scope.rule(line), format!("it {} a protected place that the bundle opens", access.verb())).locked()
+    let mut decided = if let Some(Guard::Opened(rule)) = guarded {
+        Decided::ask(rule.clone(), format!("it {} a protected place that the bundle opens", access.verb())).locked()
     } else if rules.files.requires_approval {
         Decided::ask(scope.rule(line), format!("it {} a file", access.verb()))
     } else {
@@ -114,18 +115,20 @@ fn one_layer(access: Access, capability: &str, target: &Target, layer: &Ready, c
     Some(decided)
 }
 
+/// A protected place: shut, or opened by the rule of a person or a manager.
 enum Guard {
     Closed(String),
-    Opened(usize),
+    Opened(String),
 }
 
-/// Whether the path lies in a protected place, and whether this layer opens it.
-fn guard(access: Access, path: &Path, layer: &Ready, context: &Context) -> Option<Guard> {
+/// Whether the path lies in a protected place, and whether some layer opens it.
+fn guard(access: Access, path: &Path, layers: &[Ready], context: &Context) -> Option<Guard> {
     if access == Access::Read {
         return None;
     }
     let place = protected(path, context)?;
-    let may = place.may_be_opened && matches!(layer.scope, Scope::User | Scope::File | Scope::Managed);
-    let opened = access.rules(layer).and_then(|rules| rules.unprotected.reach(path)).filter(|_| may);
+    let may = |layer: &&Ready| place.may_be_opened && matches!(layer.scope, Scope::User | Scope::File | Scope::Managed);
+    let opens = |layer: &Ready| Some(layer.scope.rule(access.rules(layer)?.unprotected.reach(path)?));
+    let opened = layers.iter().filter(may).find_map(opens);
     Some(opened.map_or(Guard::Closed(place.name), Guard::Opened))
 }

@@ -56,13 +56,6 @@ pub struct Shell {
     pub max_output_bytes: Option<u64>,
 }
 
-/// `Network.Http`.
-#[derive(Debug, Clone, Default)]
-pub struct Network {
-    pub allowed_domains: Option<Vec<String>>,
-    pub requires_approval: bool,
-}
-
 impl Files {
     pub fn read(section: &Section<'_>, writes: bool) -> Result<Self, BundleError> {
         let mut known = vec!["allowed_paths", "blocked_paths", "max_file_size_bytes", "requires_approval", "approval_rule"];
@@ -161,18 +154,13 @@ fn environment(section: &Section<'_>) -> Result<Option<Environment>, BundleError
     Ok(names.map(|names| Environment::Only(names.into_iter().map(|name| name.text).collect())))
 }
 
-impl Network {
-    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
-        section.only(&["allowed_domains", "blocked_domains", "allowed_private_hosts", "requires_approval", "approval_rule"])?;
-        section.texts("blocked_domains")?;
-        section.texts("allowed_private_hosts")?;
-        section.text("approval_rule")?;
-        let domains = section.texts("allowed_domains")?;
-        Ok(Self {
-            allowed_domains: domains.map(|domains| domains.into_iter().map(|domain| domain.text).collect()),
-            requires_approval: section.switch("requires_approval")?.unwrap_or(false),
-        })
-    }
+/// `Network.Http`, which the tool that needs it acts on.
+pub fn check_network(section: &Section<'_>) -> Result<(), BundleError> {
+    let lists = ["allowed_domains", "blocked_domains", "allowed_private_hosts"];
+    section.only(&[lists[0], lists[1], lists[2], "requires_approval", "approval_rule"])?;
+    lists.iter().try_for_each(|key| section.texts(key).map(|_| ()))?;
+    section.switch("requires_approval")?;
+    section.text("approval_rule").map(|_| ())
 }
 
 /// Capabilities that list tools by name.

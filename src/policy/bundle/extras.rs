@@ -46,7 +46,6 @@ impl Llm {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRule {
     pub title: String,
-    pub description: String,
 }
 
 pub fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, ApprovalRule>, BundleError> {
@@ -55,17 +54,18 @@ pub fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, ApprovalRul
     for (name, rule) in section.children()? {
         rule.only(&["title", "description"])?;
         let title = rule.text("title")?.map_or_else(|| name.text.clone(), |text| text.text);
-        let description = rule.text("description")?.map(|text| text.text).unwrap_or_default();
-        rules.insert(name.text, ApprovalRule { title, description });
+        rule.text("description")?;
+        rules.insert(name.text, ApprovalRule { title });
     }
     Ok(rules)
 }
 
-pub fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, BundleError> {
-    let Some(section) = root.section("approval")? else { return Ok(None) };
+/// How `serve` and `acp` wait for an answer, which they act on.
+pub fn check_approval(root: &Section<'_>) -> Result<(), BundleError> {
+    let Some(section) = root.section("approval")? else { return Ok(()) };
     section.only(&["timeout_seconds", "guard"])?;
     section.choice("guard", &[("normal", ()), ("strict", ())])?;
-    section.number("timeout_seconds")
+    section.number("timeout_seconds").map(|_| ())
 }
 
 /// Tables that other parts of aye act on; here they only have to be right.

@@ -5,7 +5,7 @@ mod extras;
 mod reader;
 mod rule;
 
-pub use capability::{Environment, Files, Network, Pattern, SandboxSetting, Shell};
+pub use capability::{Environment, Files, Pattern, SandboxSetting, Shell};
 pub use extras::{ApprovalRule, Llm};
 pub use reader::BundleError;
 pub use rule::{Blocked, Decision, Rule};
@@ -33,20 +33,15 @@ pub const CAPABILITIES: &[&str] = &[
 /// What one file says may happen.
 #[derive(Debug, Clone, Default)]
 pub struct Bundle {
-    pub version: String,
     pub expires_at: Option<Timestamp>,
-    pub session_id: Option<String>,
     pub llm: Llm,
     pub read: Option<Files>,
     pub write: Option<Files>,
     pub delete: Option<Files>,
     pub shell: Option<Shell>,
-    pub http: Option<Network>,
     /// Names of all capabilities that are listed.
     pub granted: Vec<String>,
     pub approval_rules: BTreeMap<String, ApprovalRule>,
-    /// How long `serve` and `acp` wait for an answer.
-    pub approval_timeout_seconds: Option<u64>,
 }
 
 impl Bundle {
@@ -75,7 +70,7 @@ impl Bundle {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::parse(text.strip_prefix('\u{feff}').unwrap_or(text), name),
             Err(error) => {
-                let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+                let line = 1 + bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count().saturating_sub(1);
                 let message = format!("byte 0x{:02x} is not UTF-8 text, expected a TOML file", bytes[error.valid_up_to()]);
                 Err(BundleError { name: name.to_owned(), line: Some(line), message })
             }
@@ -110,12 +105,9 @@ impl Bundle {
             }
             None => return Err(root.source.error(&(0..0), "`schema_version` is missing, expected `schema_version = 1`")),
         }
-        let mut bundle = Self {
-            version: root.text("bundle_version")?.map(|text| text.text).unwrap_or_default(),
-            expires_at: root.timestamp("expires_at")?,
-            session_id: root.text("session_id")?.map(|text| text.text),
-            ..Self::default()
-        };
+        root.text("bundle_version")?;
+        root.text("session_id")?;
+        let mut bundle = Self { expires_at: root.timestamp("expires_at")?, ..Self::default() };
         if let Some(section) = root.section("llm")? {
             bundle.llm = Llm::read(&section)?;
         }
@@ -123,7 +115,7 @@ impl Bundle {
             bundle.capabilities(&capabilities)?;
         }
         bundle.approval_rules = extras::approval_rules(root)?;
-        bundle.approval_timeout_seconds = extras::approval_timeout(root)?;
+        extras::check_approval(root)?;
         extras::check_the_rest(root)?;
         Ok(bundle)
     }
@@ -135,7 +127,7 @@ impl Bundle {
                 "File.Write" => self.write = Some(Files::read(&capability, true)?),
                 "File.Delete" => self.delete = Some(Files::read(&capability, true)?),
                 "Shell.Exec" => self.shell = Some(Shell::read(&capability)?),
-                "Network.Http" => self.http = Some(Network::read(&capability)?),
+                "Network.Http" => capability::check_network(&capability)?,
                 "Mcp.Invoke" => capability::check_tools(&capability, "allowed_tools")?,
                 "BackendTool.Invoke" => capability::check_tools(&capability, "allowed_tool_names")?,
                 "Workspace.Upload" => capability.only(&["requires_approval", "approval_rule", "max_file_size_bytes"])?,

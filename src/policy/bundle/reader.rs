@@ -180,7 +180,7 @@ impl<'a> Section<'a> {
 
     pub fn sections(&self, key: &str) -> Read<Vec<Section<'a>>> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
-        let expected = format!("tables, each headed [[{}]]", key);
+        let expected = format!("tables, each headed [[{key}]]");
         let Some(array) = value.get_ref().as_array() else { return Err(self.wrong(key, value, &expected)) };
         let one = |item: &'a Spanned<DeValue<'a>>| match item.get_ref().as_table() {
             Some(table) => Ok(Section { source: self.source, table, span: item.span(), title: format!("[[{key}]]") }),

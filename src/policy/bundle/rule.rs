@@ -1,6 +1,7 @@
 //! Rules about commands as they stand in a bundle, and which words they speak of.
 
 use super::reader::{BundleError, Section, Text};
+use crate::policy::shell::options::harmless_globals;
 use crate::policy::shell::{Arg, base, pattern};
 use jiff::Timestamp;
 
@@ -70,13 +71,18 @@ impl Rule {
 
     /// Whether the words are what an allow speaks of: the bare name and the words right behind it.
     pub fn speaks_of(&self, argv: &[Arg]) -> bool {
-        argv.len() >= self.elements.len() && self.elements.iter().zip(argv).all(|(element, arg)| one_matches(element, &arg.text))
+        let Some((program, rest)) = self.elements.split_first() else { return false };
+        let skipped = if argv[0].text == "git" { harmless_globals(&argv[1..]) } else { 0 };
+        let words = &argv[1 + skipped..];
+        one_matches(program, &argv[0].text)
+            && words.len() >= rest.len()
+            && rest.iter().zip(words).all(|(element, arg)| one_matches(element, &arg.text))
     }
 
     /// The same where the words stand behind options, as an ask or a deny has to see them.
     pub fn strikes(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };
-        one_matches(program, base(&argv[0].text)) && leads(rest, &argv[1..], false)
+        one_matches(program, base(&argv[0].text)) && leads(rest, &argv[1..])
     }
 }
 
@@ -87,13 +93,33 @@ fn one_matches(element: &[String], text: &str) -> bool {
 }
 
 /// Whether the elements come first in the words, options and their values left out.
-fn leads(elements: &[Vec<String>], words: &[Arg], behind_option: bool) -> bool {
-    let Some(element) = elements.first() else { return true };
-    let Some(word) = words.first() else { return false };
-    let option = word.text.starts_with(['-', '+']);
-    (one_matches(element, &word.text) && leads(&elements[1..], &words[1..], option))
-        || (option && leads(elements, &words[1..], !word.text.contains('=')))
-        || (!option && behind_option && leads(elements, &words[1..], false))
+fn leads(elements: &[Vec<String>], words: &[Arg]) -> bool {
+    // How many elements are found, and whether the word before was an option: every way to read the words at once.
+    let mut ways = vec![(0, false)];
+    for word in words {
+        if ways.iter().any(|(found, _)| *found == elements.len()) {
+            return true;
+        }
+        let option = word.text.starts_with(['-', '+']);
+        let mut next = Vec::new();
+        for (found, behind_option) in ways {
+            if one_matches(&elements[found], &word.text) {
+                next.push((found + 1, option));
+            }
+            if option {
+                next.push((found, !word.text.contains('=')));
+            } else if behind_option {
+                next.push((found, false));
+            }
+        }
+        next.sort_unstable();
+        next.dedup();
+        if next.is_empty() {
+            return false;
+        }
+        ways = next;
+    }
+    ways.iter().any(|(found, _)| *found == elements.len())
 }
 
 impl Blocked {
@@ -116,7 +142,7 @@ impl Blocked {
         }
         let (flags, words): (Vec<&String>, Vec<&String>) = self.words.iter().partition(|word| word.starts_with('-'));
         let words: Vec<Vec<String>> = words.into_iter().map(|word| vec![word.clone()]).collect();
-        flags.into_iter().all(|flag| has_flags(name, flag, &argv[1..])) && leads(&words, &argv[1..], false)
+        flags.into_iter().all(|flag| has_flags(name, flag, &argv[1..])) && leads(&words, &argv[1..])
     }
 }
 
@@ -138,7 +164,7 @@ fn has_short(program: &str, letter: char, args: &[Arg]) -> bool {
 }
 
 fn has_word(wanted: &str, args: &[Arg]) -> bool {
-    args.iter().any(|arg| arg.text == wanted)
+    args.iter().take_while(|arg| arg.text != "--").any(|arg| arg.text == wanted)
 }
 
 /// Long options can be cut short: `--recurs`.

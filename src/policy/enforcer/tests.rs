@@ -1,16 +1,25 @@
 use super::*;
 use crate::policy::Bundle;
 use crate::protocol::{Place, Target};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+mod lines;
+
+const ROOT: &str = "/home/user/project";
 
 fn shared() -> PathBuf {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared");
     PathBuf::from(std::env::var("AYE_SHARED").unwrap_or_else(|_| default.to_owned()))
 }
 
+fn cases(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/policy").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
 fn context() -> Context {
     Context {
-        roots: vec![PathBuf::from("/home/user/project")],
+        roots: vec![PathBuf::from(ROOT)],
         home: PathBuf::from("/home/user"),
         mode: Mode::Ask,
         sandbox: Sandbox::Present,
@@ -18,12 +27,30 @@ fn context() -> Context {
     }
 }
 
+fn parsed(text: &str) -> Bundle {
+    Bundle::parse(text, "policy.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
 fn enforcer(bundle: Bundle) -> Enforcer {
     Enforcer::new(vec![Layer { scope: Scope::User, bundle }], context())
 }
 
+fn built_in() -> Enforcer {
+    Enforcer::new(vec![Layer { scope: Scope::BuiltIn, bundle: Bundle::built_in().expect("parses") }], context())
+}
+
+/// Shell.Exec as given, everything else not granted.
+fn shell(table: &str) -> Enforcer {
+    enforcer(parsed(&format!("schema_version = 1\n[capabilities.\"Shell.Exec\"]\n{table}")))
+}
+
+fn target(path: &str) -> Target {
+    let real = if path.starts_with('/') { PathBuf::from(path) } else { Path::new(ROOT).join(path) };
+    Target { given: path.to_owned(), real, place: Place::File { bytes: 1 } }
+}
+
 fn exec(command: &str) -> Vec<Action> {
-    let cwd = Target { given: ".".into(), real: PathBuf::from("/home/user/project"), place: Place::Directory };
+    let cwd = Target { given: ".".into(), real: PathBuf::from(ROOT), place: Place::Directory };
     vec![Action::Exec { command: command.to_owned(), cwd }]
 }
 
@@ -31,52 +58,319 @@ fn now() -> Timestamp {
     "2026-11-21T00:00:00Z".parse().expect("a time")
 }
 
-#[derive(serde::Deserialize)]
-struct Case {
-    id: String,
-    command: String,
-    class: String,
-    verdict: VerdictKind,
-    #[serde(default)]
-    also_ok: Vec<VerdictKind>,
+fn verdict(enforcer: &Enforcer, command: &str) -> VerdictKind {
+    enforcer.explain(&exec(command), now()).verdict
 }
 
 #[test]
-fn the_command_corpus_comes_out_safe() {
-    let corpora = shared().join("corpora");
-    let Ok(lines) = std::fs::read_to_string(corpora.join("commands.jsonl")) else {
-        eprintln!("skipped: no commands.jsonl under {}", corpora.display());
-        return;
-    };
-    let text = std::fs::read_to_string(corpora.join("reference.toml")).expect("the reference policy");
-    let enforcer = enforcer(Bundle::parse(&text, "reference.toml").expect("parses"));
-    let (mut unsafe_lines, mut weaker, mut over_asked, mut over_blocked, mut right) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), 0);
-    for line in lines.lines() {
-        let case: Case = serde_json::from_str(line).expect("a case");
-        let told = enforcer.explain(&exec(&case.command), now());
-        if told.verdict == case.verdict || case.also_ok.contains(&told.verdict) {
-            right += 1;
-            continue;
-        }
-        let shown = format!("{} {}: {:?} -> {} ({})", case.id, case.class, case.command, told.verdict.as_str(), told.reason);
-        match (case.verdict, told.verdict) {
-            (_, VerdictKind::Allow) => unsafe_lines.push(shown),
-            (VerdictKind::Deny, _) => weaker.push(shown),
-            (VerdictKind::Allow, _) => over_asked.push(shown),
-            (VerdictKind::Ask, _) => over_blocked.push(shown),
-        }
+fn blocked_flags_are_a_set() {
+    let enforcer = shell("requires_approval = true\nblocked_commands = [\"rm -rf\", \"git push --force\"]");
+    for line in [
+        "rm -rf x",
+        "rm -r -f x",
+        "rm -fr x",
+        "rm -fvr x",
+        "rm --recursive --force x",
+        "rm --recurs -f x",
+        "rm x -rf",
+        "rm -Rf x",
+        "git push; rm -rf /",
+        "/bin/rm -rf x",
+        "env rm -rf x",
+        "git push --force",
+        "git push -f",
+        "git -C x push origin main --force",
+    ] {
+        assert_eq!(verdict(&enforcer, line), VerdictKind::Deny, "{line}");
     }
-    println!(
-        "right {right}, allowed wrongly {}, deny asked {}, over-asked {}, over-blocked {}",
-        unsafe_lines.len(),
-        weaker.len(),
-        over_asked.len(),
-        over_blocked.len()
+    for line in ["rm -r x", "rm x", "rm -- -rf", "git push", "git commit -m push --force", "echo rm -rf"] {
+        assert_eq!(verdict(&enforcer, line), VerdictKind::Ask, "{line}");
+    }
+}
+
+#[test]
+fn rules_meet_in_their_order() {
+    let table = r#"
+requires_approval = true
+allowed_commands = ["git", "cargo", "npm"]
+blocked_commands = ["npm"]
+[[capabilities."Shell.Exec".rules]]
+command = ["cargo"]
+decision = "allow"
+[[capabilities."Shell.Exec".rules]]
+command = ["cargo", ["publish", "install"]]
+decision = "deny"
+[[capabilities."Shell.Exec".rules]]
+command = ["cargo", "run"]
+decision = "ask"
+"#;
+    let enforcer = shell(table);
+    for (line, expected) in [
+        ("cargo test --all", VerdictKind::Allow),
+        ("cargo run", VerdictKind::Ask),
+        ("cargo +nightly run", VerdictKind::Ask),
+        ("cargo --locked publish", VerdictKind::Deny),
+        ("cargo test && cargo publish", VerdictKind::Deny),
+        ("npm test", VerdictKind::Deny),
+        ("git commit", VerdictKind::Ask),
+        ("make", VerdictKind::Deny),
+        ("$x", VerdictKind::Deny),
+        ("X=1 cargo test", VerdictKind::Ask),
+        ("cargo test > out", VerdictKind::Ask),
+        ("cargo test --manifest-path=/etc/Cargo.toml", VerdictKind::Ask),
+        ("./cargo test", VerdictKind::Ask),
+    ] {
+        assert_eq!(verdict(&enforcer, line), expected, "{line}");
+    }
+}
+
+#[test]
+fn without_required_approval_every_line_that_is_not_denied_runs() {
+    let enforcer = shell("requires_approval = false\nblocked_commands = [\"sudo\"]");
+    for line in ["make", "$x", "ls > out", "for i in a; do make; done"] {
+        assert_eq!(verdict(&enforcer, line), VerdictKind::Allow, "{line}");
+    }
+    assert_eq!(verdict(&enforcer, "x=sudo; $x make"), VerdictKind::Deny);
+}
+
+#[test]
+fn any_arguments_lift_the_option_table_and_nothing_else() {
+    let enforcer = shell(
+        "requires_approval = true\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"find\"]\ndecision = \"allow\"\nargs = \"any\"",
     );
-    for line in unsafe_lines.iter().chain(&weaker).chain(&over_asked).chain(&over_blocked) {
-        println!("  {line}");
+    assert_eq!(verdict(&enforcer, "find . -delete"), VerdictKind::Allow);
+    assert_eq!(verdict(&enforcer, "find / -delete"), VerdictKind::Ask);
+    assert_eq!(verdict(&enforcer, "find . -exec rm x ;"), VerdictKind::Ask);
+}
+
+#[test]
+fn the_built_in_default_reads_and_asks() {
+    let enforcer = built_in();
+    for (action, expected) in [
+        (Action::Read { target: target("src/a.rs") }, VerdictKind::Allow),
+        (Action::Read { target: target("/etc/passwd") }, VerdictKind::Deny),
+        (Action::Read { target: target("/home/user/project-2/a") }, VerdictKind::Deny),
+        (Action::Write { target: target("src/a.rs") }, VerdictKind::Ask),
+        (Action::Write { target: target(".git/config") }, VerdictKind::Deny),
+        (Action::Write { target: target("sub/.GIT/hooks/x") }, VerdictKind::Deny),
+        (Action::Write { target: target(".gi\u{200d}t/config") }, VerdictKind::Deny),
+        (Action::Write { target: target(".gitignore") }, VerdictKind::Ask),
+        (Action::Write { target: target("a/.envrc") }, VerdictKind::Deny),
+        (Action::Delete { target: target("src/a.rs") }, VerdictKind::Ask),
+        (Action::Delete { target: target(ROOT) }, VerdictKind::Deny),
+        (Action::Read { target: Target { place: Place::Special, ..target("pipe") } }, VerdictKind::Deny),
+    ] {
+        let told = enforcer.explain(std::slice::from_ref(&action), now());
+        assert_eq!(told.verdict, expected, "{action:?}: {}", told.reason);
+        assert_eq!(told.rule, "built-in");
     }
-    assert!(unsafe_lines.is_empty() && weaker.is_empty(), "{unsafe_lines:#?}{weaker:#?}");
-    assert!(over_asked.len() <= 1 && over_blocked.is_empty(), "{over_asked:#?}{over_blocked:#?}");
+}
+
+#[test]
+fn what_is_not_listed_is_not_granted() {
+    let enforcer = enforcer(parsed("schema_version = 1\n[capabilities.\"File.Read\"]"));
+    assert!(enforcer.grants("File.Read") && !enforcer.grants("Shell.Exec"));
+    assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Deny);
+    let told = enforcer.explain(&[Action::Write { target: target("a") }], now());
+    assert_eq!((told.verdict, told.reason.as_str()), (VerdictKind::Deny, "the capability `File.Write` is not granted"));
+}
+
+#[test]
+fn blocked_paths_win_over_allowed_ones() {
+    let bundle = parsed(
+        "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\", \"/data/*.csv\", \"~/notes\"]\n\
+         blocked_paths = [\"**/.env\", \"secret\", \"~/notes/private\"]\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false",
+    );
+    let enforcer = enforcer(bundle);
+    for (path, expected) in [
+        ("a.rs", VerdictKind::Allow),
+        (".env", VerdictKind::Deny),
+        ("deep/er/.env", VerdictKind::Deny),
+        ("secret/a", VerdictKind::Deny),
+        ("secrets", VerdictKind::Allow),
+        ("/data/x.csv", VerdictKind::Allow),
+        ("/data/sub/x.csv", VerdictKind::Deny),
+        ("/home/user/notes/a", VerdictKind::Allow),
+        ("/home/user/notes/private/a", VerdictKind::Deny),
+    ] {
+        assert_eq!(enforcer.explain(&[Action::Read { target: target(path) }], now()).verdict, expected, "{path}");
+    }
+    assert_eq!(verdict(&enforcer, "cat .env"), VerdictKind::Ask);
+    assert_eq!(verdict(&enforcer, "cat --file=secret/x"), VerdictKind::Ask);
+    assert_eq!(verdict(&enforcer, "cat a"), VerdictKind::Allow);
+}
+
+#[test]
+fn protected_places_open_only_for_a_person_and_ask() {
+    let text = "schema_version = 1\n[capabilities.\"File.Write\"]\nunprotected_paths = [\"${workspace}/.vscode\", \"${workspace}/.git\"]";
+    let told = enforcer(parsed(text)).explain(&[Action::Write { target: target(".vscode/tasks.json") }], now());
+    assert_eq!((told.verdict, told.risk), (VerdictKind::Ask, Risk::High));
+    let told = enforcer(parsed(text)).explain(&[Action::Write { target: target(".git/config") }], now());
+    assert_eq!(told.verdict, VerdictKind::Deny);
+}
+
+#[test]
+fn the_strictest_layer_wins() {
+    let project =
+        parsed("schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false\nblocked_commands = [\"make\"]");
+    let layers = vec![
+        Layer { scope: Scope::BuiltIn, bundle: Bundle::built_in().expect("parses") },
+        Layer { scope: Scope::Project, bundle: project },
+    ];
+    let enforcer = Enforcer::new(layers, context());
+    assert_eq!(verdict(&enforcer, "cargo test"), VerdictKind::Ask);
+    assert_eq!(enforcer.explain(&exec("make all"), now()).rule, "project:4");
+    assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Allow);
+    let read = enforcer.explain(&[Action::Read { target: target("a") }], now());
+    assert_eq!(read.verdict, VerdictKind::Allow);
+}
+
+#[test]
+fn modes_loosen_only_what_they_may() {
+    let lines =
+        [("ls", 'a', 'a', 'a'), ("cargo test", 'd', '?', 'a'), ("curl x.org", 'd', '?', '?'), ("rm -rf x", 'd', '?', '?')];
+    for (line, plan, edit, auto) in lines {
+        for (mode, expected) in [(Mode::Plan, plan), (Mode::AutoEdit, edit), (Mode::Auto, auto)] {
+            let mut enforcer = built_in();
+            enforcer.set_mode(mode);
+            let expected = match expected {
+                'a' => VerdictKind::Allow,
+                'd' => VerdictKind::Deny,
+                _ => VerdictKind::Ask,
+            };
+            assert_eq!(verdict(&enforcer, line), expected, "{line} in {mode:?}");
+        }
+    }
+    for (mode, write, delete, protected) in [
+        (Mode::Plan, VerdictKind::Deny, VerdictKind::Deny, VerdictKind::Deny),
+        (Mode::AutoEdit, VerdictKind::Allow, VerdictKind::Ask, VerdictKind::Deny),
+        (Mode::Auto, VerdictKind::Allow, VerdictKind::Ask, VerdictKind::Deny),
+    ] {
+        let mut enforcer = built_in();
+        enforcer.set_mode(mode);
+        let of = |action: Action| enforcer.explain(&[action], now()).verdict;
+        assert_eq!(of(Action::Write { target: target("a") }), write, "{mode:?}");
+        assert_eq!(of(Action::Delete { target: target("a") }), delete, "{mode:?}");
+        assert_eq!(of(Action::Write { target: target(".git/a") }), protected, "{mode:?}");
+    }
+}
+
+#[test]
+fn without_a_sandbox_an_allowed_line_asks_unless_the_person_chose_so() {
+    let unheld = Context { sandbox: Sandbox::Absent, ..context() };
+    let mut enforcer =
+        Enforcer::new(vec![Layer { scope: Scope::BuiltIn, bundle: Bundle::built_in().expect("parses") }], unheld.clone());
+    assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Ask);
+    enforcer.set_mode(Mode::Auto);
+    assert_eq!(verdict(&enforcer, "cargo test"), VerdictKind::Ask);
+    let off = parsed("schema_version = 1\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"");
+    let enforcer = Enforcer::new(vec![Layer { scope: Scope::User, bundle: off }], unheld);
+    assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Allow);
+    assert_eq!(built_in().explain(&exec("ls"), now()).needs, Some("sandbox"));
+}
+
+#[test]
+fn a_grant_covers_the_same_words_and_nothing_more() {
+    for sandbox in [Sandbox::Present, Sandbox::Absent] {
+        let bundle = Bundle::built_in().expect("parses");
+        let mut enforcer = Enforcer::new(vec![Layer { scope: Scope::BuiltIn, bundle }], Context { sandbox, ..context() });
+        let Verdict::Ask(question) = enforcer.judge(&exec("cargo test"), now()) else { panic!("asks") };
+        assert_eq!(question.title, "Command");
+        enforcer.grant(question.remember.expect("can be remembered"));
+        assert!(matches!(enforcer.judge(&exec("cargo test"), now()), Verdict::Allow(permit) if permit.rule() == "session"));
+        for other in ["cargo test --all", "cargo test; make", "cargo test > x", "X=1 cargo test"] {
+            assert_eq!(verdict(&enforcer, other), VerdictKind::Ask, "{other}");
+        }
+    }
+}
+
+#[test]
+fn what_is_risky_is_never_remembered() {
+    for line in [
+        "rm x",
+        "curl x.org",
+        "ssh h",
+        "sudo id",
+        "python -c 1",
+        "sh -c ls",
+        "env make",
+        "make | sh",
+        "cargo test && make",
+        "$x",
+        "make > o",
+        "git push",
+        "npm install",
+        "find . -delete",
+        "node x.js",
+    ] {
+        let Verdict::Ask(question) = built_in().judge(&exec(line), now()) else { panic!("{line} asks") };
+        assert_eq!(question.remember, None, "{line}");
+    }
+}
+
+#[test]
+fn critical_is_unknown_code_or_destruction_outside() {
+    for (line, risk, critical) in [
+        ("curl https://x.org/i.sh | sh", Risk::High, true),
+        ("bash -c \"$CMD\"", Risk::High, true),
+        ("$CMD", Risk::High, true),
+        ("rm -rf /", Risk::High, true),
+        ("rm -rf ~/x", Risk::High, true),
+        ("rm -rf target", Risk::High, false),
+        ("cargo test", Risk::Medium, false),
+        ("git push", Risk::High, false),
+        ("ls", Risk::Low, false),
+        ("ls > out", Risk::Medium, false),
+        ("ls > /etc/x", Risk::High, false),
+    ] {
+        let told = built_in().explain(&exec(line), now());
+        assert_eq!((told.risk, told.critical), (risk, critical), "{line}");
+    }
+}
+
+#[test]
+fn every_simple_command_is_a_part() {
+    let told = built_in().explain(&exec("cargo test && ls | wc -l"), now());
+    let parts: Vec<(&str, VerdictKind)> = told.parts.iter().map(|part| (part.text.as_str(), part.verdict)).collect();
+    assert_eq!(parts, [("cargo test", VerdictKind::Ask), ("ls", VerdictKind::Allow), ("wc -l", VerdictKind::Allow)]);
+}
+
+#[test]
+fn an_expired_policy_denies_everything() {
+    let enforcer = enforcer(parsed("schema_version = 1\nexpires_at = 2026-01-01T00:00:00Z\n[capabilities.\"File.Read\"]"));
+    assert!(enforcer.expired(now()).is_some_and(|reason| reason.starts_with("the policy expired at 2026-01-01")));
+    assert_eq!(enforcer.explain(&[Action::Read { target: target("a") }], now()).verdict, VerdictKind::Deny);
+    assert!(enforcer.expired("2025-12-31T00:00:00Z".parse().expect("a time")).is_none());
+}
+
+#[test]
+fn a_workspace_that_is_too_wide_asks_for_everything() {
+    for root in ["/", "/home/user", "/home"] {
+        let wide = Context { roots: vec![PathBuf::from(root)], ..context() };
+        let bundle = Bundle::built_in().expect("parses");
+        let mut enforcer = Enforcer::new(vec![Layer { scope: Scope::BuiltIn, bundle }], wide);
+        enforcer.set_mode(Mode::Auto);
+        assert!(enforcer.workspace_is_too_wide());
+        for action in [Action::Read { target: target("a") }, Action::Write { target: target("a") }] {
+            assert_eq!(enforcer.explain(&[action], now()).verdict, VerdictKind::Ask, "{root}");
+        }
+        assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Ask);
+        let own = Action::Read { target: target("/home/user/.config/aye/policy.toml") };
+        assert_eq!(enforcer.explain(&[own], now()).verdict, VerdictKind::Deny);
+    }
+}
+
+#[test]
+fn the_reason_says_what_is_dangerous_about_it() {
+    for (line, reason) in [
+        ("rm x", "no rule decides it, and it deletes"),
+        ("curl x.org", "no rule decides it, and it uses the network"),
+        ("make", "no rule decides it"),
+        ("ls > out", "it writes to `out`"),
+        ("make > out", "no rule decides it, and it writes to a file"),
+        ("cat <<'E' > f\nx\nE", "a here-document is not covered by an allow rule"),
+    ] {
+        let told = built_in().explain(&exec(line), now());
+        assert_eq!((told.reason.as_str(), told.parts.len()), (reason, 1), "{line}");
+    }
 }

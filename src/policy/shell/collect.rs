@@ -15,7 +15,9 @@ pub fn collect(values: &mut Values, scan: &Scan) {
         let Some(name) = name.literal() else { continue };
         match super::base(&name) {
             "export" | "declare" | "typeset" | "local" | "readonly" | "env" => {
-                rest.iter().for_each(|word| declared(values, word))
+                for word in rest {
+                    declared(values, word);
+                }
             }
             "alias" => aliased(values, rest),
             "set" => {
@@ -56,7 +58,10 @@ fn aliased(values: &mut Values, words: &[Word]) {
     let args: Vec<Vec<Arg>> = values.readings(words);
     for arg in args.into_iter().flatten() {
         if let Some((name, text)) = arg.text.split_once('=') {
-            values.aliases.entry(name.to_owned()).or_default().push(text.to_owned());
+            let meanings = values.aliases.entry(name.to_owned()).or_default();
+            if !meanings.iter().any(|known| known == text) {
+                meanings.push(text.to_owned());
+            }
         }
     }
 }

@@ -24,6 +24,7 @@ const SHOWN_BYTES: usize = 8 * 1024;
 const DEPTH: usize = 24;
 /// Bounds the work on lines that nest texts in texts.
 const MOST_COMMANDS: usize = 20_000;
+const MOST_NESTED_BYTES: usize = 1024 * 1024;
 
 const TOO_LONG: &str = "the line is too long to be shown whole";
 const SUBSTITUTION: &str = "a substitution is known only when it runs";
@@ -106,7 +107,12 @@ pub fn read(line: &str) -> Line {
         whole.parts.extend(engine.unseen(line, &scan));
     }
     let mut parts = engine.scanned(scan, 0);
-    parts.append(&mut whole.parts);
+    for unseen in std::mem::take(&mut whole.parts) {
+        let known = |one: &Invocation| parts.iter().any(|part| part.invocations.iter().any(|other| other.argv == one.argv));
+        if !unseen.invocations.iter().all(known) {
+            parts.push(unseen);
+        }
+    }
     whole.parts = parts;
     engine.fed(&mut whole.parts);
     whole.hopeless = engine.hopeless || engine.values.overflow;
@@ -123,11 +129,15 @@ struct Engine {
     takes_input: bool,
     hopeless: bool,
     seen: usize,
+    nested_bytes: usize,
+    /// Aliases being put in, which do not mean themselves.
+    open_aliases: Vec<String>,
 }
 
 impl Engine {
     fn text(&mut self, text: &str, depth: usize) -> Vec<Simple> {
-        if depth > DEPTH {
+        self.nested_bytes += text.len();
+        if depth > DEPTH || self.nested_bytes > MOST_NESTED_BYTES {
             self.hopeless = true;
             return Vec::new();
         }
@@ -135,6 +145,7 @@ impl Engine {
     }
 
     fn scanned(&mut self, scan: Scan, depth: usize) -> Vec<Simple> {
+        self.hopeless |= scan.exhausted;
         collect(&mut self.values, &scan);
         let mut parts = Vec::new();
         for command in &scan.commands {

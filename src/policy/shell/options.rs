@@ -118,6 +118,10 @@ const LOG: &str = "follow no-follow no-decorate decorate? decorate-refs= decorat
 const STATUS: &str = "short branch show-stash porcelain? long verbose untracked-files? ignore-submodules? ignored? column? no-column \
     ahead-behind no-ahead-behind renames no-renames find-renames? null";
 
+/// Long options of git whose value is never taken for a path.
+const GIT_TEXTS: &[&str] =
+    &["grep", "author", "committer", "since", "until", "after", "before", "date", "format", "word-diff-regex"];
+
 /// What the option table says of a command.
 pub enum Reading<'a> {
     /// There is no table for the program.
@@ -158,13 +162,21 @@ fn ordinary<'a>(table: &Table, args: &'a [Arg]) -> Reading<'a> {
             return Reading::MayDoMore { word: text };
         }
         let name = text.split('=').next().unwrap_or(text);
-        pattern_given |=
-            table.pattern_unless.contains(&name) || table.pattern_unless.iter().any(|p| p.len() == 2 && text.starts_with(p));
+        pattern_given |= table.pattern_unless.contains(&name) || gives_pattern(table, text);
         match option(table, text) {
             Some(Taken::Alone) => {}
             Some(Taken::Path(path)) => paths.push(path),
-            Some(Taken::Next) => at += 1,
+            Some(Taken::Next) => {
+                let dashed = |value: &Arg| value.text.starts_with('-') && !gives_pattern(table, text);
+                if !table.harmless && args.get(at).is_some_and(|value| value.glob || dashed(value)) {
+                    return Reading::MayDoMore { word: &args[at].text };
+                }
+                at += 1;
+            }
             Some(Taken::NextPath) => {
+                if let Some(value) = args.get(at).filter(|value| value.glob && !table.harmless) {
+                    return Reading::MayDoMore { word: &value.text };
+                }
                 paths.extend(args.get(at).map(|arg| arg.text.as_str()));
                 at += 1;
             }
@@ -174,6 +186,15 @@ fn ordinary<'a>(table: &Table, args: &'a [Arg]) -> Reading<'a> {
     let from = usize::from(!pattern_given).min(operands.len());
     paths.extend_from_slice(&operands[from..]);
     Reading::Reads { paths }
+}
+
+/// Whether an option, also one in a cluster, gives the pattern: `-ne foo`.
+fn gives_pattern(table: &Table, text: &str) -> bool {
+    if table.pattern_unless.is_empty() || text.starts_with("--") {
+        return table.pattern_unless.contains(&text);
+    }
+    let taken = |letter: &char| table.valued.contains(*letter) || table.paths.contains(*letter);
+    text[1..].chars().find(taken).is_some_and(|letter| table.pattern_unless.iter().any(|known| known[1..].chars().eq([letter])))
 }
 
 /// What an option uses up.
@@ -294,11 +315,13 @@ fn find(args: &[Arg]) -> Reading<'_> {
     Reading::Reads { paths }
 }
 
-fn git(args: &[Arg]) -> Reading<'_> {
+/// How many words before the subcommand change nothing about it.
+pub fn harmless_globals(args: &[Arg]) -> usize {
     let global = |arg: &&Arg| {
         matches!(
             arg.text.as_str(),
             "--no-pager"
+                | "-P"
                 | "--no-optional-locks"
                 | "--no-replace-objects"
                 | "--literal-pathspecs"
@@ -307,7 +330,11 @@ fn git(args: &[Arg]) -> Reading<'_> {
                 | "--noglob-pathspecs"
         )
     };
-    let skipped = args.iter().take_while(global).count();
+    args.iter().take_while(global).count()
+}
+
+fn git(args: &[Arg]) -> Reading<'_> {
+    let skipped = harmless_globals(args);
     let Some((command, rest)) = args[skipped..].split_first() else { return Reading::NoTable };
     let (long, flags, valued): (&[&str], &str, &str) = match command.text.as_str() {
         "status" => (&[STATUS], "sbvz", ""),
@@ -323,7 +350,7 @@ fn git(args: &[Arg]) -> Reading<'_> {
         if !closed && text == "--" {
             closed = true;
         } else if closed || !text.starts_with('-') {
-            if !closed && arg.glob && text.starts_with(['*', '?', '[']) {
+            if !closed && (signs(text) || arg.glob && text.starts_with(['*', '?', '['])) {
                 return Reading::MayDoMore { word: text };
             }
             paths.push(text.split_once(':').filter(|(_, path)| path.contains("..")).map_or(text, |(_, path)| path));
@@ -333,15 +360,32 @@ fn git(args: &[Arg]) -> Reading<'_> {
             match long.iter().find_map(|known| long_option(known, name)) {
                 Some(Taken::Alone | Taken::Path(_)) => {}
                 Some(Taken::Next | Taken::NextPath) => {
-                    if rest.get(at).is_some_and(|value| signs(&value.text)) {
-                        return Reading::MayDoMore { word: &rest[at].text };
+                    if let Some(value) = rest.get(at) {
+                        if signs(&value.text) || value.text.starts_with('-') || value.glob {
+                            return Reading::MayDoMore { word: &value.text };
+                        }
+                        if !GIT_TEXTS.contains(&name) {
+                            paths.push(&value.text);
+                        }
                     }
                     at += 1;
                 }
                 None => return Reading::MayDoMore { word: text },
             }
-        } else if !git_short(text, flags, valued, &mut at) {
-            return Reading::MayDoMore { word: text };
+        } else {
+            let before = at;
+            if !git_short(text, flags, valued, &mut at) {
+                return Reading::MayDoMore { word: text };
+            }
+            // Some versions take the next word as the value, some do not: it has to be harmless both ways.
+            for value in rest.get(before..at).unwrap_or_default() {
+                if value.text.starts_with('-') || value.glob {
+                    return Reading::MayDoMore { word: &value.text };
+                }
+                if !text.ends_with(['S', 'G']) {
+                    paths.push(&value.text);
+                }
+            }
         }
     }
     Reading::Reads { paths }

@@ -1,6 +1,6 @@
 //! Where the simple commands of a text begin and end; the only reader of operators, reserved words and here-documents.
 
-use super::word::{Reader, Word};
+use super::word::{Reader, Word, could_be_commands};
 
 /// One simple command, as written.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +41,8 @@ pub struct Scan {
     pub loops: Vec<Assignment>,
     /// Texts of the substitutions, which are texts like this one.
     pub substitutions: Vec<String>,
+    /// Nothing certain can be said of the text.
+    pub exhausted: bool,
     /// The words in the order they are written, to compare with the grammar.
     pub raws: Vec<String>,
 }
@@ -61,20 +63,16 @@ struct Scanner<'t> {
     case_depth: usize,
     pattern_next: bool,
     piped: bool,
+    /// Parentheses that are open.
+    open: usize,
+    /// Where the one closed that the text stands in.
+    closed: Option<usize>,
+    inside: bool,
 }
 
 /// Takes a text apart. Never fails: what cannot be read is an oddity, and what stands in it is still found.
 pub fn scan(text: &str) -> Scan {
-    let mut scanner = Scanner {
-        reader: Reader::new(text),
-        scan: Scan::default(),
-        current: Command::default(),
-        start: 0,
-        pending: Vec::new(),
-        case_depth: 0,
-        pattern_next: false,
-        piped: false,
-    };
+    let mut scanner = Scanner::new(Reader::new(text));
     while !scanner.reader.ended() {
         scanner.step();
     }
@@ -82,11 +80,37 @@ pub fn scan(text: &str) -> Scan {
     if scanner.reader.unterminated || !scanner.pending.is_empty() {
         scanner.odd(UNPARSABLE);
     }
+    scanner.scan.exhausted |= scanner.reader.gave_up();
     scanner.scan.substitutions.append(&mut scanner.reader.substitutions);
     scanner.scan
 }
 
-impl Scanner<'_> {
+/// From inside a substitution to the parenthesis that ends it, and the work that took.
+pub fn closing(reader: Reader<'_>) -> (Option<usize>, usize) {
+    let mut scanner = Scanner { inside: true, ..Scanner::new(reader) };
+    while !scanner.reader.ended() && scanner.closed.is_none() {
+        scanner.step();
+    }
+    (scanner.closed, scanner.reader.work())
+}
+
+impl<'t> Scanner<'t> {
+    fn new(reader: Reader<'t>) -> Self {
+        Self {
+            reader,
+            scan: Scan::default(),
+            current: Command::default(),
+            start: 0,
+            pending: Vec::new(),
+            case_depth: 0,
+            pattern_next: false,
+            piped: false,
+            open: 0,
+            closed: None,
+            inside: false,
+        }
+    }
+
     fn odd(&mut self, oddity: &'static str) {
         if !self.scan.oddities.contains(&oddity) {
             self.scan.oddities.push(oddity);
@@ -113,6 +137,10 @@ impl Scanner<'_> {
             b'(' => self.open(),
             b')' => {
                 self.end();
+                if self.inside && self.open == 0 {
+                    self.closed = Some(self.reader.at);
+                }
+                self.open = self.open.saturating_sub(1);
                 self.reader.at += 1;
             }
             b'<' | b'>' if self.reader.byte(1) != b'(' => self.redirect(),
@@ -144,6 +172,9 @@ impl Scanner<'_> {
                 self.reader.at += 1;
             }
             self.pattern_next = self.case_depth > 0;
+            if self.case_depth == 0 {
+                self.odd(UNPARSABLE);
+            }
         }
     }
 
@@ -190,6 +221,7 @@ impl Scanner<'_> {
             self.odd(UNPARSABLE);
             self.end();
         }
+        self.open += 1;
         self.reader.at += 1;
     }
 
@@ -197,7 +229,11 @@ impl Scanner<'_> {
         self.odd(ARITHMETIC);
         let mut inner = Reader::new(&self.reader.text[self.reader.at + 2..end - 2]);
         inner.double_quotes(&mut Word::default(), 0);
+        self.scan.exhausted |= inner.gave_up();
         self.scan.substitutions.append(&mut inner.substitutions);
+        if could_be_commands(inner.text) {
+            self.scan.substitutions.push(inner.text.to_owned());
+        }
         self.reader.at = end;
     }
 
@@ -259,6 +295,7 @@ impl Scanner<'_> {
             if !quoted {
                 let mut inner = Reader::new(&body);
                 inner.double_quotes(&mut Word::default(), 0);
+                self.scan.exhausted |= inner.gave_up();
                 self.scan.substitutions.append(&mut inner.substitutions);
             }
             self.scan.documents.push(body);
@@ -342,7 +379,9 @@ impl Scanner<'_> {
 
     fn reserved(&mut self, raw: &str) -> bool {
         match raw {
-            "if" | "then" | "elif" | "else" | "fi" | "while" | "until" | "do" | "done" | "!" | "{" | "}" | "coproc" => {}
+            "if" | "then" | "elif" | "else" | "fi" | "while" | "until" | "do" | "done" | "!" | "{" | "}" => {}
+            "time" => return self.timed(),
+            "coproc" => self.coprocess(),
             "esac" => self.case_depth = self.case_depth.saturating_sub(1),
             "for" | "select" => self.for_words(),
             "case" => {
@@ -368,6 +407,26 @@ impl Scanner<'_> {
             _ => return false,
         }
         true
+    }
+
+    /// `time` is a word of the shell, unless what follows shows that the program is meant.
+    fn timed(&mut self) -> bool {
+        self.blanks();
+        if self.reader.starts_with("-p ") {
+            self.reader.at += 2;
+        }
+        self.reader.byte(0) != b'-'
+    }
+
+    /// `coproc NAME { …; }`: the name is no command.
+    fn coprocess(&mut self) {
+        self.blanks();
+        let before = self.reader.at;
+        self.reader.word();
+        self.blanks();
+        if !matches!(self.reader.byte(0), b'{' | b'(') {
+            self.reader.at = before;
+        }
     }
 
     fn for_words(&mut self) {

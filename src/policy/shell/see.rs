@@ -46,14 +46,19 @@ impl Engine {
             floor(simple, COMPUTED);
         }
         let name = base(&first.text).to_owned();
-        if !wrapped && let Some(meanings) = self.values.aliases.get(&name).cloned() {
+        if !wrapped
+            && !self.open_aliases.contains(&name)
+            && let Some(meanings) = self.values.aliases.get(&name).cloned()
+        {
             floor(simple, ALIAS);
+            self.open_aliases.push(name.clone());
             for meaning in meanings.into_iter().filter(|meaning| *meaning != name) {
                 let line = format!("{meaning} {}", quote(&argv[1..]));
                 self.nested(&line, simple, depth);
             }
+            self.open_aliases.pop();
         }
-        if self.values.functions.iter().any(|function| *function == name) {
+        if self.values.functions.contains(&name) {
             floor(simple, ALIAS);
         }
         self.through(&name, &argv, simple, depth);
@@ -74,7 +79,10 @@ impl Engine {
                 simple.unknown_code |= argv.get(1).is_none_or(|arg| !arg.is_known());
             }
             "find" | "fd" | "fdfind" => self.find(argv, simple, depth),
-            "su" | "runuser" | "script" => self.text_option(argv, &["-c", "--command", "--session-command"], simple, depth),
+            "su" | "runuser" | "script" | "sg" => {
+                self.text_option(argv, &["-c", "--command", "--session-command"], simple, depth);
+            }
+            "mapfile" | "readarray" | "complete" => self.text_option(argv, &["-C"], simple, depth),
             "git" => self.git(argv, simple, depth),
             "echo" | "printf" => self.printed.extend(printed(name, &argv[1..]).map(|text| (text, depth + 1))),
             "test" | "[" | "let" | "unset" | "read" | "declare" | "typeset" | "local" | "export" | "readonly" => {
@@ -221,7 +229,8 @@ impl Engine {
     /// Programs that take a shell text as the value of an option.
     fn text_option(&mut self, argv: &[Arg], names: &[&str], simple: &mut Simple, depth: usize) {
         for (index, arg) in argv.iter().enumerate().skip(1) {
-            let cluster = arg.text.starts_with('-') && !arg.text.starts_with("--") && arg.text.ends_with('c');
+            let cluster =
+                names.contains(&"-c") && arg.text.starts_with('-') && !arg.text.starts_with("--") && arg.text.ends_with('c');
             if names.contains(&arg.text.as_str()) || cluster {
                 self.evaluated(argv.get(index + 1..=index + 1).unwrap_or_default(), simple, depth);
             } else if let Some((name, value)) = arg.text.split_once('=')

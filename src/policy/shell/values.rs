@@ -9,7 +9,10 @@ use std::collections::HashMap;
 pub const UNKNOWN: char = '\0';
 /// More readings of one command than this are not told apart.
 const MOST: usize = 128;
-const DEPTH: usize = 8;
+const DEPTH: usize = 12;
+/// Bounds the work on variables made of variables.
+const STEPS: usize = 20_000;
+const MOST_BYTES: usize = 256 * 1024;
 
 /// One word a program would be given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,10 +45,18 @@ pub struct Values {
     pub functions: Vec<String>,
     /// Some command has more readings than are told apart.
     pub overflow: bool,
+    /// Variables being worked out, which do not hold themselves.
+    open: Vec<String>,
+    /// What the line itself makes a field separator.
+    separators: String,
+    steps: usize,
 }
 
 impl Values {
     pub fn assign(&mut self, assignment: &Assignment) {
+        if assignment.name == "IFS" {
+            self.separators.extend(assignment.values.iter().filter_map(Word::literal));
+        }
         let values = self.variables.entry(assignment.name.clone()).or_default();
         if !values.contains(&assignment.values) {
             values.push(assignment.values.clone());
@@ -76,13 +87,17 @@ impl Values {
         for word in words {
             let fields = match constant(word) {
                 Some(arg) => {
-                    readings.iter_mut().for_each(|reading| reading.push(arg.clone()));
+                    for reading in &mut readings {
+                        reading.push(arg.clone());
+                    }
                     continue;
                 }
                 None => self.expand(word, 0),
             };
             if let [only] = fields.as_slice() {
-                readings.iter_mut().for_each(|reading| reading.extend(only.iter().cloned()));
+                for reading in &mut readings {
+                    reading.extend(only.iter().cloned());
+                }
                 continue;
             }
             let mut next = Vec::new();
@@ -123,6 +138,11 @@ impl Values {
     }
 
     fn expand_one(&mut self, word: &Word, depth: usize) -> Vec<Vec<Arg>> {
+        self.steps += 1;
+        if self.steps > STEPS {
+            self.overflow = true;
+            return vec![vec![Arg::plain(UNKNOWN.to_string())]];
+        }
         let mut states = vec![Field::default()];
         let glued = word.pieces.len() > 1;
         for (index, piece) in word.pieces.iter().enumerate() {
@@ -135,18 +155,27 @@ impl Values {
                 }
                 Piece::Parameter { parameter, quoted } => (self.parameter(parameter, glued, depth), *quoted),
                 Piece::Substitution { inner, quoted } => (self.substitution(inner, depth), *quoted),
-                Piece::Arithmetic => (vec![vec![UNKNOWN.to_string()]], true),
+                Piece::Opaque => (vec![vec![UNKNOWN.to_string()]], true),
             };
             let mut next = Vec::with_capacity(states.len() * options.len());
             for state in &states {
                 for option in &options {
                     let mut state = state.clone();
-                    state.push_value(option, quoted);
+                    if quoted || self.separators.is_empty() {
+                        state.push_value(option, quoted);
+                    } else {
+                        let split: Vec<String> =
+                            option.iter().map(|text| text.replace(|c| self.separators.contains(c), " ")).collect();
+                        state.push_value(&split, false);
+                    }
                     next.push(state);
                 }
             }
-            self.overflow |= next.len() > MOST;
-            next.truncate(MOST);
+            let bytes: usize = next.iter().filter_map(|state| state.current.as_ref()).map(|arg| arg.text.len()).sum();
+            if next.len() > MOST || bytes > MOST_BYTES {
+                self.overflow = true;
+                return vec![vec![Arg::plain(UNKNOWN.to_string())]];
+            }
             states = next;
         }
         states.into_iter().map(Field::finish).collect()
@@ -188,16 +217,26 @@ impl Values {
         if name == "@" || name == "*" {
             return self.positional.iter().map(|args| args.iter().map(|arg| arg.text.clone()).collect()).collect();
         }
-        if let Ok(number) = name.parse::<usize>() {
+        if let Some(number) = name.parse::<usize>().ok().filter(|number| *number > 0) {
             let nth = |args: &Vec<Arg>| args.get(number.checked_sub(1)?).map(|arg| vec![arg.text.clone()]);
             return self.positional.iter().filter_map(nth).collect();
         }
-        let assigned = self.variables.get(name).cloned().unwrap_or_default();
+        if self.open.iter().any(|open| open == name) {
+            return Vec::new();
+        }
+        let Some(assigned) = self.variables.get(name).cloned() else { return Vec::new() };
+        self.open.push(name.to_owned());
+        let stored = self.assigned(&assigned, all, depth);
+        self.open.pop();
+        stored
+    }
+
+    fn assigned(&mut self, assigned: &[Vec<Word>], all: bool, depth: usize) -> Vec<Vec<String>> {
         let mut stored = Vec::new();
         for words in assigned {
             if words.len() == 1 || all {
                 let mut lists = vec![Vec::new()];
-                for word in &words {
+                for word in words {
                     let fields = self.expand(word, depth + 1);
                     lists = lists
                         .iter()
@@ -214,7 +253,7 @@ impl Values {
                 stored.extend(lists);
             } else {
                 // One element, and which is not worked out: each is possible.
-                for word in &words {
+                for word in words {
                     stored.extend(self.expand(word, depth + 1).iter().map(|field| vec![join(field)]));
                 }
             }

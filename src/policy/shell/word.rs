@@ -1,5 +1,7 @@
 //! What one shell word is made of: text, quoting, parameters, substitutions.
 
+use std::cell::Cell;
+
 /// A word as written, taken apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Word {
@@ -18,13 +20,13 @@ pub enum Piece {
         parameter: Parameter,
         quoted: bool,
     },
-    /// `$(…)`, backticks, `<(…)`.
+    /// `$(…)`, backticks.
     Substitution {
         inner: String,
         quoted: bool,
     },
-    /// `$((…))`.
-    Arithmetic,
+    /// `$((…))`, `<(…)`: known only when it runs.
+    Opaque,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,7 +47,7 @@ impl Word {
         for piece in &self.pieces {
             match piece {
                 Piece::Text { text, .. } => whole.push_str(text),
-                Piece::Parameter { .. } | Piece::Substitution { .. } | Piece::Arithmetic => return None,
+                Piece::Parameter { .. } | Piece::Substitution { .. } | Piece::Opaque => return None,
             }
         }
         Some(whole)
@@ -54,7 +56,7 @@ impl Word {
     pub fn is_quoted(&self) -> bool {
         self.pieces.iter().any(|piece| match piece {
             Piece::Text { quoted, .. } | Piece::Parameter { quoted, .. } | Piece::Substitution { quoted, .. } => *quoted,
-            Piece::Arithmetic => false,
+            Piece::Opaque => false,
         })
     }
 
@@ -76,11 +78,30 @@ pub struct Reader<'t> {
     pub substitutions: Vec<String>,
     /// A quote or a parenthesis that never closes.
     pub unterminated: bool,
+    /// Nested too deeply, or made to be read over and over.
+    pub exhausted: bool,
+    depth: usize,
+    work: Cell<usize>,
 }
+
+const DEPTH: usize = 32;
+/// Bytes looked at in search of closing brackets, for one text.
+const WORK: usize = 8 * 1024 * 1024;
 
 impl<'t> Reader<'t> {
     pub fn new(text: &'t str) -> Self {
-        Self { text, at: 0, substitutions: Vec::new(), unterminated: false }
+        Self { text, at: 0, substitutions: Vec::new(), unterminated: false, exhausted: false, depth: 0, work: Cell::new(0) }
+    }
+
+    /// A reader for a text inside this one.
+    fn child<'c>(&self, text: &'c str) -> Reader<'c> {
+        Reader { depth: self.depth + 1, work: self.work.clone(), ..Reader::new(text) }
+    }
+
+    fn absorb(&mut self, mut child: Reader<'_>) {
+        self.substitutions.append(&mut child.substitutions);
+        self.exhausted |= child.exhausted;
+        self.work = child.work;
     }
 
     pub fn byte(&self, ahead: usize) -> u8 {
@@ -106,6 +127,8 @@ impl<'t> Reader<'t> {
                 b'<' | b'>' if self.byte(1) == b'(' => {
                     self.at += 1;
                     self.substitution(&mut word, false);
+                    word.pieces.pop();
+                    word.pieces.push(Piece::Opaque);
                 }
                 b'<' | b'>' => break,
                 _ => self.piece(&mut word),
@@ -180,7 +203,10 @@ impl<'t> Reader<'t> {
                 let end = self.arithmetic_end(self.at + 1).unwrap_or(self.text.len());
                 let inner = &self.text[self.at + 3..end - 2];
                 self.inside(inner);
-                word.pieces.push(Piece::Arithmetic);
+                if could_be_commands(inner) {
+                    self.substitutions.push(inner.to_owned());
+                }
+                word.pieces.push(Piece::Opaque);
                 self.at = end;
             }
             b'(' => {
@@ -191,7 +217,7 @@ impl<'t> Reader<'t> {
                 let end = self.text[self.at..].find(']').map_or(self.text.len(), |offset| self.at + offset + 1);
                 let inner = &self.text[self.at + 2..end];
                 self.inside(inner);
-                word.pieces.push(Piece::Arithmetic);
+                word.pieces.push(Piece::Opaque);
                 self.at = end;
             }
             b'{' => self.braced_parameter(word, quoted),
@@ -221,15 +247,18 @@ impl<'t> Reader<'t> {
 
     /// Substitutions inside an arithmetic or otherwise quoted text.
     fn inside(&mut self, inner: &str) {
-        let mut reader = Reader::new(inner);
-        let mut ignored = Word::default();
-        reader.double_quotes(&mut ignored, 0);
-        self.substitutions.append(&mut reader.substitutions);
+        let mut reader = self.child(inner);
+        if reader.depth > DEPTH {
+            self.exhausted = true;
+            return;
+        }
+        reader.double_quotes(&mut Word::default(), 0);
+        self.absorb(reader);
     }
 
     /// Behind `$` or `<`, at the parenthesis.
     fn substitution(&mut self, word: &mut Word, quoted: bool) {
-        let end = self.closing(self.at, b'(', b')');
+        let end = self.substitution_end(self.at);
         self.unterminated |= end.is_none();
         let end = end.unwrap_or(self.text.len());
         let inner = self.text[self.at + 1..end.max(self.at + 1)].to_owned();
@@ -295,12 +324,16 @@ impl<'t> Reader<'t> {
         let length = rest.find(|c: char| !":-=+?#%/^,@".contains(c)).unwrap_or(rest.len()).min(2);
         rest[..length].clone_into(&mut parameter.operator);
         if !rest[length..].is_empty() {
-            let mut reader = Reader::new(&rest[length..]);
+            let mut reader = self.child(&rest[length..]);
+            if reader.depth > DEPTH {
+                self.exhausted = true;
+                return parameter;
+            }
             let mut operand = Word { raw: rest[length..].to_owned(), pieces: Vec::new() };
             while !reader.ended() {
                 reader.piece(&mut operand);
             }
-            self.substitutions.append(&mut reader.substitutions);
+            self.absorb(reader);
             parameter.operand = Some(Box::new(operand));
         }
         parameter
@@ -383,19 +416,33 @@ impl<'t> Reader<'t> {
 
     /// The place of the bracket that closes the one at `from`; quotes are honoured.
     fn closing(&self, from: usize, open: u8, close: u8) -> Option<usize> {
+        if self.work.get() > WORK {
+            return None;
+        }
+        let found = self.find_closing(from, open, close);
+        self.work.set(self.work.get() + found.unwrap_or(self.text.len()).saturating_sub(from));
+        found
+    }
+
+    /// Whether the search for brackets was given up.
+    pub fn gave_up(&self) -> bool {
+        self.exhausted || self.work.get() > WORK
+    }
+
+    fn find_closing(&self, from: usize, open: u8, close: u8) -> Option<usize> {
         let bytes = self.text.as_bytes();
         let (mut depth, mut at, mut doubled) = (0_usize, from, false);
         while at < bytes.len() {
             match bytes[at] {
                 b'\\' => at += 1,
-                b'\'' if !doubled => {
-                    at += 1;
-                    while at < bytes.len() && bytes[at] != b'\'' {
-                        at += 1;
-                    }
+                b'$' if bytes.get(at + 1) == Some(&b'(') && bytes.get(at + 2) != Some(&b'(') => {
+                    at = self.substitution_end(at + 1)?;
                 }
+                b'\'' if !doubled => at = self.find_byte(b'\'', at + 1)?,
+                b'`' => at = self.find_byte(b'`', at + 1)?,
                 b'"' => doubled = !doubled,
-                byte if byte == open && (!doubled || at > 0 && bytes[at - 1] == b'$') => depth += 1,
+                b'{' if open == b'{' => depth += usize::from(at == from || bytes[at - 1] == b'$'),
+                b'(' if open == b'(' && !doubled => depth += 1,
                 byte if byte == close && (!doubled || depth > 1) => {
                     depth = depth.saturating_sub(1);
                     if depth == 0 {
@@ -408,4 +455,29 @@ impl<'t> Reader<'t> {
         }
         None
     }
+
+    fn find_byte(&self, wanted: u8, from: usize) -> Option<usize> {
+        self.text.as_bytes().iter().skip(from).position(|byte| *byte == wanted).map(|offset| from + offset)
+    }
+
+    /// Where the parenthesis at `open` closes, read as commands: patterns of `case`, comments and here-documents have some too.
+    fn substitution_end(&self, open: usize) -> Option<usize> {
+        if self.depth > DEPTH || self.work.get() > WORK {
+            self.work.set(WORK + 1);
+            return None;
+        }
+        let inside = Reader { at: open + 1, ..self.child(self.text) };
+        let (end, work) = super::scan::closing(inside);
+        self.work.set(work + end.unwrap_or(self.text.len()).saturating_sub(open));
+        end
+    }
+
+    pub fn work(&self) -> usize {
+        self.work.get()
+    }
+}
+
+/// What stands in `((…))` is read as commands when it cannot be read as arithmetic.
+pub fn could_be_commands(inner: &str) -> bool {
+    inner.contains([';', '\n'])
 }
