@@ -1,6 +1,8 @@
 //! What text from outside may put on the screen.
 
 use std::borrow::Cow;
+use std::fmt::Write;
+use std::ops::Range;
 
 use super::escape::{Escape, Step};
 use super::mark::{deceives, is_combining, is_joining_script, is_pictograph, takes_selector, write_mark};
@@ -34,6 +36,8 @@ pub struct Filter {
     /// Marks drawn onto it so far.
     marks: usize,
     held: Held,
+    /// Where in the output marks stand, if somebody wants to know.
+    places: Option<Vec<Range<usize>>>,
 }
 
 /// Characters whose meaning the next one decides.
@@ -54,7 +58,7 @@ impl Default for Filter {
 
 impl Filter {
     fn new(sequences: Sequences, overwrites: Overwrites) -> Self {
-        Self { sequences, overwrites, escape: Escape::Ground, base: '\n', marks: 0, held: Held::Nothing }
+        Self { sequences, overwrites, escape: Escape::Ground, base: '\n', marks: 0, held: Held::Nothing, places: None }
     }
 
     /// One that lets carriage returns and backspaces through, for a renderer of lines.
@@ -191,7 +195,11 @@ impl Filter {
 
     fn mark(&mut self, letter: char, out: &mut String) {
         self.end_marks(out);
+        let start = out.len();
         write_mark(letter, out);
+        if let Some(places) = &mut self.places {
+            places.push(start..out.len());
+        }
         self.base = '\n';
     }
 
@@ -203,7 +211,7 @@ impl Filter {
 
     fn end_marks(&mut self, out: &mut String) {
         if self.marks > MARKS {
-            out.push_str(&format!("<+{} marks>", self.marks - MARKS));
+            let _ = write!(out, "<+{} marks>", self.marks - MARKS);
         }
         self.marks = 0;
     }
@@ -237,4 +245,13 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 /// The same where somebody decides by what is seen (a command, a path, a diff): escape sequences are shown, not taken out.
 pub fn reveal(text: &str) -> Cow<'_, str> {
     filtered(text, Filter::new(Sequences::Show, Overwrites::Show))
+}
+
+/// [`reveal`], and where the marks stand in it: real ones, not text that looks like one.
+pub fn reveal_at(text: &str) -> (String, Vec<Range<usize>>) {
+    let mut filter = Filter { places: Some(Vec::new()), ..Filter::new(Sequences::Show, Overwrites::Show) };
+    let mut out = String::with_capacity(text.len());
+    filter.push(text, &mut out);
+    filter.finish(&mut out);
+    (out, filter.places.unwrap_or_default())
 }

@@ -15,9 +15,9 @@ pub(super) enum Escape {
     /// Inside a control sequence, after `ESC [`.
     Control,
     /// Inside an OSC, DCS, APC, PM or SOS string.
-    Text { kept: String },
+    Body { kept: String },
     /// After an `ESC` inside such a string.
-    TextEscape,
+    Ending,
 }
 
 /// What becomes of the character just fed.
@@ -43,17 +43,17 @@ impl Escape {
             Self::Begun => self.begun(letter),
             Self::Intermediate => self.intermediate(letter),
             Self::Control => self.control(letter),
-            Self::Text { kept } => self.text(kept, letter),
-            Self::TextEscape if letter == '\\' => Step::Taken,
-            Self::TextEscape => self.begun(letter),
+            Self::Body { kept } => self.text(kept, letter),
+            Self::Ending if letter == '\\' => Step::Taken,
+            Self::Ending => self.begun(letter),
         }
     }
 
     /// What was held back when the text ends here.
     pub fn finish(&mut self) -> Option<String> {
         match std::mem::take(self) {
-            Self::Text { kept } => Some(kept),
-            Self::Ground | Self::Begun | Self::Intermediate | Self::Control | Self::TextEscape => None,
+            Self::Body { kept } => Some(kept),
+            Self::Ground | Self::Begun | Self::Intermediate | Self::Control | Self::Ending => None,
         }
     }
 
@@ -68,7 +68,7 @@ impl Escape {
     fn begun(&mut self, letter: char) -> Step {
         match letter {
             '[' => *self = Self::Control,
-            ']' | 'P' | 'X' | '^' | '_' => *self = Self::Text { kept: String::new() },
+            ']' | 'P' | 'X' | '^' | '_' => *self = Self::Body { kept: String::new() },
             ' '..='/' => *self = Self::Intermediate,
             '\u{1b}' => *self = Self::Begun,
             '0'..='~' => {}
@@ -98,13 +98,13 @@ impl Escape {
     fn text(&mut self, mut kept: String, letter: char) -> Step {
         match letter {
             '\u{7}' | '\u{18}' | '\u{1a}' | '\u{9c}' => {}
-            '\u{1b}' => *self = Self::TextEscape,
+            '\u{1b}' => *self = Self::Ending,
             '\n' => return Step::AfterUnended(kept),
             _ => {
                 if kept.len() < KEPT {
                     kept.push(letter);
                 }
-                *self = Self::Text { kept };
+                *self = Self::Body { kept };
             }
         }
         Step::Taken

@@ -1,6 +1,9 @@
 //! What a stream of command output looks like once its carriage returns and backspaces have been followed.
 
+use unicode_segmentation::UnicodeSegmentation;
+
 use super::clean::Filter;
+use super::mark::is_combining;
 
 /// Longest line that is kept open; a longer one is written out in pieces.
 const OPEN: usize = 64 * 1024;
@@ -128,21 +131,19 @@ impl Cleaner {
     }
 
     fn write_over(&mut self, count: usize, letter: char) {
-        let over: Vec<char> = self.current.chars().rev().take(count).collect();
-        let bold_or_underlined = over.len() == 1 && (over[0] == letter || over[0] == '_' || letter == '_');
-        if bold_or_underlined {
-            if letter != '_' {
-                self.current.pop();
-                self.current.push(letter);
-            }
+        let over: Vec<&str> = self.current.graphemes(true).rev().take(count).collect();
+        let end = self.current.len() - over.iter().map(|grapheme| grapheme.len()).sum::<usize>();
+        let mut as_text = [0; 4];
+        let bold_or_underlined = !is_combining(letter)
+            && matches!(over[..], [under] if under == letter.encode_utf8(&mut as_text) || under == "_" || letter == '_');
+        let hides = over.iter().any(|grapheme| grapheme.contains(char::is_alphabetic)) || is_combining(letter);
+        if bold_or_underlined && letter == '_' {
             return;
         }
-        if over.iter().any(|letter| letter.is_alphabetic()) {
-            self.current.extend(std::iter::repeat_n('␈', count));
+        if bold_or_underlined || !hides {
+            self.current.truncate(end);
         } else {
-            for _ in &over {
-                self.current.pop();
-            }
+            self.current.extend(std::iter::repeat_n('␈', count));
         }
         self.current.push(letter);
     }

@@ -20,11 +20,6 @@ pub(super) fn write_mark(letter: char, out: &mut String) {
     }
 }
 
-/// Whether this is one of the pictures that stand for a control character.
-pub fn is_mark(letter: char) -> bool {
-    ('\u{2400}'..='\u{2421}').contains(&letter)
-}
-
 /// Characters that are never shown as they are: controls, direction changes, and letters nobody can see.
 pub(super) fn deceives(letter: char) -> bool {
     if letter.is_ascii() {

@@ -7,9 +7,8 @@ mod mark;
 mod width;
 mod wrap;
 
-pub use clean::{Filter, clean, reveal};
+pub use clean::{Filter, clean, reveal, reveal_at};
 pub use line::Cleaner;
-pub use mark::is_mark;
 pub use width::{expand_tabs, grapheme_width, truncate, width};
 pub use wrap::{wrap, wrap_exact};
 

@@ -146,7 +146,9 @@ fn a_flood_of_marks_is_counted() {
 fn followed(chunks: &[&str]) -> String {
     let mut cleaner = Cleaner::new();
     let mut out = String::new();
-    chunks.iter().for_each(|chunk| cleaner.push(chunk, &mut out));
+    for chunk in chunks {
+        cleaner.push(chunk, &mut out);
+    }
     cleaner.finish(&mut out);
     out
 }
@@ -162,6 +164,8 @@ fn progress_is_seen_in_its_last_state_and_nothing_else_is_written_over_unseen() 
         ("safe text\r         \rrm", "safe text␍rm"),
         ("password\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}xxxxxxxx", "password␈␈␈␈␈␈␈␈xxxxxxxx"),
         ("N\u{8}NA\u{8}A _\u{8}u\n", "NA u\n"),
+        ("🏴\u{e0067}\u{e007f}\u{8}👋\n", "👋\n"),
+        ("_\u{8}\u{301}\n", "_␈\u{301}\n"),
         ("one\r\ntwo\r\n", "one\ntwo\n"),
         ("one\r\r\ntwo", "one\ntwo"),
         ("kept\r", "kept"),
@@ -241,7 +245,9 @@ proptest! {
         let parts: Vec<&str> = chunks.iter().map(String::as_str).collect();
         prop_assert_eq!(followed(&parts), followed(&[&text]));
         let (mut filter, mut out) = (Filter::default(), String::new());
-        chunks.iter().for_each(|chunk| filter.push(chunk, &mut out));
+        for chunk in &chunks {
+            filter.push(chunk, &mut out);
+        }
         filter.finish(&mut out);
         prop_assert_eq!(out, clean(&text));
     }

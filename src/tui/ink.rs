@@ -112,6 +112,19 @@ impl Inked {
         self
     }
 
+    /// The same text with another stress added in some places.
+    pub fn stressed_at(&self, places: &[Range<usize>], stress: Modifier) -> Self {
+        let mut out = Self::default();
+        let mut at = 0;
+        for place in places {
+            out.append_range(self, at..place.start);
+            out.append(&self.slice(place.clone()).stressed(stress));
+            at = place.end;
+        }
+        out.append_range(self, at..self.text.len());
+        out
+    }
+
     pub fn line(&self, theme: &Theme) -> Line<'static> {
         let mut spans = Vec::with_capacity(self.runs.len());
         let mut at = 0;

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use ratatui::style::Modifier;
+
 use super::parse::{ChangeLine, Entry, Hunk, Side};
 use super::words;
 use crate::text;
@@ -78,7 +80,11 @@ impl Painter {
             Side::Removed => (Token::Removed, "−"),
         };
         let coloured = self.coloured(entries, &hunks[line.hunk], line, token);
-        let shown = visible(&emphasised(&coloured, &changed_words(entries, line), line.side));
+        let mut inked = emphasised(&coloured, &changed_words(entries, line), line.side);
+        if !line.marks.is_empty() {
+            inked = inked.stressed_at(&line.marks, Modifier::REVERSED);
+        }
+        let shown = visible(&inked);
         let room = room(width, self.number_width);
         let gutter_ink = Ink::of(if line.side == Side::Context { Token::Faint } else { token });
         let mut rows = Vec::new();
@@ -149,7 +155,7 @@ fn visible(line: &Inked) -> Inked {
     let mut out = Inked::default();
     let mut column = 0;
     let mut at = 0;
-    for (start, blank) in line.text.match_indices(|letter| letter == '\t' || letter == ' ') {
+    for (start, blank) in line.text.match_indices(['\t', ' ']) {
         if blank == " " && start < blank_from {
             continue;
         }

@@ -54,7 +54,7 @@ impl Diff {
         self.laid_out(width, |layout| self.hunks.iter().map(|hunk| row(layout, hunk.first)).collect())
     }
 
-    /// How many rows of `range` belong to lines that are taken away.
+    /// How many removed lines have a row in `range`.
     pub fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
         self.laid_out(width, |layout| {
             let first = layout.ends.partition_point(|end| *end <= range.start);

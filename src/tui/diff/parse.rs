@@ -1,5 +1,6 @@
 //! What the text of a unified diff says.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::text;
@@ -29,6 +30,8 @@ pub(super) struct ChangeLine {
     pub number: usize,
     /// What is shown, marks in place of what cannot be seen; tabs and trailing spaces are still themselves.
     pub text: String,
+    /// Where such marks stand.
+    pub marks: Vec<Range<usize>>,
     pub hunk: usize,
     /// Its place among the lines of its side in the hunk.
     pub index: usize,
@@ -211,8 +214,8 @@ impl Reader {
             index = hunk.new.len();
             hunk.new.push(entry);
         }
-        let text = text::reveal(content).into_owned();
-        self.entries.push(Entry::Line(ChangeLine { side, number, text, hunk: number_of_hunks - 1, index, partner: None }));
+        let (text, marks) = text::reveal_at(content);
+        self.entries.push(Entry::Line(ChangeLine { side, number, text, marks, hunk: number_of_hunks - 1, index, partner: None }));
     }
 }
 

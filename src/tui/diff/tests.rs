@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 
 use super::*;
 use crate::text;
@@ -129,9 +129,8 @@ fn the_words_that_changed_stand_out() {
         (&["nothing in common"], &["xyz"], &[]),
         (&["你好 世界"], &["你好 地球"], &["世界", "地球"]),
     ] {
-        let old: String = removed.iter().map(|line| format!("-{line}\n")).collect();
-        let new: String = added.iter().map(|line| format!("+{line}\n")).collect();
-        let unified = format!("@@ -1,{} +1,{} @@\n{old}{new}", removed.len(), added.len());
+        let (old, new) = (removed.join("\n-"), added.join("\n+"));
+        let unified = format!("@@ -1,{} +1,{} @@\n-{old}\n+{new}\n", removed.len(), added.len());
         assert_eq!(emphasis(&unified), expected, "{unified}");
     }
 }
@@ -155,6 +154,14 @@ fn syntax_colours_keep_the_tint() {
     let style = |row: usize, part: &str| rows[row].spans.iter().find(|span| span.content.contains(part)).map(|span| span.style);
     assert_eq!(style(0, "fn"), Some(theme.syntax(Syntax::Keyword, Token::Removed)));
     assert_eq!(style(1, "gone"), Some(theme.syntax(Syntax::Comment, Token::Added)));
+}
+
+#[test]
+fn marks_stand_out_and_text_that_looks_like_one_does_not() {
+    let diff = Diff::parse("@@ -0,0 +1 @@\n+a\u{202e}b <U+202E>\u{7}\n", None);
+    let rows = diff.rows(60, 0..1, &Theme::choose(None, Colours::None));
+    let reversed = rows[0].spans.iter().filter(|span| span.style.add_modifier.contains(Modifier::REVERSED));
+    assert_eq!(reversed.map(|span| span.content.as_ref()).collect::<Vec<_>>(), ["<U+202E>", "␇"]);
 }
 
 #[test]

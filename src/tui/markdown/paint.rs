@@ -300,14 +300,18 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         let code = text::clean(&code).into_owned();
         let rows = code::inner_rows(&code, &info, self.codes, self.room(), self.colours);
         self.codes += 1;
-        rows.iter().for_each(|row| self.emit(row));
+        for row in &rows {
+            self.emit(row);
+        }
     }
 
     fn end_table(&mut self, range: Range<usize>) {
         self.end = range.end;
         let Some(table) = self.table.take() else { return };
         let rows = table.paint(self.room(), !self.goes_on);
-        rows.iter().for_each(|row| self.emit(row));
+        for row in &rows {
+            self.emit(row);
+        }
     }
 
     /// A block begins: ends the text before it and leaves an empty row where the source has one.

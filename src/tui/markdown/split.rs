@@ -266,8 +266,8 @@ impl Splitter {
         if end - start <= 2 * most {
             return false;
         }
-        let cut = text.floor_char_boundary(start + most).max(self.at);
-        let from = text.floor_char_boundary(cut - most / 2).max(self.at);
+        let cut = letter_start(text, start + most).max(self.at);
+        let from = letter_start(text, cut - most / 2).max(self.at);
         let cut = text[from..cut].rfind(' ').map_or(cut, |space| from + space + 1);
         match &mut self.state {
             State::Between => {}
@@ -304,6 +304,11 @@ impl OpenCode {
         self.part.line += self.lines;
         (self.start, self.lines, self.gap, self.part.inside_line) = (end, 0, false, false);
     }
+}
+
+/// The start of the letter at `at`.
+fn letter_start(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// Where a part of the text lies in it.

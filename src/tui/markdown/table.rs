@@ -11,6 +11,8 @@ const SEPARATOR: &str = " │ ";
 const ROOMY: usize = 80;
 /// A column is wrapped down to this, not further.
 const NARROWEST: usize = 14;
+/// Cells by which the later rows of a record's cell stand back.
+const INDENT: usize = 2;
 
 #[derive(Default)]
 pub(super) struct Table {
@@ -108,9 +110,23 @@ impl Table {
                 let mut line = head.get(column).cloned().unwrap_or_default().stressed(Modifier::BOLD);
                 line.push(": ", Ink::of(Token::Muted));
                 line.append(cell);
-                out.extend(line.wrap(width));
+                record_rows(&line, width, &mut out);
             }
         }
         out
+    }
+}
+
+fn record_rows(line: &Inked, width: usize, out: &mut Vec<Inked>) {
+    if width <= INDENT * 4 || line.width() <= width {
+        return out.extend(line.wrap(width));
+    }
+    for (nth, row) in line.wrap(width - INDENT).iter().enumerate() {
+        let mut indented = Inked::default();
+        if nth > 0 {
+            indented.push(&" ".repeat(INDENT), Ink::of(Token::Text));
+        }
+        indented.append(row);
+        out.push(indented);
     }
 }

@@ -119,10 +119,10 @@ end
 
 #[test]
 fn a_piece_of_code_keeps_its_numbers_over_the_borders_of_its_parts() {
-    let code: String = (1..=200).map(|number| format!("line {number}\n")).collect();
-    let text = shown(&format!("```\n{code}```\n"), 40);
-    let expected: String = (1..=200).map(|number| format!("{number:>4}  line {number}\n")).collect();
-    assert_eq!(text, expected);
+    let code = (1..=200).map(|number| format!("line {number}")).collect::<Vec<_>>().join("\n");
+    let text = shown(&format!("```\n{code}\n```\n"), 40);
+    let expected: Vec<_> = (1..=200).map(|number| format!("{number:>4}  line {number}")).collect();
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -132,6 +132,14 @@ fn a_table_too_long_for_one_block_goes_on_without_a_second_head() {
     let text = shown(&format!("| one | two |\n|---|---|\n{}", row.repeat(count)), 80);
     assert_eq!(text.lines().count(), count + 2);
     assert_eq!(text.matches("one").count(), 1);
+}
+
+#[test]
+fn a_table_folds_to_records_where_it_does_not_fit() {
+    let table = "| Step | What it does |\n|---|---|\n| lex | reads **every** token of the whole input and keeps its place for the message it may have to give |\n| parse | builds the tree |\n";
+    for width in [100, 84, 40] {
+        check(&format!("table_{width}"), &shown(table, width));
+    }
 }
 
 #[test]
@@ -207,7 +215,8 @@ proptest! {
         piecewise.finish();
         let mut at_once = whole(&source);
         prop_assert_eq!(piecewise.text(), at_once.text());
-        prop_assert_eq!(draw(&mut piecewise, width), draw(&mut at_once, width));
+        let rows = |document: &mut Document| draw(document, width).iter().map(words).collect::<Vec<_>>();
+        prop_assert_eq!(rows(&mut piecewise), rows(&mut at_once));
     }
 
     #[test]

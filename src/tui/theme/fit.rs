@@ -29,11 +29,8 @@ pub(super) fn token_style(palette: &Palette, colours: Colours, token: Token) -> 
 }
 
 pub(super) fn syntax_style(palette: &Palette, colours: Colours, syntax: Syntax, ground: Token) -> Style {
-    let tint = match ground {
-        Token::Added => Some(palette.added.line),
-        Token::Removed => Some(palette.removed.line),
-        _ => None, // every other token is text on the background
-    };
+    let changes = [(Token::Added, palette.added), (Token::Removed, palette.removed)];
+    let tint = changes.iter().find(|(token, _)| *token == ground).map(|(_, change)| change.line);
     let colour = palette.syntax(syntax);
     match (colours, tint) {
         (Colours::True, None) => Style::new().fg(Exact.text(colour, palette.background, CONTRAST)),
