@@ -42,8 +42,6 @@ pub struct Task {
     pub tokens_in: u64,
     pub tokens_out: u64,
     pub queued: Vec<String>,
-    /// Can be gone on with.
-    pub paused: bool,
 }
 
 /// Numbers of the session for the status row.
@@ -120,7 +118,7 @@ impl Model {
             composer: Composer::new(options.history.clone()),
             transcript: Transcript::default(),
             panels: Panels::default(),
-            task: Task { activity: Activity::Idle, since: 0, tokens_in: 0, tokens_out: 0, queued: Vec::new(), paused: false },
+            task: Task { activity: Activity::Idle, since: 0, tokens_in: 0, tokens_out: 0, queued: Vec::new() },
             tally: Tally::default(),
             session: None,
             last_answer: None,

@@ -1,6 +1,6 @@
 //! The panel on the screen.
 
-use super::{Panel, Panels};
+use super::{Act, Panel, Panels};
 use crate::protocol::Risk;
 use crate::text;
 use crate::tui::glyphs::Glyphs;
@@ -110,12 +110,15 @@ pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>
 
 fn head_line(panel: &Panel, width: u16, frame: Frame<'_>) -> Line<'static> {
     let Frame { theme, glyphs, place: (place, count), .. } = frame;
-    let mut right = panel.facts.replace('−', glyphs.minus).replace('·', glyphs.dot);
-    if count > 1 {
-        if !right.is_empty() {
-            right.push_str(&format!(" {} ", glyphs.dot));
-        }
-        right.push_str(&format!("{place} of {count}"));
+    let count = (count > 1).then(|| format!("{place} of {count}"));
+    let separator = format!(" {} ", glyphs.dot);
+    let facts = panel.facts.replace('−', glyphs.minus).replace('·', glyphs.dot);
+    let words = [Some(facts), Some(panel.risk_words.clone()), count];
+    let words: Vec<_> = words.into_iter().flatten().filter(|words| !words.is_empty()).collect();
+    let mut right = words.join(&separator);
+    // What is asked matters more than how long it is; the risk always stays.
+    if text::width(&right) + text::width(&panel.title) + 5 > usize::from(width) && !panel.facts.is_empty() {
+        right = words[1..].join(&separator);
     }
     let right_width = text::width(&right);
     let room = usize::from(width).saturating_sub(right_width + 5);
@@ -146,11 +149,15 @@ fn choice_line(panel: &Panel, at: usize, look: guard::Look, frame: Frame<'_>) ->
     let Frame { theme, glyphs, .. } = frame;
     let choice = &panel.choices[at];
     let words = unseen_words(panel, at).unwrap_or_else(|| choice.words.clone());
+    let hidden = choice.act == Act::ApproveForSession && panel.unseen() > 0;
     let (lead, token, tail) = match look {
         guard::Look::Arming => (glyphs.arming, Token::Faint, String::new()),
         guard::Look::Waiting(held) if held == at => ("", Token::Accent, format!(" {}", glyphs.cursor)),
         guard::Look::Highlighted(held) if held == at => {
             (glyphs.user, Token::Accent, "   enter confirms, any other key takes it back".to_owned())
+        }
+        guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) if hidden => {
+            ("", Token::Faint, ", once all of it was shown".to_owned())
         }
         guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) => ("", Token::Text, String::new()),
     };

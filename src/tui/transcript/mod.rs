@@ -155,7 +155,7 @@ impl Transcript {
         self.anchor = Anchor::End;
     }
 
-    pub fn to_start(&mut self, look: Look<'_>) {
+    pub fn scroll_to_start(&mut self, look: Look<'_>) {
         self.anchor = Anchor::At(Spot::default());
         self.known = self.rows_below(look);
     }

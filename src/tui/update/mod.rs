@@ -168,7 +168,6 @@ fn after_replay(model: &mut Model) {
     }
     if model.is_running() {
         model.set_activity(super::model::Activity::Idle, 0);
-        model.task.paused = true;
         model
             .transcript
             .push(Kind::Note { text: "aye ended in the middle of this task. /continue goes on".to_owned(), tone: Tone::Warning });

@@ -42,7 +42,7 @@ fn cards(model: &mut Model) {
     tell(model, requested("1", "ReadFile", "Read src/main.rs"), 200);
     tell(model, completed("1", ToolStatus::Succeeded, "fn main() {}\nfn greet() {}\n", None), 300);
     tell(model, requested("2", "RunCommand", "$ cargo check"), 400);
-    let output = (1..=40).map(|n| format!("line {n}\n")).collect::<String>();
+    let output = (1..=40).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
     let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the command ended with exit code 101");
     tell(model, completed("2", ToolStatus::Failed, &output, Some(error)), 2800);
     tell(model, requested("3", "RunCommand", "$ cargo test --workspace"), 2900);
