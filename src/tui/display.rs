@@ -1,5 +1,8 @@
 //! What is on the terminal now, and the fewest bytes that make it what it should be.
 
+#[cfg(test)]
+mod tests;
+
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
@@ -46,16 +49,6 @@ impl<W: Write> Display<W> {
         self.shown = Buffer::empty(area);
         self.next = Buffer::empty(area);
         self.fresh = true;
-    }
-
-    /// Everything is drawn anew with the next frame.
-    pub fn forget(&mut self) {
-        self.shown.reset();
-        self.fresh = true;
-    }
-
-    pub fn size(&self) -> Size {
-        self.next.area.as_size()
     }
 
     /// Bytes that are no cells: questions to the terminal.

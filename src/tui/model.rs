@@ -10,6 +10,9 @@ use super::transcript::{Look, Transcript};
 use crate::protocol::{Command, SessionId};
 use ratatui::layout::Size;
 
+/// Below this the screen says so, and no question is asked on it.
+pub const SMALLEST: (u16, u16) = (40, 12);
+
 /// What the running task is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Activity {
@@ -74,6 +77,7 @@ pub struct Model {
     pub panels: Panels,
     pub task: Task,
     pub tally: Tally,
+    /// The session, once there is something in it to go on with.
     pub session: Option<SessionId>,
     /// What was said last, for the main screen.
     pub last_answer: Option<String>,
@@ -147,8 +151,12 @@ impl Model {
         self.dirty = true;
     }
 
+    pub fn is_too_small(&self) -> bool {
+        self.size.width < SMALLEST.0 || self.size.height < SMALLEST.1
+    }
+
     pub fn may_take_focus(&self, now: u64) -> bool {
-        guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
+        !self.is_too_small() && guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
     }
 
     /// The transcript and what its rows are made with.

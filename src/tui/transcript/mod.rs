@@ -100,10 +100,6 @@ impl Transcript {
         self.entries.push(Entry::new(kind, gap));
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// The newest entry, to be added to.
     pub fn last_mut(&mut self) -> Option<&mut Entry> {
         self.entries.last_mut()

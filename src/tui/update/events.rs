@@ -10,7 +10,9 @@ use crate::tui::transcript::{AnswerState, Card, CardState, Entry, Kind, Tone};
 /// A live event.
 pub fn apply(model: &mut Model, event: Event, now: u64) {
     let Event { session_id, kind, .. } = event;
-    model.session.get_or_insert(session_id);
+    if let EventKind::TaskStarted { .. } = kind {
+        model.session = Some(session_id);
+    }
     let focus = model.may_take_focus(now);
     let last_text = model.keys.last_text;
     match kind {
@@ -36,7 +38,9 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
 /// An event of an earlier run: shown, and nothing asked.
 pub fn replay(model: &mut Model, event: Event, now: u64) {
     let Event { session_id, kind, .. } = event;
-    model.session.get_or_insert(session_id);
+    if let EventKind::TaskStarted { .. } = kind {
+        model.session = Some(session_id);
+    }
     match kind {
         EventKind::ApprovalRequested(approval) => {
             set_card(model, &approval.tool_call_id, CardState::Waiting);

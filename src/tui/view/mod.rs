@@ -7,14 +7,11 @@ mod tests;
 
 use super::approval;
 use super::display::{Drawn, Scroll};
-use super::model::Model;
+use super::model::{Model, SMALLEST};
 use super::status;
 use super::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-
-/// Below this the screen says so and does what it can.
-const SMALLEST: (u16, u16) = (40, 12);
 
 pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let area = buffer.area;
@@ -30,7 +27,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let rows = strip::rows(model, area.width, rest.height / 3, now);
     let [transcript, strip] = split_bottom(rest, rows.len() as u16);
 
-    let scroll = if model.help {
+    let scroll = if model.help && !model.panels.is_open() {
         help::draw(model, transcript, buffer);
         None
     } else {
