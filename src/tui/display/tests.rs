@@ -74,7 +74,8 @@ fn what_scrolls_is_moved_and_not_sent_again() {
         }
     }
     let bytes = emulator.0.borrow().1 - before;
-    assert!(bytes < sent * 3, "{bytes} bytes for {sent} of text");
+
+    assert!(bytes < sent * 2, "{bytes} bytes for {sent} of text");
 }
 
 #[test]

@@ -269,8 +269,16 @@ impl Transcript {
         if top < self.top {
             self.position -= 1;
         } else {
+            let enough = usize::from(self.height) + self.top.row;
+            let mut between = 0;
             let passed = top.entry - self.top.entry;
-            let between: usize = self.entries.iter_mut().skip(self.top.entry).take(passed).map(|entry| entry.height(look)).sum();
+            for entry in self.entries.iter_mut().skip(self.top.entry).take(passed) {
+                // Further than the screen is high nothing can be kept: how far does not matter.
+                if between > enough {
+                    break;
+                }
+                between += entry.height(look);
+            }
             self.position += (between + top.row).saturating_sub(self.top.row) as u64;
         }
         self.top = top;

@@ -7,6 +7,7 @@ mod tests;
 
 use super::approval;
 use super::display::{Drawn, Scroll};
+use super::glyphs::make_plain;
 use super::model::{Model, SMALLEST};
 use super::status;
 use super::theme::Token;
@@ -40,6 +41,9 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
         if model.panels.is_open() { draw_panel(model, lower, buffer, now) } else { Some(draw_composer(model, lower, buffer)) };
     status::draw_status(model, bottom, buffer);
     status::draw_hints(model, hints, buffer);
+    if model.options.ascii {
+        make_plain(buffer);
+    }
     Drawn { cursor, scroll }
 }
 
