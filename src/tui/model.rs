@@ -27,6 +27,8 @@ pub enum Activity {
     Running {
         summary: String,
     },
+    /// A question to the person is open.
+    Waiting,
     Retrying {
         at: u64,
         attempt: u32,

@@ -45,14 +45,17 @@ fn choice_rows(panel: &Panel, height: u16) -> u16 {
 pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let Frame { theme, glyphs, .. } = frame;
     let inner = area.width.saturating_sub(2);
-    let choices = choice_rows(panel, area.height);
+    // As high as it wants to be, or high enough.
+    let whole =
+        usize::from(area.height) >= 4 + panel.choices.len() + panel.body.rows(inner) + usize::from(!frame.draft.is_empty());
+    let choices = choice_rows(panel, if whole { ROOMY } else { area.height });
     let draft = u16::from(!frame.draft.is_empty());
     let tight = area.height < 9;
     let head = if tight { 1 } else { 2 };
     let rules = if tight { 0 } else { 2 };
     let body_rows = area.height.saturating_sub(head + rules + choices + draft).max(1);
     let total = panel.body.rows(inner);
-    panel.scroll = panel.scroll.min(total.saturating_sub(1));
+    panel.scroll = panel.scroll.min(total.saturating_sub(usize::from(body_rows)));
     // The counter takes the last row when something is below.
     let below = total.saturating_sub(panel.scroll) > usize::from(body_rows);
     let shown = usize::from(body_rows - u16::from(below && body_rows > 1)).min(total.saturating_sub(panel.scroll));
@@ -138,11 +141,11 @@ fn head_line(panel: &Panel, width: u16, frame: Frame<'_>) -> Line<'static> {
     ])
 }
 
+/// What the first choice does while something has not been on the screen.
 fn unseen_words(panel: &Panel, at: usize) -> Option<String> {
-    let choice = &panel.choices[at];
-    let left = panel.body.rows(panel.seen_width).saturating_sub(panel.seen);
-    (choice.act.needs_all_seen() && left > 0)
-        .then(|| format!("show the next of {left} {} not seen yet", if left == 1 { "line" } else { "lines" }))
+    let left = panel.unseen();
+    let lines = if left == 1 { "line" } else { "lines" };
+    (panel.choices[at].act == Act::Approve && left > 0).then(|| format!("show the next of {left} {lines} not seen yet"))
 }
 
 fn choice_line(panel: &Panel, at: usize, look: guard::Look, frame: Frame<'_>) -> (Line<'static>, bool) {

@@ -20,6 +20,9 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
             set_card(model, &approval.tool_call_id, CardState::Waiting);
             model.panels.forget_approval(&approval.approval_id, last_text);
             model.panels.add(Panel::approval(approval), focus, last_text);
+            if model.is_running() {
+                busy(model, Activity::Waiting, now);
+            }
         }
         EventKind::ToolInterrupted { tool_call_id, tool_name, summary, known } => {
             interrupted(model, &tool_call_id, &summary);
@@ -100,6 +103,9 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ApprovalResolved { approval_id, tool_call_id, .. } => {
             model.panels.forget_approval(&approval_id, model.keys.last_text);
             set_card(model, &tool_call_id, CardState::Requested);
+            if model.task.activity == Activity::Waiting && model.panels.is_empty() {
+                model.set_activity(Activity::Thinking, now);
+            }
         }
         EventKind::ToolStarted { tool_call_id, rule } => tool_started(model, &tool_call_id, &rule, now),
         EventKind::ToolOutputChunk { tool_call_id, text } => {
