@@ -1,9 +1,15 @@
 //! What is on the terminal now, and the fewest bytes that make it what it should be.
 
+#[cfg(test)]
+mod tests;
+
 use ratatui::backend::{Backend, CrosstermBackend};
-use ratatui::buffer::Buffer;
+use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect, Size};
 use std::io::{self, Write};
+
+/// A jump to another cell of the row costs about as much as this many cells.
+const BRIDGE: u16 = 7;
 
 /// Rows of the screen that move together when text scrolls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,16 +54,6 @@ impl<W: Write> Display<W> {
         self.fresh = true;
     }
 
-    /// Everything is drawn anew with the next frame.
-    pub fn forget(&mut self) {
-        self.shown.reset();
-        self.fresh = true;
-    }
-
-    pub fn size(&self) -> Size {
-        self.next.area.as_size()
-    }
-
     /// Bytes that are no cells: questions to the terminal.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.backend.write_all(bytes)?;
@@ -74,7 +70,7 @@ impl<W: Write> Display<W> {
         } else {
             self.scroll(drawn)?;
         }
-        let changes = self.shown.diff(&self.next);
+        let changes = bridged(self.shown.diff(&self.next), &self.next);
         self.backend.draw(changes.into_iter())?;
         if let Some(Position { x, y }) = drawn.cursor {
             write!(self.backend, "\x1b[{};{}H\x1b[?25h", y + 1, x + 1)?;
@@ -108,4 +104,25 @@ impl<W: Write> Display<W> {
         cells[blank..].iter_mut().for_each(|cell| cell.reset());
         Ok(())
     }
+}
+
+/// Unchanged cells between two changes are fewer bytes than a jump over them.
+fn bridged<'a>(changes: Vec<(u16, u16, &'a Cell)>, next: &'a Buffer) -> Vec<(u16, u16, &'a Cell)> {
+    let mut out: Vec<(u16, u16, &Cell)> = Vec::with_capacity(changes.len() * 2);
+    for (x, y, cell) in changes {
+        if let Some((last_x, last_y, last)) = out.last().copied()
+            && last_y == y
+            && x - last_x <= BRIDGE
+            && is_narrow(last)
+            && (last_x + 1..x).all(|x| is_narrow(&next[(x, y)]))
+        {
+            out.extend((last_x + 1..x).map(|x| (x, y, &next[(x, y)])));
+        }
+        out.push((x, y, cell));
+    }
+    out
+}
+
+fn is_narrow(cell: &Cell) -> bool {
+    crate::text::width(cell.symbol()) == 1
 }

@@ -1,5 +1,32 @@
 //! The signs of the screen, for terminals with and without Unicode.
 
+use ratatui::buffer::Buffer;
+
+/// Signs that come with texts, and what stands for them.
+const PLAIN: [(&str, &str); 12] = [
+    ("…", "~"),
+    ("−", "-"),
+    ("•", "*"),
+    ("│", "|"),
+    ("─", "-"),
+    ("┼", "+"),
+    ("┬", "+"),
+    ("┴", "+"),
+    ("╌", "-"),
+    ("⋯", "~"),
+    ("↪", ">"),
+    ("·", "."),
+];
+
+/// What the parts of the screen drew with signs of their own, without them.
+pub fn make_plain(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        if let Some((_, plain)) = PLAIN.iter().find(|(sign, _)| *sign == cell.symbol()) {
+            cell.set_symbol(plain);
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Glyphs {
     pub user: &'static str,

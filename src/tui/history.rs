@@ -96,3 +96,6 @@ fn load(path: &PathBuf) -> Vec<String> {
     let older = entries.len().saturating_sub(ENTRIES);
     entries.split_off(older)
 }
+
+#[cfg(test)]
+mod tests;

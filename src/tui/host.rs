@@ -24,6 +24,8 @@ const STREAM_FRAME: Duration = Duration::from_millis(33);
 const KEY_FRAME: Duration = Duration::from_millis(4);
 /// Events taken in before a frame is drawn.
 const EVENTS_A_FRAME: usize = 8192;
+/// For the last commands to be taken.
+const LAST_COMMANDS: Duration = Duration::from_secs(1);
 /// When a stop was not delivered, the screen comes back after this.
 const STOP_GRACE: Duration = Duration::from_millis(200);
 
@@ -37,7 +39,7 @@ pub async fn run(front: Front) -> io::Result<Outcome> {
     let Host { model, modes, reader, .. } = host;
     drop(reader);
     drop(modes);
-    let resume_hint = model.session.as_ref().filter(|_| !model.transcript.is_empty()).map(|id| format!("aye --resume {id}"));
+    let resume_hint = model.session.as_ref().map(|id| format!("aye --resume {id}"));
     Ok(Outcome { ended: ended?, last_answer: model.last_answer, resume_hint })
 }
 
@@ -69,6 +71,7 @@ struct Host {
 struct Signals {
     resize: Signal,
     resumed: Signal,
+    interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
@@ -81,6 +84,7 @@ enum Happened {
     Resumed,
     Signal(i32),
     Time,
+    SessionGone,
     CommandSent,
     Colours,
 }
@@ -105,6 +109,7 @@ impl Host {
             signals: Signals {
                 resize: signal(SignalKind::window_change())?,
                 resumed: signal(SignalKind::from_raw(nix::libc::SIGCONT))?,
+                interrupt: signal(SignalKind::interrupt())?,
                 terminate: signal(SignalKind::terminate())?,
                 hang_up: signal(SignalKind::hangup())?,
             },
@@ -131,7 +136,7 @@ impl Host {
                 }
                 Happened::Start(start) => {
                     self.start = None;
-                    (Instant::now(), start.map(|start| Msg::Start(Box::new(start))).into_iter().collect())
+                    (Instant::now(), vec![start.map_or(Msg::NoStart, |start| Msg::Start(Box::new(start)))])
                 }
                 Happened::Resize => {
                     let size = terminal_size();
@@ -142,7 +147,8 @@ impl Host {
                     self.come_back()?;
                     (Instant::now(), vec![Msg::Resumed])
                 }
-                Happened::Signal(number) => return Ok(Ended::Signal(number)),
+                Happened::Signal(number) => (Instant::now(), vec![Msg::Signal(number)]),
+                Happened::SessionGone => (Instant::now(), vec![Msg::SessionGone]),
                 Happened::Time => (Instant::now(), vec![Msg::Time]),
                 Happened::Colours => {
                     self.model.dirty = true;
@@ -195,6 +201,7 @@ impl Host {
         tokio::select! {
             biased;
             Some((at, input)) = self.inputs.recv() => Happened::Input(at, input),
+            _ = self.signals.interrupt.recv() => Happened::Signal(nix::libc::SIGINT),
             _ = self.signals.terminate.recv() => Happened::Signal(nix::libc::SIGTERM),
             _ = self.signals.hang_up.recv() => Happened::Signal(nix::libc::SIGHUP),
             _ = self.signals.resize.recv() => Happened::Resize,
@@ -210,7 +217,7 @@ impl Host {
             () = sleep => Happened::Time,
             count = self.events.recv_many(&mut self.batch, EVENTS_A_FRAME), if self.events_open => {
                 self.events_open = count > 0;
-                Happened::Events
+                if count > 0 { Happened::Events } else { Happened::SessionGone }
             }
         }
     }
@@ -229,16 +236,21 @@ impl Host {
                 }
                 Effect::Suspend => self.suspend().await?,
                 Effect::Exit(ended) => {
-                    while let Some(command) = self.outbox.pop_front() {
-                        if self.commands.send(command).await.is_err() {
-                            break;
-                        }
-                    }
+                    // Whoever takes commands may be gone or stuck: leaving does not wait for it.
+                    let _ = tokio::time::timeout(LAST_COMMANDS, self.send_all()).await;
                     return Ok(Some(ended));
                 }
             }
         }
         Ok(None)
+    }
+
+    async fn send_all(&mut self) {
+        while let Some(command) = self.outbox.pop_front() {
+            if self.commands.send(command).await.is_err() {
+                return;
+            }
+        }
     }
 
     fn draw_if_due(&mut self) -> io::Result<()> {

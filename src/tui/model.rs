@@ -10,6 +10,9 @@ use super::transcript::{Look, Transcript};
 use crate::protocol::{Command, SessionId};
 use ratatui::layout::Size;
 
+/// Below this the screen says so, and no question is asked on it.
+pub const SMALLEST: (u16, u16) = (40, 12);
+
 /// What the running task is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Activity {
@@ -24,6 +27,8 @@ pub enum Activity {
     Running {
         summary: String,
     },
+    /// A question to the person is open.
+    Waiting,
     Retrying {
         at: u64,
         attempt: u32,
@@ -42,8 +47,6 @@ pub struct Task {
     pub tokens_in: u64,
     pub tokens_out: u64,
     pub queued: Vec<String>,
-    /// Can be gone on with.
-    pub paused: bool,
 }
 
 /// Numbers of the session for the status row.
@@ -76,6 +79,7 @@ pub struct Model {
     pub panels: Panels,
     pub task: Task,
     pub tally: Tally,
+    /// The session, once there is something in it to go on with.
     pub session: Option<SessionId>,
     /// What was said last, for the main screen.
     pub last_answer: Option<String>,
@@ -120,7 +124,7 @@ impl Model {
             composer: Composer::new(options.history.clone()),
             transcript: Transcript::default(),
             panels: Panels::default(),
-            task: Task { activity: Activity::Idle, since: 0, tokens_in: 0, tokens_out: 0, queued: Vec::new(), paused: false },
+            task: Task { activity: Activity::Idle, since: 0, tokens_in: 0, tokens_out: 0, queued: Vec::new() },
             tally: Tally::default(),
             session: None,
             last_answer: None,
@@ -149,8 +153,12 @@ impl Model {
         self.dirty = true;
     }
 
+    pub fn is_too_small(&self) -> bool {
+        self.size.width < SMALLEST.0 || self.size.height < SMALLEST.1
+    }
+
     pub fn may_take_focus(&self, now: u64) -> bool {
-        guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
+        !self.is_too_small() && guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
     }
 
     /// The transcript and what its rows are made with.

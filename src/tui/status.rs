@@ -128,6 +128,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(String, &'static str)> {
         Activity::Answering => format!("Answering {} {elapsed} s", g.dot),
         Activity::Calling { tool, bytes } => format!("Writing a {tool} call {} {bytes} bytes {} {elapsed} s", g.dot, g.dot),
         Activity::Running { summary } => format!("{summary} {} {elapsed} s", g.dot),
+        Activity::Waiting => format!("Waits for your decision {} {elapsed} s", g.dot),
         Activity::Retrying { at, attempt, max_attempts, message } => {
             let left = at.saturating_sub(now).div_ceil(1000);
             format!("{message} {} attempt {attempt} of {max_attempts} in {left} s", g.dot)

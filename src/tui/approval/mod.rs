@@ -71,8 +71,10 @@ pub struct Panel {
     pub question: Question,
     /// `Edit src/main.rs`
     pub title: String,
-    /// `+6 −5 · low risk`
+    /// `1 hunk · +6 −5`
     pub facts: String,
+    /// `low risk`
+    pub risk_words: String,
     pub risk: Option<Risk>,
     pub critical: bool,
     /// `ask: built-in, writes ask`
@@ -117,9 +119,10 @@ impl Panel {
             None if approval.action_summary.is_empty() => line(&approval.title),
             None => line(&approval.action_summary),
         };
-        let facts = body.facts().map_or_else(|| risk.clone(), |facts| format!("{facts} · {risk}"));
+        let facts = body.facts().unwrap_or_default();
         let (risk_level, critical) = (approval.risk_level, approval.critical);
-        Self::new(Question::Approval(Box::new(approval)), title, facts, line(&reason), choices, body).risky(risk_level, critical)
+        let panel = Self::new(Question::Approval(Box::new(approval)), title, line(&reason), choices, body);
+        Self { facts, risk_words: risk, risk: Some(risk_level), critical, ..panel }
     }
 
     pub fn interrupted(id: CallId, tool: &str, summary: &str, known: &str) -> Self {
@@ -142,47 +145,32 @@ impl Panel {
         ];
         let body = Body::words(format!("{}\n\n{known}", text::reveal(summary)));
         let reason = "aye ended while this was running; nothing runs again by itself".to_owned();
-        Self::new(
-            Question::Interrupted { id },
-            format!("{} was interrupted: outcome unknown", line(tool)),
-            String::new(),
-            reason,
-            choices,
-            body,
-        )
+        Self::new(Question::Interrupted { id }, format!("{} was interrupted: outcome unknown", line(tool)), reason, choices, body)
     }
 
     pub fn trust(trust: Trust) -> Self {
-        let several = trust.files.len() != 1;
-        let title = if several {
-            "Read this project's instructions?".to_owned()
-        } else {
-            format!("Read {} of this project as instructions?", line(&trust.files[0]))
+        let title = match trust.files.as_slice() {
+            [file] => format!("Read {} of this project as instructions?", line(file)),
+            _ => "Read this project's instructions?".to_owned(),
         };
         let choices = vec![
             choice('y', Confirm::LetterThenEnter, Act::Trust(true), "read as instructions".to_owned(), "read"),
             choice('n', Confirm::Letter, Act::Trust(false), "leave aside".to_owned(), "leave aside"),
         ];
-        let files = trust.files.iter().map(|file| format!("  {file}\n")).collect::<String>();
+        let files = trust.files.join("\n  ");
         let body = Body::words(format!(
-            "{files}\nWhat stands there is told to the model as if you had said it. The model still asks before it writes or runs anything."
+            "  {files}\n\nWhat stands there is told to the model as if you had said it. The model still asks before it writes or runs anything."
         ));
-        Self::new(
-            Question::Trust(Some(trust)),
-            title,
-            String::new(),
-            "the project brings its own instructions".to_owned(),
-            choices,
-            body,
-        )
+        Self::new(Question::Trust(Some(trust)), title, "the project brings its own instructions".to_owned(), choices, body)
     }
 
-    fn new(question: Question, title: String, facts: String, reason: String, choices: Vec<Choice>, body: Body) -> Self {
+    fn new(question: Question, title: String, reason: String, choices: Vec<Choice>, body: Body) -> Self {
         let guard = Guard::new(choices.iter().map(|choice| choice.key).collect(), None);
         Self {
             question,
             title,
-            facts,
+            facts: String::new(),
+            risk_words: String::new(),
             risk: None,
             critical: false,
             reason,
@@ -196,10 +184,6 @@ impl Panel {
             shown: 0,
             pressed_unseen: false,
         }
-    }
-
-    fn risky(self, risk: Risk, critical: bool) -> Self {
-        Self { risk: Some(risk), critical, ..self }
     }
 
     /// The keyboard is given to the panel: nothing of what was held before counts.

@@ -1,1 +1,54 @@
+use super::*;
+use crate::tui::glyphs::UNICODE;
+use crate::tui::samples::{command_approval, edit_approval};
+use crate::tui::theme::{Colours, Theme};
 
+fn shown(panel: &Panel, width: u16) -> String {
+    let theme = Theme::choose(None, Colours::None);
+    let rows = panel.body.lines(width, 0..panel.body.rows(width), &theme, &UNICODE);
+    rows.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_character_of_a_command_is_shown_at_any_width() {
+    let mut approval = command_approval("a");
+    let line = "printf 'a   b'  \x1b[8m; rm -rf ~  # \u{202e}txt";
+    approval.command =
+        approval.command.map(|command| crate::protocol::approval::CommandLine { line: line.to_owned(), ..command });
+    let panel = Panel::approval(approval);
+    let expected: String = text::reveal(line).chars().filter(|c| *c != ' ').collect();
+    assert!(expected.contains("[8m") && !expected.contains('\x1b') && !expected.contains('\u{202e}'), "{expected}");
+    for width in [20, 36, 80, 120] {
+        let drawn: String = shown(&panel, width).chars().filter(|c| !c.is_whitespace()).collect();
+        assert!(drawn.starts_with(&expected), "{width}: {drawn}");
+    }
+}
+
+#[test]
+fn the_rows_counted_are_the_rows_shown() {
+    for approval in [edit_approval("a"), command_approval("a")] {
+        let panel = Panel::approval(approval);
+        for width in [30, 60, 99, 100, 140] {
+            assert_eq!(shown(&panel, width).split('\n').count(), panel.body.rows(width), "{width}");
+        }
+    }
+}
+
+#[test]
+fn what_is_saved_or_dangerous_takes_two_keys() {
+    let letters = |approval| {
+        let panel = Panel::approval(approval);
+        let two = panel.choices.iter().filter(|choice| choice.key.confirm == Confirm::LetterThenEnter);
+        two.map(|choice| choice.key.letter).collect::<String>()
+    };
+    assert_eq!(letters(edit_approval("a")), "a");
+    assert_eq!(letters(command_approval("a")), "y");
+    assert_eq!(letters(Approval { risk_level: Risk::High, ..edit_approval("a") }), "ya");
+    assert_eq!(letters(Approval { critical: true, ..edit_approval("a") }), "ya");
+}
+
+#[test]
+fn what_may_not_be_remembered_offers_no_always() {
+    let panel = Panel::approval(Approval { remember: None, ..edit_approval("a") });
+    assert!(panel.choices.iter().all(|choice| choice.act != Act::ApproveForSession));
+}

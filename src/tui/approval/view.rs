@@ -1,6 +1,6 @@
 //! The panel on the screen.
 
-use super::{Panel, Panels};
+use super::{Act, Panel, Panels};
 use crate::protocol::Risk;
 use crate::text;
 use crate::tui::glyphs::Glyphs;
@@ -45,14 +45,17 @@ fn choice_rows(panel: &Panel, height: u16) -> u16 {
 pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let Frame { theme, glyphs, .. } = frame;
     let inner = area.width.saturating_sub(2);
-    let choices = choice_rows(panel, area.height);
+    // As high as it wants to be, or high enough.
+    let whole =
+        usize::from(area.height) >= 4 + panel.choices.len() + panel.body.rows(inner) + usize::from(!frame.draft.is_empty());
+    let choices = choice_rows(panel, if whole { ROOMY } else { area.height });
     let draft = u16::from(!frame.draft.is_empty());
     let tight = area.height < 9;
     let head = if tight { 1 } else { 2 };
     let rules = if tight { 0 } else { 2 };
     let body_rows = area.height.saturating_sub(head + rules + choices + draft).max(1);
     let total = panel.body.rows(inner);
-    panel.scroll = panel.scroll.min(total.saturating_sub(1));
+    panel.scroll = panel.scroll.min(total.saturating_sub(usize::from(body_rows)));
     // The counter takes the last row when something is below.
     let below = total.saturating_sub(panel.scroll) > usize::from(body_rows);
     let shown = usize::from(body_rows - u16::from(below && body_rows > 1)).min(total.saturating_sub(panel.scroll));
@@ -110,12 +113,15 @@ pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>
 
 fn head_line(panel: &Panel, width: u16, frame: Frame<'_>) -> Line<'static> {
     let Frame { theme, glyphs, place: (place, count), .. } = frame;
-    let mut right = panel.facts.replace('−', glyphs.minus).replace('·', glyphs.dot);
-    if count > 1 {
-        if !right.is_empty() {
-            right.push_str(&format!(" {} ", glyphs.dot));
-        }
-        right.push_str(&format!("{place} of {count}"));
+    let count = (count > 1).then(|| format!("{place} of {count}"));
+    let separator = format!(" {} ", glyphs.dot);
+    let facts = panel.facts.replace('−', glyphs.minus).replace('·', glyphs.dot);
+    let words = [Some(facts), Some(panel.risk_words.clone()), count];
+    let words: Vec<_> = words.into_iter().flatten().filter(|words| !words.is_empty()).collect();
+    let mut right = words.join(&separator);
+    // What is asked matters more than how long it is; the risk always stays.
+    if text::width(&right) + text::width(&panel.title) + 5 > usize::from(width) && !panel.facts.is_empty() {
+        right = words[1..].join(&separator);
     }
     let right_width = text::width(&right);
     let room = usize::from(width).saturating_sub(right_width + 5);
@@ -135,22 +141,26 @@ fn head_line(panel: &Panel, width: u16, frame: Frame<'_>) -> Line<'static> {
     ])
 }
 
+/// What the first choice does while something has not been on the screen.
 fn unseen_words(panel: &Panel, at: usize) -> Option<String> {
-    let choice = &panel.choices[at];
-    let left = panel.body.rows(panel.seen_width).saturating_sub(panel.seen);
-    (choice.act.needs_all_seen() && left > 0)
-        .then(|| format!("show the next of {left} {} not seen yet", if left == 1 { "line" } else { "lines" }))
+    let left = panel.unseen();
+    let lines = if left == 1 { "line" } else { "lines" };
+    (panel.choices[at].act == Act::Approve && left > 0).then(|| format!("show the next of {left} {lines} not seen yet"))
 }
 
 fn choice_line(panel: &Panel, at: usize, look: guard::Look, frame: Frame<'_>) -> (Line<'static>, bool) {
     let Frame { theme, glyphs, .. } = frame;
     let choice = &panel.choices[at];
     let words = unseen_words(panel, at).unwrap_or_else(|| choice.words.clone());
+    let hidden = choice.act == Act::ApproveForSession && panel.unseen() > 0;
     let (lead, token, tail) = match look {
         guard::Look::Arming => (glyphs.arming, Token::Faint, String::new()),
         guard::Look::Waiting(held) if held == at => ("", Token::Accent, format!(" {}", glyphs.cursor)),
         guard::Look::Highlighted(held) if held == at => {
             (glyphs.user, Token::Accent, "   enter confirms, any other key takes it back".to_owned())
+        }
+        guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) if hidden => {
+            ("", Token::Faint, ", once all of it was shown".to_owned())
         }
         guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) => ("", Token::Text, String::new()),
     };

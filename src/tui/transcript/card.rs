@@ -86,7 +86,8 @@ impl Card {
         let mut clean = String::new();
         cleaner.push(output, &mut clean);
         cleaner.finish(&mut clean);
-        self.output = clean.trim_end_matches('\n').to_owned();
+        clean.truncate(clean.trim_end_matches('\n').len());
+        self.output = clean;
         if let Some(proposal) = proposal {
             if !proposal.summary.is_empty() {
                 self.summary = one_line(&proposal.summary);

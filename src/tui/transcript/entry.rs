@@ -46,12 +46,10 @@ pub struct Entry {
 
 /// Whether an empty row stands between two neighbours.
 pub fn stands_apart(before: &Kind, after: &Kind) -> bool {
-    match (before, after) {
-        (Kind::Card(_) | Kind::Answer { .. } | Kind::Reasoning { .. } | Kind::Note { .. }, Kind::Card(_) | Kind::Note { .. }) => {
-            false
-        }
-        (Kind::Card(_) | Kind::Reasoning { .. }, Kind::Reasoning { .. }) => false,
-        _ => true,
+    match after {
+        Kind::User(_) | Kind::Answer { .. } => true,
+        Kind::Card(_) | Kind::Note { .. } => matches!(before, Kind::User(_)),
+        Kind::Reasoning { .. } => !matches!(before, Kind::Card(_) | Kind::Reasoning { .. }),
     }
 }
 

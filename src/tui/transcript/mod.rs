@@ -100,10 +100,6 @@ impl Transcript {
         self.entries.push(Entry::new(kind, gap));
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// The newest entry, to be added to.
     pub fn last_mut(&mut self) -> Option<&mut Entry> {
         self.entries.last_mut()
@@ -155,7 +151,7 @@ impl Transcript {
         self.anchor = Anchor::End;
     }
 
-    pub fn to_start(&mut self, look: Look<'_>) {
+    pub fn scroll_to_start(&mut self, look: Look<'_>) {
         self.anchor = Anchor::At(Spot::default());
         self.known = self.rows_below(look);
     }
@@ -273,8 +269,16 @@ impl Transcript {
         if top < self.top {
             self.position -= 1;
         } else {
+            let enough = usize::from(self.height) + self.top.row;
+            let mut between = 0;
             let passed = top.entry - self.top.entry;
-            let between: usize = self.entries.iter_mut().skip(self.top.entry).take(passed).map(|entry| entry.height(look)).sum();
+            for entry in self.entries.iter_mut().skip(self.top.entry).take(passed) {
+                // Further than the screen is high nothing can be kept: how far does not matter.
+                if between > enough {
+                    break;
+                }
+                between += entry.height(look);
+            }
             self.position += (between + top.row).saturating_sub(self.top.row) as u64;
         }
         self.top = top;

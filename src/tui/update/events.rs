@@ -1,6 +1,6 @@
 //! What an event of the session changes.
 
-use crate::protocol::{Event, EventKind, FailureKind, ToolStatus};
+use crate::protocol::{CallId, Event, EventKind, FailureKind, ToolStatus};
 use crate::text;
 use crate::tui::approval::Panel;
 use crate::tui::markdown::Document;
@@ -10,16 +10,19 @@ use crate::tui::transcript::{AnswerState, Card, CardState, Entry, Kind, Tone};
 /// A live event.
 pub fn apply(model: &mut Model, event: Event, now: u64) {
     let Event { session_id, kind, .. } = event;
-    model.session.get_or_insert(session_id);
+    if let EventKind::TaskStarted { .. } = kind {
+        model.session = Some(session_id);
+    }
     let focus = model.may_take_focus(now);
     let last_text = model.keys.last_text;
     match kind {
         EventKind::ApprovalRequested(approval) => {
-            if let Some(card) = model.transcript.card_mut(&approval.tool_call_id) {
-                card.state = CardState::Waiting;
-            }
+            set_card(model, &approval.tool_call_id, CardState::Waiting);
             model.panels.forget_approval(&approval.approval_id, last_text);
             model.panels.add(Panel::approval(approval), focus, last_text);
+            if model.is_running() {
+                busy(model, Activity::Waiting, now);
+            }
         }
         EventKind::ToolInterrupted { tool_call_id, tool_name, summary, known } => {
             interrupted(model, &tool_call_id, &summary);
@@ -31,21 +34,19 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
                 model.composer.set(&text::clean(&text));
             }
         }
-        kind => {
-            shared(model, kind, now);
-        }
+        kind => shared(model, kind, now),
     }
 }
 
 /// An event of an earlier run: shown, and nothing asked.
 pub fn replay(model: &mut Model, event: Event, now: u64) {
     let Event { session_id, kind, .. } = event;
-    model.session.get_or_insert(session_id);
+    if let EventKind::TaskStarted { .. } = kind {
+        model.session = Some(session_id);
+    }
     match kind {
         EventKind::ApprovalRequested(approval) => {
-            if let Some(card) = model.transcript.card_mut(&approval.tool_call_id) {
-                card.state = CardState::Waiting;
-            }
+            set_card(model, &approval.tool_call_id, CardState::Waiting);
         }
         EventKind::ToolInterrupted { tool_call_id, summary, .. } => interrupted(model, &tool_call_id, &summary),
         EventKind::DraftRestored { .. }
@@ -56,52 +57,156 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
     }
 }
 
-fn interrupted(model: &mut Model, id: &crate::protocol::CallId, summary: &str) {
+fn interrupted(model: &mut Model, id: &CallId, summary: &str) {
     if model.transcript.card_mut(id).is_none() {
         model.transcript.push(Kind::Card(Card::new(id.clone(), summary)));
     }
-    if let Some(card) = model.transcript.card_mut(id) {
-        card.state = CardState::Unknown;
-    }
+    set_card(model, id, CardState::Unknown);
 }
 
 fn shared(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
+        EventKind::SessionStarted { model: name, mode, .. } => {
+            model.header.model = name;
+            model.header.mode = mode;
+        }
+        EventKind::TaskStarted { prompt, .. } => task_started(model, &prompt, now),
+        EventKind::PromptQueued { prompt } => model.task.queued.push(prompt),
+        EventKind::StepStarted { .. } => busy(model, Activity::Thinking, now),
+        EventKind::LlmRequestStarted { model: name, estimated_input_tokens } => {
+            model.header.model = name;
+            model.tally.context_tokens = model.tally.context_tokens.max(estimated_input_tokens);
+            busy(model, Activity::Thinking, now);
+        }
         EventKind::TextChunk { text } => text_chunk(model, &text, now),
         EventKind::ReasoningChunk { text } => reasoning_chunk(model, &text, now),
-        EventKind::ToolRequested { .. }
-        | EventKind::ApprovalRequested(_)
-        | EventKind::ApprovalResolved { .. }
-        | EventKind::ToolStarted { .. }
-        | EventKind::ToolOutputChunk { .. }
-        | EventKind::ToolCompleted { .. }
-        | EventKind::ToolInterrupted { .. } => tool(model, kind, now),
-        EventKind::SessionStarted { .. }
+        EventKind::ToolCallProgress { tool_name, bytes } => {
+            busy(model, Activity::Calling { tool: text::clean(&tool_name).into_owned(), bytes }, now);
+        }
+        EventKind::LlmRequestCompleted { usage, .. } => {
+            end_streaming(model);
+            model.tally.context_tokens = usage.input_tokens + usage.output_tokens;
+            model.task.tokens_in += usage.input_tokens;
+            model.task.tokens_out += usage.output_tokens;
+        }
+        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message } => {
+            end_streaming(model);
+            let message = format!("{}: {}", retry_words(kind), text::clean(&message));
+            model.set_activity(Activity::Retrying { at: now + delay_ms, attempt, max_attempts, message }, now);
+        }
+        EventKind::AnswerDiscarded { reason } => discarded(model, &reason),
+        EventKind::ToolRequested { tool_call_id, tool_name, summary, .. } => {
+            end_streaming(model);
+            let name = if summary.is_empty() { tool_name } else { summary };
+            model.transcript.push(Kind::Card(Card::new(tool_call_id, &name)));
+        }
+        EventKind::ApprovalResolved { approval_id, tool_call_id, .. } => {
+            model.panels.forget_approval(&approval_id, model.keys.last_text);
+            set_card(model, &tool_call_id, CardState::Requested);
+            if model.task.activity == Activity::Waiting && model.panels.is_empty() {
+                model.set_activity(Activity::Thinking, now);
+            }
+        }
+        EventKind::ToolStarted { tool_call_id, rule } => tool_started(model, &tool_call_id, &rule, now),
+        EventKind::ToolOutputChunk { tool_call_id, text } => {
+            if let Some(card) = model.transcript.card_mut(&tool_call_id) {
+                card.printed(&text);
+            }
+        }
+        EventKind::ToolCompleted { tool_call_id, status, latency_ms, output_text, error, proposal, .. } => {
+            model.panels.forget_call(&tool_call_id, model.keys.last_text);
+            let message = error.map(|error| text::clean(&error.message).into_owned()).unwrap_or_default();
+            let state = match status {
+                ToolStatus::Succeeded => CardState::Done { latency_ms },
+                ToolStatus::Failed => CardState::Failed { latency_ms, message },
+                ToolStatus::Denied => CardState::Denied { message },
+            };
+            if let Some(card) = model.transcript.card_mut(&tool_call_id) {
+                card.ended(state, &output_text, proposal.as_ref());
+            }
+        }
+        EventKind::StepLimitApproaching { step_count, max_steps } => {
+            note(model, &format!("step {step_count} of at most {max_steps}"), Tone::Warning);
+        }
+        EventKind::PolicyExpired { message } => note(model, &message, Tone::Failure),
+        EventKind::TaskCompleted { cost_usd, text, .. } => {
+            ended(model, now);
+            if !text.is_empty() {
+                model.last_answer = Some(text);
+            }
+            if let Some(cost) = cost_usd {
+                *model.tally.cost_usd.get_or_insert(0.0) += cost;
+            }
+        }
+        EventKind::TaskFailed { failure, .. } => {
+            ended(model, now);
+            note(model, &format!("{}\n{}", failure.message, failure.hint), Tone::Failure);
+        }
+        EventKind::TaskCancelled { .. } => {
+            ended(model, now);
+            note(model, "stopped", Tone::Plain);
+        }
+        EventKind::SessionPaused { failure } => {
+            ended(model, now);
+            note(model, &format!("paused: {}\n{}\n/continue goes on", failure.message, failure.hint), Tone::Warning);
+        }
+        EventKind::Notice { message } => note(model, &message, Tone::Plain),
+        // Shown by `apply` where they are live; these say nothing else.
+        EventKind::ApprovalRequested(_)
+        | EventKind::ToolInterrupted { .. }
         | EventKind::DraftRestored { .. }
-        | EventKind::SessionPaused { .. }
-        | EventKind::SessionCompleted { .. }
-        | EventKind::Notice { .. }
-        | EventKind::PolicyExpired { .. } => session(model, kind, now),
-        EventKind::LlmRequestStarted { .. }
-        | EventKind::ToolCallProgress { .. }
-        | EventKind::LlmRequestCompleted { .. }
-        | EventKind::LlmRetry { .. }
-        | EventKind::AnswerDiscarded { .. } => request(model, kind, now),
-        EventKind::TaskStarted { .. }
-        | EventKind::PromptQueued { .. }
-        | EventKind::StepStarted { .. }
         | EventKind::StepCompleted { .. }
-        | EventKind::StepLimitApproaching { .. }
-        | EventKind::TaskCompleted { .. }
-        | EventKind::TaskFailed { .. }
-        | EventKind::TaskCancelled { .. } => task(model, kind, now),
+        | EventKind::SessionCompleted { .. } => {}
     }
 }
 
-fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
-    if model.task.activity != Activity::Answering && model.task.activity != Activity::Stopping {
-        model.set_activity(Activity::Answering, now);
+/// What the task does now, unless it is being stopped; the same goes on counting.
+fn busy(model: &mut Model, activity: Activity, now: u64) {
+    if model.task.activity == Activity::Stopping {
+        return;
     }
+    let same = std::mem::discriminant(&model.task.activity) == std::mem::discriminant(&activity);
+    let since = if same { model.task.since } else { now };
+    model.set_activity(activity, since);
+}
+
+fn task_started(model: &mut Model, prompt: &str, now: u64) {
+    if let Some(at) = model.task.queued.iter().position(|queued| queued == prompt) {
+        model.task.queued.remove(at);
+    }
+    model.transcript.push(Kind::User(text::clean(prompt).into_owned()));
+    model.task.tokens_in = 0;
+    model.task.tokens_out = 0;
+    model.set_activity(Activity::Thinking, now);
+}
+
+fn set_card(model: &mut Model, id: &CallId, state: CardState) {
+    if let Some(card) = model.transcript.card_mut(id) {
+        card.state = state;
+    }
+}
+
+fn tool_started(model: &mut Model, id: &CallId, rule: &str, now: u64) {
+    let Some(card) = model.transcript.card_mut(id) else { return };
+    card.started(rule, now);
+    let summary = card.summary().to_owned();
+    if model.task.activity != Activity::Stopping {
+        model.set_activity(Activity::Running { summary }, now);
+    }
+}
+
+fn discarded(model: &mut Model, reason: &str) {
+    end_streaming(model);
+    model.last_answer = None;
+    let Some(entry) = model.transcript.last_answer_mut() else { return };
+    if let Kind::Answer { state, .. } = &mut entry.kind {
+        *state = AnswerState::Discarded(text::clean(reason).into_owned());
+    }
+    entry.forget_layout();
+}
+
+fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
+    busy(model, Activity::Answering, now);
     end_reasoning(model);
     if let Some(Entry { kind: Kind::Answer { document, state: AnswerState::Streaming }, .. }) = model.transcript.last_mut() {
         document.push(chunk);
@@ -116,12 +221,11 @@ fn reasoning_chunk(model: &mut Model, chunk: &str, now: u64) {
     if model.task.activity == Activity::Idle {
         model.set_activity(Activity::Thinking, now);
     }
-    if let Some(entry) = model.transcript.last_mut() {
-        if let Kind::Reasoning { text, filter, live: true } = &mut entry.kind {
-            filter.push(chunk, text);
-            entry.forget_layout();
-            return;
-        }
+    if let Some(entry) = model.transcript.last_mut()
+        && let Kind::Reasoning { text, filter, live: true } = &mut entry.kind
+    {
+        filter.push(chunk, text);
+        return entry.forget_layout();
     }
     let (mut text, mut filter) = (String::new(), text::Filter::default());
     filter.push(chunk, &mut text);
@@ -129,13 +233,12 @@ fn reasoning_chunk(model: &mut Model, chunk: &str, now: u64) {
 }
 
 fn end_reasoning(model: &mut Model) {
-    if let Some(entry) = model.transcript.last_mut() {
-        if let Kind::Reasoning { text, filter, live } = &mut entry.kind {
-            if std::mem::replace(live, false) {
-                filter.finish(text);
-                entry.forget_layout();
-            }
-        }
+    if let Some(entry) = model.transcript.last_mut()
+        && let Kind::Reasoning { text, filter, live } = &mut entry.kind
+        && std::mem::replace(live, false)
+    {
+        filter.finish(text);
+        entry.forget_layout();
     }
 }
 
@@ -143,122 +246,12 @@ fn end_reasoning(model: &mut Model) {
 pub fn end_streaming(model: &mut Model) {
     end_reasoning(model);
     let Some(entry) = model.transcript.last_answer_mut() else { return };
-    if let Kind::Answer { document, state } = &mut entry.kind {
-        if *state == AnswerState::Streaming {
-            document.finish();
-            *state = AnswerState::Done;
-            model.last_answer = Some(document.text().to_owned());
-        }
-    }
-}
-
-fn tool(model: &mut Model, kind: EventKind, now: u64) {
-    let last_text = model.keys.last_text;
-    match kind {
-        EventKind::ToolRequested { tool_call_id, tool_name, summary, .. } => {
-            end_streaming(model);
-            let name = if summary.is_empty() { tool_name } else { summary };
-            model.transcript.push(Kind::Card(Card::new(tool_call_id, &name)));
-        }
-        EventKind::ApprovalResolved { approval_id, tool_call_id, .. } => {
-            model.panels.forget_approval(&approval_id, last_text);
-            if let Some(card) = model.transcript.card_mut(&tool_call_id) {
-                card.state = CardState::Requested;
-            }
-        }
-        EventKind::ToolStarted { tool_call_id, rule } => {
-            let Some(card) = model.transcript.card_mut(&tool_call_id) else { return };
-            card.started(&rule, now);
-            let summary = card.summary().to_owned();
-            if model.task.activity != Activity::Stopping {
-                model.set_activity(Activity::Running { summary }, now);
-            }
-        }
-        EventKind::ToolOutputChunk { tool_call_id, text } => {
-            if let Some(card) = model.transcript.card_mut(&tool_call_id) {
-                card.printed(&text);
-            }
-        }
-        EventKind::ToolCompleted { tool_call_id, status, latency_ms, output_text, error, proposal, .. } => {
-            model.panels.forget_call(&tool_call_id, last_text);
-            let message = error.map(|error| text::clean(&error.message).into_owned()).unwrap_or_default();
-            let state = match status {
-                ToolStatus::Succeeded => CardState::Done { latency_ms },
-                ToolStatus::Failed => CardState::Failed { latency_ms, message },
-                ToolStatus::Denied => CardState::Denied { message },
-            };
-            if let Some(card) = model.transcript.card_mut(&tool_call_id) {
-                card.ended(state, &output_text, proposal.as_ref());
-            }
-        }
-        EventKind::ApprovalRequested(_) | EventKind::ToolInterrupted { .. } => {}
-        _ => {}
-    }
-}
-
-fn session(model: &mut Model, kind: EventKind, now: u64) {
-    match kind {
-        EventKind::SessionStarted { model: name, mode, .. } => {
-            model.header.model = name;
-            model.header.mode = mode;
-        }
-        EventKind::SessionPaused { failure } => {
-            end_streaming(model);
-            model.set_activity(Activity::Idle, now);
-            model.task.paused = true;
-            note(
-                model,
-                &format!("paused: {}. {}\n/continue goes on", failure.message.trim_end_matches('.'), failure.hint),
-                Tone::Warning,
-            );
-        }
-        EventKind::Notice { message } => note(model, &message, Tone::Plain),
-        EventKind::PolicyExpired { message } => note(model, &message, Tone::Failure),
-        _ => {}
-    }
-}
-
-fn request(model: &mut Model, kind: EventKind, now: u64) {
-    match kind {
-        EventKind::LlmRequestStarted { model: name, estimated_input_tokens } => {
-            model.header.model = name;
-            model.tally.context_tokens = model.tally.context_tokens.max(estimated_input_tokens);
-            if model.task.activity != Activity::Stopping {
-                model.set_activity(Activity::Thinking, now);
-            }
-        }
-        EventKind::ToolCallProgress { tool_name, bytes } => {
-            if model.task.activity != Activity::Stopping {
-                let since = model.task.since;
-                let changed = !matches!(model.task.activity, Activity::Calling { .. });
-                model.set_activity(
-                    Activity::Calling { tool: text::clean(&tool_name).into_owned(), bytes },
-                    if changed { now } else { since },
-                );
-            }
-        }
-        EventKind::LlmRequestCompleted { usage, .. } => {
-            end_streaming(model);
-            model.tally.context_tokens = usage.input_tokens + usage.output_tokens;
-            model.task.tokens_in += usage.input_tokens;
-            model.task.tokens_out += usage.output_tokens;
-        }
-        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message } => {
-            end_streaming(model);
-            let message = format!("{}: {}", retry_words(kind), text::clean(&message));
-            model.set_activity(Activity::Retrying { at: now + delay_ms, attempt, max_attempts, message }, now);
-        }
-        EventKind::AnswerDiscarded { reason } => {
-            end_streaming(model);
-            if let Some(entry) = model.transcript.last_answer_mut() {
-                if let Kind::Answer { state, .. } = &mut entry.kind {
-                    *state = AnswerState::Discarded(text::clean(&reason).into_owned());
-                }
-                entry.forget_layout();
-            }
-            model.last_answer = None;
-        }
-        _ => {}
+    if let Kind::Answer { document, state } = &mut entry.kind
+        && *state == AnswerState::Streaming
+    {
+        document.finish();
+        *state = AnswerState::Done;
+        model.last_answer = Some(document.text().to_owned());
     }
 }
 
@@ -281,49 +274,6 @@ fn retry_words(kind: FailureKind) -> &'static str {
         | FailureKind::MaxStepsExceeded
         | FailureKind::PolicyExpired
         | FailureKind::Internal => "the request failed",
-    }
-}
-
-fn task(model: &mut Model, kind: EventKind, now: u64) {
-    match kind {
-        EventKind::TaskStarted { prompt, .. } => {
-            if let Some(at) = model.task.queued.iter().position(|queued| *queued == prompt) {
-                model.task.queued.remove(at);
-            }
-            model.transcript.push(Kind::User(text::clean(&prompt).into_owned()));
-            model.task.paused = false;
-            model.task.tokens_in = 0;
-            model.task.tokens_out = 0;
-            model.set_activity(Activity::Thinking, now);
-        }
-        EventKind::PromptQueued { prompt } => model.task.queued.push(prompt),
-        EventKind::StepStarted { .. } => {
-            if model.task.activity == Activity::Idle {
-                model.set_activity(Activity::Thinking, now);
-            }
-        }
-        EventKind::StepLimitApproaching { step_count, max_steps } => {
-            note(model, &format!("step {step_count} of at most {max_steps}"), Tone::Warning);
-        }
-        EventKind::TaskCompleted { cost_usd, text, .. } => {
-            ended(model, now);
-            if !text.is_empty() {
-                model.last_answer = Some(text);
-            }
-            if let Some(cost) = cost_usd {
-                *model.tally.cost_usd.get_or_insert(0.0) += cost;
-            }
-        }
-        EventKind::TaskFailed { failure, .. } => {
-            ended(model, now);
-            let hint = if failure.hint.is_empty() { String::new() } else { format!("\n{}", failure.hint) };
-            note(model, &format!("{}{hint}", failure.message), Tone::Failure);
-        }
-        EventKind::TaskCancelled { .. } => {
-            ended(model, now);
-            note(model, "stopped", Tone::Plain);
-        }
-        _ => {}
     }
 }
 

@@ -31,7 +31,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Enter => enter(model, now, effects),
         KeyCode::Esc => escape(model, now, effects),
         KeyCode::Tab | KeyCode::BackTab => {
-            if !model.panels.is_empty() {
+            if !model.panels.is_empty() && !model.is_too_small() {
                 model.panels.open_current(model.keys.last_text);
             }
         }
@@ -146,7 +146,7 @@ fn scroll(model: &mut Model, key: KeyEvent, now: u64) {
         KeyCode::PageDown => transcript.scroll_down(page, look),
         KeyCode::Char('u') => transcript.scroll_up(page / 2, look),
         KeyCode::Char('d') => transcript.scroll_down(page / 2, look),
-        KeyCode::Home => transcript.to_start(look),
+        KeyCode::Home => transcript.scroll_to_start(look),
         _ => transcript.follow(),
     }
 }

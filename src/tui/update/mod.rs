@@ -14,7 +14,7 @@ use super::approval::Panel;
 use super::front::{Ended, ModelAccess, Start, ThemeChoice};
 use super::guard::Stimulus;
 use super::input::Input;
-use super::model::{Effect, Model};
+use super::model::{Activity, Effect, Model};
 use super::theme::Theme;
 use super::transcript::{CardState, Kind, Tone};
 use crate::protocol::{Command, Event};
@@ -36,8 +36,12 @@ pub enum Msg {
     Resumed,
     /// A deadline of the model has come.
     Time,
-    /// The other side of the commands is gone.
-    HostGone,
+    /// The process is to end.
+    Signal(i32),
+    /// Loading failed; whoever loads says why.
+    NoStart,
+    /// No event will come any more.
+    SessionGone,
 }
 
 /// Applies one message; times are milliseconds since the start.
@@ -53,6 +57,10 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
         Msg::Resize(size) => {
             model.size = size;
             model.dirty = true;
+            // What cannot be read cannot be answered.
+            if model.is_too_small() {
+                model.panels.close();
+            }
             unsettled(model, now, &mut effects);
         }
         Msg::Resumed => {
@@ -60,7 +68,18 @@ pub fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
             unsettled(model, now, &mut effects);
         }
         Msg::Time => on_time(model, now, &mut effects),
-        Msg::HostGone => effects.push(Effect::Exit(Ended::Closed)),
+        Msg::Signal(number) => {
+            save_draft(model, &mut effects);
+            effects.push(Effect::Send(Command::Quit));
+            effects.push(Effect::Exit(Ended::Signal(number)));
+        }
+        Msg::NoStart => effects.push(Effect::Exit(Ended::Closed)),
+        Msg::SessionGone => {
+            model.dirty = true;
+            let text = "the session has ended; what was said until now is saved. ctrl+d leaves".to_owned();
+            model.transcript.push(Kind::Note { text, tone: Tone::Failure });
+            model.set_activity(Activity::Idle, now);
+        }
     }
     effects
 }
@@ -81,6 +100,9 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
         }
         Input::Wheel { up } => {
             model.dirty = true;
+            if let Some(panel) = model.panels.open_mut() {
+                return panel.scroll_by(if up { -WHEEL_ROWS.cast_signed() } else { WHEEL_ROWS.cast_signed() });
+            }
             let (transcript, look) = model.transcript_look(now);
             if up {
                 transcript.scroll_up(WHEEL_ROWS, look);
@@ -167,8 +189,7 @@ fn after_replay(model: &mut Model) {
         }
     }
     if model.is_running() {
-        model.set_activity(super::model::Activity::Idle, 0);
-        model.task.paused = true;
+        model.set_activity(Activity::Idle, 0);
         model
             .transcript
             .push(Kind::Note { text: "aye ended in the middle of this task. /continue goes on".to_owned(), tone: Tone::Warning });

@@ -249,8 +249,8 @@ fn each_decision_touches_its_own_question_only() {
 #[test]
 fn nothing_is_approved_before_all_of_it_was_shown() {
     let mut long = edit_approval("a");
-    let added: String = (1..=100).map(|n| format!("+line {n}\n")).collect();
-    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}");
+    let added = (1..=100).map(|n| format!("+line {n}")).collect::<Vec<_>>().join("\n");
+    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}\n");
     let mut model = asked(vec![long]);
     let (mut at, mut screens) = (6000, String::new());
     for _ in 0..20 {
@@ -268,8 +268,8 @@ fn nothing_is_approved_before_all_of_it_was_shown() {
 #[test]
 fn the_end_of_a_diff_does_not_count_for_its_middle() {
     let mut long = edit_approval("a");
-    let added: String = (1..=100).map(|n| format!("+line {n}\n")).collect();
-    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}");
+    let added = (1..=100).map(|n| format!("+line {n}")).collect::<Vec<_>>().join("\n");
+    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,100 @@\n{added}\n");
     let mut model = asked(vec![long]);
     play(&mut model, 6000, "<end>");
     assert!(draw(&mut model, 6100).contains("line 100"));
@@ -374,4 +374,37 @@ fn trust_is_asked_under_guard_and_takes_two_keys() {
     play(&mut model, 2000, "y");
     assert_eq!(wait(&mut model, 2400), Vec::<String>::new());
     assert_eq!(play(&mut model, 2500, "<enter>"), ["trust true"]);
+}
+
+#[test]
+fn a_prompt_typed_over_an_open_question_is_a_prompt() {
+    for sentence in ["also fix the README", "a yes please also 1 2 p", "1 yes", "no, the other one"] {
+        let mut model = asked(vec![edit_approval("a")]);
+        let sent = play(&mut model, 6000, &format!("{sentence}<enter>"));
+        assert_eq!(sent, [format!("prompt {sentence:?}")]);
+        assert_eq!(model.panels.len(), 1, "undecided");
+    }
+}
+
+#[test]
+fn a_question_that_opens_in_the_middle_of_typing_gets_none_of_it() {
+    let sentence = "a yes please also 1 2 p";
+    for at in 0..sentence.len() {
+        let mut model = model(100, 40);
+        let mut sent = play(&mut model, 3000, &sentence[..at]);
+        tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 3000 + at as u64 * 100);
+        sent.extend(play(&mut model, 3050 + at as u64 * 100, &sentence[at..]));
+        assert!(sent.is_empty(), "{sent:?}");
+        assert_eq!(model.composer.text(), sentence);
+    }
+}
+
+#[test]
+fn a_window_too_small_to_read_a_question_answers_none() {
+    let mut model = asked(vec![edit_approval("a")]);
+    update(&mut model, Msg::Resize(Size::new(30, 8)), 7000);
+    play(&mut model, 8000, "<tab>");
+    play(&mut model, 9000, "y");
+    assert!(wait(&mut model, 9400).iter().all(|sent| sent == "draft \"y\""));
+    assert_eq!(model.panels.len(), 1);
 }

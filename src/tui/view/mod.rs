@@ -7,14 +7,12 @@ mod tests;
 
 use super::approval;
 use super::display::{Drawn, Scroll};
-use super::model::Model;
+use super::glyphs::make_plain;
+use super::model::{Model, SMALLEST};
 use super::status;
 use super::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-
-/// Below this the screen says so and does what it can.
-const SMALLEST: (u16, u16) = (40, 12);
 
 pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let area = buffer.area;
@@ -30,7 +28,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let rows = strip::rows(model, area.width, rest.height / 3, now);
     let [transcript, strip] = split_bottom(rest, rows.len() as u16);
 
-    let scroll = if model.help {
+    let scroll = if model.help && !model.panels.is_open() {
         help::draw(model, transcript, buffer);
         None
     } else {
@@ -43,6 +41,9 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
         if model.panels.is_open() { draw_panel(model, lower, buffer, now) } else { Some(draw_composer(model, lower, buffer)) };
     status::draw_status(model, bottom, buffer);
     status::draw_hints(model, hints, buffer);
+    if model.options.ascii {
+        make_plain(buffer);
+    }
     Drawn { cursor, scroll }
 }
 

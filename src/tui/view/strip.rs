@@ -32,6 +32,8 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         ));
     }
     if let Some((words, right)) = status::activity(model, now) {
+        // A panel has the keyboard: Escape is its own.
+        let right = if model.panels.is_open() { "" } else { right };
         rows.push((words, right.to_owned(), Token::Muted));
     }
     if let Some((words, _)) = &model.said {

@@ -1,5 +1,5 @@
 use crate::protocol::*;
-use crate::tui::front::{ModelAccess, Start};
+use crate::tui::front::{ModelAccess, Options, Start};
 use crate::tui::model::Model;
 use crate::tui::samples::*;
 use crate::tui::screen;
@@ -42,7 +42,7 @@ fn cards(model: &mut Model) {
     tell(model, requested("1", "ReadFile", "Read src/main.rs"), 200);
     tell(model, completed("1", ToolStatus::Succeeded, "fn main() {}\nfn greet() {}\n", None), 300);
     tell(model, requested("2", "RunCommand", "$ cargo check"), 400);
-    let output = (1..=40).map(|n| format!("line {n}\n")).collect::<String>();
+    let output = (1..=40).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
     let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the command ended with exit code 101");
     tell(model, completed("2", ToolStatus::Failed, &output, Some(error)), 2800);
     tell(model, requested("3", "RunCommand", "$ cargo test --workspace"), 2900);
@@ -134,4 +134,23 @@ fn the_help() {
 fn a_window_that_is_too_small_says_so() {
     let mut model = model(32, 9);
     assert!(picture(&mut model, 0).starts_with("aye needs 40x12, this is 32x9\n"));
+}
+
+#[test]
+fn without_unicode_every_sign_of_ours_is_ascii() {
+    let mut model = Model::new(Options { ascii: true, ..options() }, None, Size::new(60, 20));
+    feed(&mut model, Msg::Start(Box::new(start())), 0);
+    cards(&mut model);
+    tell(&mut model, EventKind::ApprovalRequested(command_approval("a")), 9000);
+    let mut diff = edit_approval("b");
+    diff.proposal.diff = diff.proposal.diff.replace("你好 👋", "you");
+    tell(&mut model, EventKind::ApprovalRequested(diff), 9500);
+    for (width, turn) in [(60, false), (120, true), (40, false)] {
+        feed(&mut model, Msg::Resize(Size::new(width, 20)), 10_000);
+        if turn {
+            model.panels.turn(true, None);
+        }
+        let drawn = picture(&mut model, 20_000);
+        assert!(drawn.is_ascii(), "{drawn}");
+    }
 }

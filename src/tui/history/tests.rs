@@ -1,0 +1,58 @@
+use super::*;
+
+#[test]
+fn what_was_sent_comes_back_newest_first_and_the_draft_after_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = Some(directory.path().join("new/history.jsonl"));
+    let mut first = History::new(file.clone());
+    for prompt in ["one", "two\nlines", "two\nlines", "three"] {
+        first.add(prompt).unwrap();
+    }
+    let mut history = History::new(file);
+    assert_eq!(history.older("draft"), Some("three".to_owned()));
+    assert_eq!(history.older("three"), Some("two\nlines".to_owned()));
+    assert_eq!(history.older("two\nlines"), Some("one".to_owned()));
+    assert_eq!(history.older("one"), None);
+    assert_eq!(history.newer(), Some("two\nlines".to_owned()));
+    assert_eq!(history.newer(), Some("three".to_owned()));
+    assert_eq!(history.newer(), Some("draft".to_owned()));
+    assert_eq!(history.newer(), None);
+}
+
+#[test]
+fn a_damaged_line_costs_itself_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("history.jsonl");
+    std::fs::write(&file, b"\"one\"\n\"cut off\nnonsense \xff\n\"two\"\n").unwrap();
+    let mut history = History::new(Some(file));
+    assert_eq!(history.older(""), Some("two".to_owned()));
+    assert_eq!(history.older(""), Some("one".to_owned()));
+}
+
+#[test]
+fn a_long_file_is_shortened_when_it_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("history.jsonl");
+    let lines: Vec<_> = (0..3000).map(|n| format!("\"prompt {n}\"")).collect();
+    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let mut history = History::new(Some(file.clone()));
+    assert_eq!(history.older(""), Some("prompt 2999".to_owned()));
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), ENTRIES);
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_person_can_read_the_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("history.jsonl");
+    History::new(Some(file.clone())).add("secret").unwrap();
+    assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o077, 0);
+}
+
+#[test]
+fn without_a_file_it_lasts_as_long_as_the_screen() {
+    let mut history = History::new(None);
+    history.add("one").unwrap();
+    assert_eq!(history.older(""), Some("one".to_owned()));
+}
