@@ -3,8 +3,8 @@
 use super::limits::CHANNEL_DEPTH;
 use super::turn::{Effect, Input, Machine, Moment, Options, Unfinished};
 use crate::policy::Enforcer;
-use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Plan, Record, RunContext, ToolRouter};
 use crate::policy::Permit;
+use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Plan, Record, RunContext, ToolRouter};
 use crate::protocol::{
     Command, ErrorCode, Event, EventKind, Failure, FailureKind, Mode, SessionId, ToolCall, ToolError, ToolResult, WorkspaceId,
 };
@@ -62,12 +62,8 @@ struct Host {
 async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
     let (inputs, mut receive_inputs) = mpsc::channel(CHANNEL_DEPTH);
     let resumed = !setup.records.is_empty();
-    let started = EventKind::SessionStarted {
-        model: setup.options.model.clone(),
-        mode: setup.mode,
-        workspace: setup.workspace,
-        resumed,
-    };
+    let started =
+        EventKind::SessionStarted { model: setup.options.model.clone(), mode: setup.mode, workspace: setup.workspace, resumed };
     let mut host = Host {
         machine: Machine::new(setup.policy, setup.options),
         model: setup.model,

@@ -123,9 +123,7 @@ impl Replay<'_> {
                         cost_usd: None,
                         step_count: *step_count,
                     },
-                    TaskEnd::Failed { failure } => {
-                        EventKind::TaskFailed { failure: failure.clone(), step_count: *step_count }
-                    }
+                    TaskEnd::Failed { failure } => EventKind::TaskFailed { failure: failure.clone(), step_count: *step_count },
                     TaskEnd::Cancelled => EventKind::TaskCancelled { step_count: *step_count },
                 });
             }

@@ -93,9 +93,10 @@ pub fn estimate(content: &[Part]) -> u64 {
             Part::ToolCall(call) => {
                 call.tool_name.len()
                     + match &call.arguments {
-                        Arguments::Object(map) => {
-                            map.iter().map(|(key, value)| key.len() + 4 + value.as_str().map_or_else(|| value.to_string().len(), str::len)).sum()
-                        }
+                        Arguments::Object(map) => map
+                            .iter()
+                            .map(|(key, value)| key.len() + 4 + value.as_str().map_or_else(|| value.to_string().len(), str::len))
+                            .sum(),
                         Arguments::Malformed(text) => text.len(),
                     }
             }

@@ -22,7 +22,8 @@ pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
     // Kept after the run: the session can be resumed, and what was changed can be looked at.
     let project = directory.keep();
     let common = Common { directory: Some(project.clone()), model: Some(MODEL.to_owned()), ..common.clone() };
-    let prompt = demo::Demo::new(demo::Pace::Recorded).map_err(|failure| Trouble::failed(failure.message))?.first_prompt().to_owned();
+    let prompt =
+        demo::Demo::new(demo::Pace::Recorded).map_err(|failure| Trouble::failed(failure.message))?.first_prompt().to_owned();
     let exit = if !yes && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
         let request = interactive::Request { prompt: Some(prompt), session: SessionChoice::New, demo: true };
         interactive::run(&common, request)?

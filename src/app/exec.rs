@@ -172,7 +172,9 @@ fn stdin() -> Result<String, Trouble> {
     let mut text = String::new();
     let read = std::io::stdin().lock().take(STDIN_BYTES + 1).read_to_string(&mut text);
     match read {
-        Ok(bytes) if bytes as u64 > STDIN_BYTES => Err(Trouble::usage(format!("the prompt on stdin has more than {STDIN_BYTES} bytes"))),
+        Ok(bytes) if bytes as u64 > STDIN_BYTES => {
+            Err(Trouble::usage(format!("the prompt on stdin has more than {STDIN_BYTES} bytes")))
+        }
         Ok(_) if text.trim().is_empty() => Err(Trouble::usage("the prompt on stdin is empty; say what to do")),
         Ok(_) => Ok(text),
         Err(error) => Err(Trouble::usage(format!("cannot read the prompt from stdin: {error}"))),

@@ -128,7 +128,8 @@ impl Backstage {
     async fn run(self, start: oneshot::Sender<Start>, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
         let Self { place, policy, mut session, model, trusted, max_steps } = self;
         let project = Project::examine(&place.workspace);
-        let standing = if trusted { Standing::Trusted(Trusted::for_this_run()) } else { project.standing(&place.directories.config) };
+        let standing =
+            if trusted { Standing::Trusted(Trusted::for_this_run()) } else { project.standing(&place.directories.config) };
         let (answer, receive_answer) = oneshot::channel();
         let asks = project.brings().next().is_some() && !matches!(standing, Standing::Trusted(_)) && model.is_ok();
         let files = project.brings().map(|path| path.display().to_string()).collect();

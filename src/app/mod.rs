@@ -53,7 +53,9 @@ pub fn main() -> ExitCode {
 
 fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
     match action {
-        Action::Interactive { prompt, session } => interactive::run(common, interactive::Request { prompt, session, demo: false }),
+        Action::Interactive { prompt, session } => {
+            interactive::run(common, interactive::Request { prompt, session, demo: false })
+        }
         Action::Exec { prompt, session, format } => {
             let request = exec::Request { prompt, session, format, approver: Approver::Nobody, demo: false };
             exec::run(common, request)

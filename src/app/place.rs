@@ -54,7 +54,8 @@ impl Place {
         let own = self.directories.config.join("policy.toml");
         let (user, name) = match file {
             Some(path) => {
-                let bundle = bundle(path)?.ok_or_else(|| Trouble::usage(format!("there is no policy file `{}`", path.display())))?;
+                let bundle =
+                    bundle(path)?.ok_or_else(|| Trouble::usage(format!("there is no policy file `{}`", path.display())))?;
                 (Layer { scope: Scope::User, bundle }, path.file_name().unwrap_or_default().to_string_lossy().into_owned())
             }
             None => match bundle(&own)? {
@@ -116,11 +117,7 @@ fn real(directory: &Path, flag: &str) -> Result<PathBuf, Trouble> {
     let real = directory
         .canonicalize()
         .map_err(|error| Trouble::usage(format!("{flag}: cannot work in `{}`: {error}", directory.display())))?;
-    if real.is_dir() {
-        Ok(real)
-    } else {
-        Err(Trouble::usage(format!("{flag}: `{}` is not a directory", directory.display())))
-    }
+    if real.is_dir() { Ok(real) } else { Err(Trouble::usage(format!("{flag}: `{}` is not a directory", directory.display()))) }
 }
 
 /// The bundle in a file; `None` where there is none.
@@ -128,7 +125,10 @@ fn bundle(path: &Path) -> Result<Option<Bundle>, Trouble> {
     let name = path.display().to_string();
     let bytes = match std::fs::metadata(path) {
         Ok(metadata) if metadata.len() > POLICY_BYTES => {
-            return Err(Trouble::usage(format!("the policy `{name}` has {} bytes, expected at most {POLICY_BYTES}", metadata.len())));
+            return Err(Trouble::usage(format!(
+                "the policy `{name}` has {} bytes, expected at most {POLICY_BYTES}",
+                metadata.len()
+            )));
         }
         Ok(_) => std::fs::read(path),
         Err(error) => Err(error),

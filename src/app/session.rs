@@ -94,9 +94,7 @@ pub fn choose_model(place: &Place, flag: Option<&str>, resumed: Option<&SessionS
     let asked = flag.or(resumed.map(|summary| summary.model.as_str()));
     if asked.and_then(llm::split_name).is_some_and(|(provider, _)| provider == DEMO) {
         let demo = llm::demo::Demo::new(llm::demo::Pace::Recorded);
-        return demo
-            .map(|demo| Arc::new(demo) as Arc<dyn Model>)
-            .map_err(|failure| NoModel::NoKey { message: failure.message });
+        return demo.map(|demo| Arc::new(demo) as Arc<dyn Model>).map_err(|failure| NoModel::NoKey { message: failure.message });
     }
     connect(place, place.settings.choose_model(asked, &place.environment)?)
 }
@@ -123,7 +121,8 @@ fn connect(place: &Place, choice: ModelChoice) -> Result<Arc<dyn Model>, NoModel
         key_variable: choice.key_variable,
         timeouts: Timeouts { connect: llm.connect_timeout, idle: llm.idle_timeout },
     };
-    llm::connect(spec, &choice.model).map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
+    llm::connect(spec, &choice.model)
+        .map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
 }
 
 /// How the questions of a session are answered and how far it may go.
@@ -215,8 +214,7 @@ fn backoff(settings: &Settings) -> Backoff {
 
 fn system_prompt(place: &Place, project: Vec<InstructionFile>) -> String {
     let own = crate::config::instructions_of_person(&place.directories.config);
-    let instructions =
-        own.into_iter().chain(project).map(|file| (file.path.display().to_string(), file.text)).collect();
+    let instructions = own.into_iter().chain(project).map(|file| (file.path.display().to_string(), file.text)).collect();
     agent::system_prompt(&Surroundings {
         workspace: place.workspace.display().to_string(),
         system: std::env::consts::OS,

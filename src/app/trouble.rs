@@ -40,10 +40,9 @@ impl From<StoreError> for Trouble {
             StoreError::NotAnId { .. } | StoreError::NoSession { .. } | StoreError::Ambiguous { .. } => {
                 Self::usage(error.to_string())
             }
-            StoreError::Unusable { .. }
-            | StoreError::Newer { .. }
-            | StoreError::Held { .. }
-            | StoreError::Database { .. } => Self::failed(error.to_string()),
+            StoreError::Unusable { .. } | StoreError::Newer { .. } | StoreError::Held { .. } | StoreError::Database { .. } => {
+                Self::failed(error.to_string())
+            }
         }
     }
 }

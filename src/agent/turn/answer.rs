@@ -3,9 +3,7 @@
 use super::super::limits::PARTIAL_SAVE_MS;
 use super::{Call, CallState, Effect, Machine, Moment, Phase};
 use crate::ports::{Completion, Delta, Durability, ModelError, Record};
-use crate::protocol::{
-    Arguments, ErrorCode, EventKind, Failure, FailureKind, Part, Role, StopReason, ToolError, ToolResult,
-};
+use crate::protocol::{Arguments, ErrorCode, EventKind, Failure, FailureKind, Part, Role, StopReason, ToolError, ToolResult};
 
 impl Machine {
     pub(super) fn delta(&mut self, delta: Delta, at: Moment) {
@@ -186,9 +184,5 @@ fn malformed(call: &crate::protocol::ToolCall, text: &str, cut: bool) -> ToolRes
     let why = if cut { "cut by the output limit" } else { "not a JSON object" };
     let start: String = text.chars().take(200).collect();
     let message = format!("the arguments of `{}` are {why}, nothing was run; they begin: {start}", call.tool_name);
-    ToolResult::refused(
-        call.tool_call_id.clone(),
-        call.tool_name.clone(),
-        ToolError::new(ErrorCode::InvalidRequest, message),
-    )
+    ToolResult::refused(call.tool_call_id.clone(), call.tool_name.clone(), ToolError::new(ErrorCode::InvalidRequest, message))
 }

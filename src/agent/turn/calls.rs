@@ -138,7 +138,10 @@ impl Machine {
             self.resolve_approval(call, &approval_id, decision, 0);
             call.refuse(
                 ErrorCode::NoApprover,
-                format!("denied: no one to ask ({}; rule: {rule}); do without it, or tell the person what to allow", question.reason),
+                format!(
+                    "denied: no one to ask ({}; rule: {rule}); do without it, or tell the person what to allow",
+                    question.reason
+                ),
             );
             return self.report(call, 0);
         }
@@ -179,11 +182,7 @@ impl Machine {
         self.with_calls(|machine, calls| {
             let asked = calls.iter().position(|call| match &call.state {
                 CallState::Asking(pending) => pending.approval_id == *approval_id,
-                CallState::Deferred
-                | CallState::Planning
-                | CallState::Running
-                | CallState::Unknown
-                | CallState::Done(_) => false,
+                CallState::Deferred | CallState::Planning | CallState::Running | CallState::Unknown | CallState::Done(_) => false,
             });
             let Some(index) = asked else { return };
             known = true;

@@ -18,8 +18,8 @@ use super::thread::{Thread, estimate};
 use crate::policy::{Enforcer, Permit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
-    ApprovalId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Part, Proposal, Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError,
-    ToolResult, Usage,
+    ApprovalId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Part, Proposal, Role, StepId, TaskId, ToolCall,
+    ToolDefinition, ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
 use std::collections::VecDeque;
@@ -68,10 +68,19 @@ pub enum Input {
     Delta(Delta),
     ModelFailed(ModelError),
     Planned(Vec<(usize, Result<Plan, ToolError>)>),
-    ToolOutput { index: usize, text: String },
-    ToolFinished { index: usize, result: ToolResult, latency_ms: u64 },
+    ToolOutput {
+        index: usize,
+        text: String,
+    },
+    ToolFinished {
+        index: usize,
+        result: ToolResult,
+        latency_ms: u64,
+    },
     /// A wait asked for by `Effect::Wake` is over.
-    Woken { ticket: u64 },
+    Woken {
+        ticket: u64,
+    },
 }
 
 /// What to do.

@@ -222,11 +222,7 @@ impl Machine {
             match &call.state {
                 CallState::Done(_) => {}
                 CallState::Running if call.changes => self.interrupted(call),
-                CallState::Running
-                | CallState::Planning
-                | CallState::Deferred
-                | CallState::Asking(_)
-                | CallState::Unknown => {
+                CallState::Running | CallState::Planning | CallState::Deferred | CallState::Asking(_) | CallState::Unknown => {
                     if let Arguments::Malformed(_) = call.call.arguments {
                         call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, nothing was run");
                         self.report(call, 0);

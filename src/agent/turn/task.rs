@@ -27,7 +27,9 @@ impl Machine {
 
     fn enqueue(&mut self, text: String) {
         if self.queue.len() >= MAX_QUEUED {
-            self.emit(EventKind::Notice { message: format!("{MAX_QUEUED} prompts wait already; this one was not queued: {text}") });
+            self.emit(EventKind::Notice {
+                message: format!("{MAX_QUEUED} prompts wait already; this one was not queued: {text}"),
+            });
             return;
         }
         self.queue.push_back(text.clone());
@@ -118,15 +120,24 @@ impl Machine {
             ));
         }
         let spent = self.usage.input_tokens + self.usage.output_tokens;
-        if self.policy.llm().filter_map(|limits| limits.max_session_tokens).min().is_some_and(|limit| spent + self.thread.tokens() > limit) {
+        if self
+            .policy
+            .llm()
+            .filter_map(|limits| limits.max_session_tokens)
+            .min()
+            .is_some_and(|limit| spent + self.thread.tokens() > limit)
+        {
             return Some(Failure::new(
                 FailureKind::BudgetExceeded,
-                format!("LLM_BUDGET_EXCEEDED: this session used {spent} tokens and the next request would pass the policy's limit"),
+                format!(
+                    "LLM_BUDGET_EXCEEDED: this session used {spent} tokens and the next request would pass the policy's limit"
+                ),
                 "start a new session, or raise `max_session_tokens` in the policy",
             ));
         }
         let cost = (self.options.price)(&self.usage);
-        if let (Some(limit), Some(cost)) = (self.policy.llm().filter_map(|limits| limits.max_session_cost_usd).reduce(f64::min), cost)
+        if let (Some(limit), Some(cost)) =
+            (self.policy.llm().filter_map(|limits| limits.max_session_cost_usd).reduce(f64::min), cost)
             && cost >= limit
         {
             return Some(Failure::new(
@@ -154,13 +165,8 @@ impl Machine {
                 .fold(self.options.max_output_tokens, u64::min),
         };
         if let Some(task) = &mut self.task {
-            task.phase = Phase::Requesting(Stream {
-                attempt,
-                since: at.now,
-                unsaved: String::new(),
-                saved_at: at.now,
-                shown: false,
-            });
+            task.phase =
+                Phase::Requesting(Stream { attempt, since: at.now, unsaved: String::new(), saved_at: at.now, shown: false });
         }
         let estimated_input_tokens = self.thread.tokens() + fixed;
         self.emit(EventKind::LlmRequestStarted { model: self.options.model.clone(), estimated_input_tokens });

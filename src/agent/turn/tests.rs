@@ -138,11 +138,8 @@ impl Sim {
             other => panic!("unfinished {other}"),
         };
         // Through the text form, as a store keeps it.
-        let records = self
-            .records
-            .iter()
-            .map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap())
-            .collect();
+        let records =
+            self.records.iter().map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()).collect();
         self.machine = machine(self.approver, self.max_steps);
         let at = self.at();
         self.machine.restore(records, unfinished, at)
