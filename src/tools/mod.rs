@@ -6,6 +6,7 @@ mod edit_file;
 mod file_change;
 mod glob;
 mod grep;
+mod habits;
 mod list_directory;
 mod paths;
 mod read_file;
