@@ -12,6 +12,7 @@ mod paths;
 mod read_file;
 mod registry;
 mod replacement;
+mod repository;
 mod router;
 mod run_command;
 #[cfg(test)]
