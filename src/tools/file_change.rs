@@ -13,6 +13,9 @@ use std::time::Duration;
 /// How long the search for the smallest diff may take; a longer diff is as true.
 const DIFF_LIMIT: Duration = Duration::from_millis(500);
 
+/// What the person and the model are told of content with a NUL byte: most often it was not meant.
+pub(super) const HAS_NUL: &str = "has a NUL byte, so that it counts as binary and cannot be read or edited as text";
+
 /// New content for one file, and what the file was when the person was asked.
 pub(super) struct Change {
     pub target: Target,
@@ -41,7 +44,7 @@ impl Before {
         }
         let bytes = file::read(&target.real, settings.max_file_size_bytes).map_err(|error| match error {
             ReadError::TooLarge { bytes, limit } => {
-                let message = format!("`{}` has {bytes} bytes; files of more than {limit} are not changed", target.given);
+                let message = format!("`{}` has {bytes} bytes; files of more than {limit} are not edited. change it with a program, through RunCommand", target.given);
                 ToolError::new(ErrorCode::FileTooLarge, message)
             }
             ReadError::Io(error) => open_error(target, &error),
@@ -73,6 +76,9 @@ pub(super) fn proposal(verb: &str, target: &Target, before: &Before, new: &str, 
     let (old, new) = (with_lf(&old), with_lf(new));
     let old_name = if matches!(before, Before::Absent) { "/dev/null".to_owned() } else { format!("a/{name}") };
     let (diff, added, removed) = unified(&old, &new, &old_name, &format!("b/{name}"));
+    if new.contains('\0') {
+        notes.push(HAS_NUL.to_owned());
+    }
     if diff.is_empty() && matches!(before, Before::Text { .. }) {
         notes.push("the text stays the same".to_owned());
     }

@@ -2,13 +2,13 @@
 
 use super::paths::{Meant, Paths, not_found, open_error, shown, special};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
-use super::walk::{First, below, matcher, walk};
+use super::walk::{Depth, First, below, matcher, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::open_file;
 use globset::GlobMatcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
 use ignore::DirEntry;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,6 +26,9 @@ const MAX_LINE_BYTES: usize = 1024;
 const MAX_CONTEXT: u32 = 20;
 /// A file with a longer line is not text that anyone searches.
 const MAX_BUFFER_BYTES: usize = 16 * 1024 * 1024;
+
+/// Files that were not searched and are named.
+const NAMED_SKIPPED: usize = 3;
 
 pub(super) struct Grep;
 
@@ -103,7 +106,16 @@ fn expression(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
         .fixed_strings(arguments.literal.unwrap_or(false))
         .line_terminator(Some(b'\n'))
         .build(&arguments.pattern)
-        .map_err(|error| invalid(format!("`pattern`: {error}; set `literal` to look for the text as it is")))
+        .map_err(|error| invalid(format!("`pattern`: {}", why_not(&error))))
+}
+
+fn why_not(error: &grep_regex::Error) -> String {
+    match error.kind() {
+        grep_regex::ErrorKind::NotAllowed(_) | grep_regex::ErrorKind::Banned(_) => {
+            "it has a line break, and lines are searched one by one; look for a part that stands in one line".to_owned()
+        }
+        _ => format!("{error}; set `literal` to look for the text as it is"),
+    }
 }
 
 /// A pattern without a slash is for the name, wherever the file is.
@@ -123,28 +135,91 @@ struct Hit {
 
 fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
     let hits = Mutex::new(First::new(MAX_MATCHES));
+    let skipped = Mutex::new(First::new(NAMED_SKIPPED));
     match work.target.place {
         Place::Missing => return Err(not_found(&work.target, settings)),
         Place::Special => return Err(special(&work.target)),
         Place::File { .. } => {
             let found = FileSearch::new(work).search(&work.target.real, &hits, kill);
-            found.map_err(|error| open_error(&work.target, &error))?;
+            let content = found.map_err(|skip| skip.error(&work.target))?;
+            if content == Content::Binary {
+                let found = hits.into_inner().unwrap_or_else(PoisonError::into_inner);
+                return binary(found, work, settings);
+            }
         }
-        Place::Directory => walk(&work.target, settings, kill, || {
+        Place::Directory => walk(&work.target, settings, Depth::All, kill, || {
             let mut files = FileSearch::new(work);
-            let hits = &hits;
+            let (hits, skipped) = (&hits, &skipped);
             move |entry: &DirEntry| {
                 let path = entry.path();
                 let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-                if is_file && work.files.as_ref().is_none_or(|files| files.is_match(below(path, &work.target.real))) {
-                    // What cannot be read has no matches.
-                    let _ = files.search(path, hits, kill);
+                let wanted = || work.files.as_ref().is_none_or(|files| files.is_match(below(path, &work.target.real)));
+                if is_file
+                    && wanted()
+                    && let Err(skip) = files.search(path, hits, kill)
+                {
+                    skipped.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), skip.reason()));
                 }
             }
         })?,
     }
     let hits = hits.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(answer(hits, work, settings))
+    let skipped = skipped.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(answer(hits, work, settings) + &skip_note(skipped, settings))
+}
+
+/// What was found before the first NUL byte, if anything.
+fn binary(hits: First<Hit>, work: &Work, settings: &Settings) -> Result<String, ToolError> {
+    let how = "RunCommand can, for example with `grep -a`";
+    if hits.seen > 0 {
+        return Ok(format!("{}\n[not searched after the first NUL byte: a binary file; {how}]", answer(hits, work, settings)));
+    }
+    Err(invalid(format!("`{}` is a binary file, which Grep does not search; {how}", work.target.given)))
+}
+
+/// What the model is told of files that may hold matches nobody saw.
+fn skip_note(skipped: First<(PathBuf, String)>, settings: &Settings) -> String {
+    let seen = skipped.seen;
+    if seen == 0 {
+        return String::new();
+    }
+    let named: Vec<_> =
+        skipped.into_sorted().iter().map(|(path, reason)| format!("`{}`: {reason}", shown(path, settings))).collect();
+    let more = if seen > NAMED_SKIPPED as u64 { "; …" } else { "" };
+    format!("\n[{seen} not searched: {}{more}]", named.join("; "))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Text,
+    Binary,
+}
+
+/// Why a file was not searched to its end.
+enum Skip {
+    LongLine,
+    Io(io::Error),
+}
+
+impl Skip {
+    fn reason(&self) -> String {
+        match self {
+            Self::LongLine => format!("a line of more than {} MB", MAX_BUFFER_BYTES / 1024 / 1024),
+            Self::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            Self::Io(error) => error.to_string(),
+        }
+    }
+
+    fn error(&self, target: &Target) -> ToolError {
+        match self {
+            Self::LongLine => invalid(format!(
+                "`{}` has {}, which Grep does not search; RunCommand can, for example with `grep -o`",
+                target.given,
+                self.reason()
+            )),
+            Self::Io(error) => open_error(target, error),
+        }
+    }
 }
 
 /// What one thread searches one file after the other with.
@@ -164,10 +239,15 @@ impl FileSearch {
         Self { searcher, expression: work.expression.clone() }
     }
 
-    fn search(&mut self, path: &Path, hits: &Mutex<First<Hit>>, kill: &CancellationToken) -> io::Result<()> {
-        let file = open_file(path)?;
-        let sink = Collector { path, hits, kill, before: Vec::new(), current: None };
-        self.searcher.search_file(&self.expression, &file, sink)
+    fn search(&mut self, path: &Path, hits: &Mutex<First<Hit>>, kill: &CancellationToken) -> Result<Content, Skip> {
+        let file = open_file(path).map_err(Skip::Io)?;
+        let mut sink = Collector { path, hits, kill, before: Vec::new(), current: None, content: Content::Text };
+        match self.searcher.search_file(&self.expression, &file, &mut sink) {
+            Ok(()) => Ok(sink.content),
+            // The only error here that is not the system's: the buffer would have to grow over its limit.
+            Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::Other => Err(Skip::LongLine),
+            Err(error) => Err(Skip::Io(error)),
+        }
     }
 }
 
@@ -178,6 +258,7 @@ struct Collector<'a> {
     kill: &'a CancellationToken,
     before: Vec<(u64, char, String)>,
     current: Option<Hit>,
+    content: Content,
 }
 
 impl Collector<'_> {
@@ -209,8 +290,11 @@ impl Sink for Collector<'_> {
         Ok(true)
     }
 
-    fn finish(&mut self, _: &Searcher, _: &grep_searcher::SinkFinish) -> io::Result<()> {
+    fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> io::Result<()> {
         self.flush();
+        if end.binary_byte_offset().is_some() {
+            self.content = Content::Binary;
+        }
         Ok(())
     }
 }

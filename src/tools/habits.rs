@@ -27,10 +27,14 @@ const ALIASES: &[(&str, &[&str])] = &[
 /// Names under which models say why they call: nothing that a tool could do otherwise.
 const REMARKS: &[&str] = &["description", "explanation", "justification"];
 
+/// Most of a wrong value that is repeated.
+const SHOWN_CHARACTERS: usize = 80;
+
 /// Makes `value` what `schema` says: own names, own types. Refuses what has no meaning or two; ignored, the call would not be
 /// what was meant.
 pub(super) fn settle(value: &mut Value, schema: &Value, at: &str) -> Result<(), ToolError> {
     retype(value, kind(schema), at)?;
+    expect_kind(value, schema, at)?;
     match value {
         Value::Object(object) => {
             let Some(known) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
@@ -75,6 +79,25 @@ fn retype(value: &mut Value, kind: &str, at: &str) -> Result<(), ToolError> {
         *value = Value::Array(vec![value.take()]);
     }
     Ok(())
+}
+
+/// Says what was expected in the words of the schema.
+fn expect_kind(value: &Value, schema: &Value, at: &str) -> Result<(), ToolError> {
+    let (fits, expected) = match kind(schema) {
+        "integer" => (value.is_u64(), "a whole number, 0 or more"),
+        "boolean" => (value.is_boolean(), "`true` or `false`"),
+        "string" => (value.is_string(), "a string"),
+        "array" => (value.is_array(), "an array"),
+        "object" => (value.is_object(), "an object"),
+        _ => return Ok(()),
+    };
+    if fits {
+        return Ok(());
+    }
+    let given = value.to_string();
+    let shown: String = given.chars().take(SHOWN_CHARACTERS).collect();
+    let rest = if shown.len() < given.len() { "…" } else { "" };
+    Err(invalid(format!("`{at}` is {shown}{rest}; expected {expected}")))
 }
 
 /// `10.0` as `10`; larger numbers are not exact, and no argument is as large.

@@ -2,7 +2,7 @@
 
 use super::paths::{Meant, Paths, not_found, open_error, shown, special};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
-use super::walk::{First, below, walk};
+use super::walk::{Depth, First, below, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::entries;
@@ -29,13 +29,13 @@ pub(super) struct Arguments {
 
 pub(super) struct Work {
     target: Target,
-    depth: Depth,
+    extent: Extent,
 }
 
 #[derive(Clone, Copy)]
-enum Depth {
-    One,
-    All,
+enum Extent {
+    Entries,
+    Tree,
 }
 
 impl Tool for ListDirectory {
@@ -59,7 +59,7 @@ impl Tool for ListDirectory {
             actions,
             proposal: None,
             effect: Effect::Reads,
-            work: Work { target, depth: if arguments.recursive == Some(true) { Depth::All } else { Depth::One } },
+            work: Work { target, extent: if arguments.recursive == Some(true) { Extent::Tree } else { Extent::Entries } },
         })
     }
 
@@ -77,9 +77,9 @@ fn list(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
         }
         Place::Special => return Err(special(&work.target)),
     }
-    let found = match work.depth {
-        Depth::One => one(&work.target, settings)?,
-        Depth::All => all(&work.target, settings, kill)?,
+    let found = match work.extent {
+        Extent::Entries => one(&work.target, settings)?,
+        Extent::Tree => all(&work.target, settings, kill)?,
     };
     let seen = found.seen;
     let mut lines = found.into_sorted();
@@ -107,7 +107,7 @@ fn one(target: &Target, settings: &Settings) -> Result<First<String>, ToolError>
 
 fn all(target: &Target, settings: &Settings, kill: &CancellationToken) -> Result<First<String>, ToolError> {
     let found = Mutex::new(First::new(MAX_ENTRIES));
-    walk(target, settings, kill, || {
+    walk(target, settings, Depth::All, kill, || {
         |entry| {
             let line = line(entry.path(), below(entry.path(), &target.real), entry.file_type());
             found.lock().unwrap_or_else(PoisonError::into_inner).push(line);

@@ -121,7 +121,9 @@ pub(super) fn special(target: &Target) -> ToolError {
 pub(super) fn not_found(target: &Target, settings: &Settings) -> ToolError {
     let mut message = format!("`{}` does not exist", target.given);
     let similar = similar_names(&target.real, settings);
-    if !similar.is_empty() {
+    if similar.is_empty() {
+        message.push_str("; look for it with Glob or ListDirectory");
+    } else {
         message.push_str("; did you mean ");
         message.push_str(&similar.join(" or "));
         message.push('?');

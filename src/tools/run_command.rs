@@ -127,7 +127,10 @@ fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) ->
             Ok(format!("Exit code: {} (killed by signal {signal}, {name})\n{printed}", SIGNAL_BASE + signal))
         }
         End::TimedOut => {
-            let message = format!("killed after {timeout_seconds} s with all it had started; what it printed until then follows");
+            let message = format!(
+                "killed after {timeout_seconds} s with all it had started; what it printed until then follows. where it needs longer, set \
+                 `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run a part of it"
+            );
             Err(Failed { error: ToolError::new(ErrorCode::ToolExecutionTimeout, message), printed })
         }
         End::Killed => {

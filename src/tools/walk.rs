@@ -13,10 +13,28 @@ const MAX_THREADS: usize = 8;
 /// What version control keeps for itself.
 const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".svn", ".jj"];
 
+/// How far below its start a walk goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// What is in the directory itself, in those in it, and so on.
+    Levels(usize),
+    All,
+}
+
+impl Depth {
+    fn levels(self) -> Option<usize> {
+        match self {
+            Self::Levels(levels) => Some(levels),
+            Self::All => None,
+        }
+    }
+}
+
 /// Visits what is below a directory, in no order, with one visitor for each thread. Ends early when `kill` fires.
 pub(super) fn walk<V: FnMut(&DirEntry) + Send>(
     target: &Target,
     settings: &Settings,
+    depth: Depth,
     kill: &CancellationToken,
     visitor: impl Fn() -> V,
 ) -> Result<(), ToolError> {
@@ -28,6 +46,7 @@ pub(super) fn walk<V: FnMut(&DirEntry) + Send>(
         .require_git(false)
         .follow_links(false)
         .threads(threads)
+        .max_depth(depth.levels())
         .filter_entry(move |entry| entry.depth() == 0 || (!is_version_control(entry) && may_read(entry.path())))
         .build_parallel();
     walker.run(|| {

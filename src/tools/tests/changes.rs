@@ -212,3 +212,17 @@ fn a_repository_that_no_name_shows_is_not_given_programs() {
         bench.output("WriteFile", json!({"path": path, "content": "x\n"}));
     }
 }
+
+#[test]
+fn content_that_will_be_no_text_is_said() {
+    let bench = Bench::new();
+    bench.write("f", "one\n");
+    for (tool, arguments) in [
+        ("WriteFile", json!({"path": "new", "content": "a\0b"})),
+        ("EditFile", json!({"path": "f", "oldText": "one", "newText": "a\0b"})),
+    ] {
+        let plan = bench.plan(tool, arguments.clone()).unwrap();
+        assert!(plan.proposal.unwrap().notes.iter().any(|note| note.contains("NUL")));
+        assert!(bench.output(tool, arguments).contains("has a NUL byte"));
+    }
+}

@@ -195,3 +195,44 @@ fn a_search_ends_when_it_is_killed() {
     let result = block_on(Router::new(bench.settings.clone()).run(plan, permit, context));
     assert_eq!(result.error.unwrap().code, ErrorCode::Cancelled);
 }
+
+#[test]
+fn what_a_search_cannot_see_is_said() {
+    let bench = Bench::new();
+    bench.write("long", [vec![b'a'; 17 * 1024 * 1024], b" needle\n".to_vec()].concat());
+    bench.write("short", "needle\n");
+    bench.write("binary", b"needle\n\0");
+    let found = bench.output("Grep", json!({"pattern": "needle"}));
+    assert_eq!(found, "short:1:needle\n[1 not searched: `long`: a line of more than 16 MB]");
+    let none = bench.output("Grep", json!({"pattern": "nothing", "glob": "long"}));
+    assert!(none.starts_with("no line matches") && none.contains("`long`"), "{none}");
+    for (path, part) in [("long", "a line of more than 16 MB"), ("binary", "is a binary file")] {
+        let (code, message) = bench.error("Grep", json!({"pattern": "needle", "path": path}));
+        assert_eq!(code, ErrorCode::InvalidRequest);
+        assert!(message.contains(part) && message.contains("RunCommand"), "{message}");
+    }
+    for pattern in ["a\nb", "a\\nb"] {
+        let (_, message) = bench.error("Grep", json!({"pattern": pattern}));
+        assert!(message.contains("lines are searched one by one"), "{message}");
+    }
+}
+
+#[test]
+fn a_pattern_goes_no_deeper_than_it_can_match() {
+    let bench = Bench::new();
+    for name in ["a.txt", "one/b.txt", "one/two/c.txt", "one/two/three/d.txt"] {
+        bench.write(name, "");
+    }
+    let cases = [
+        ("*.txt", "a.txt"),
+        ("*/*.txt", "one/b.txt"),
+        ("one/*/c.txt", "one/two/c.txt"),
+        ("{one/*,*}/c.txt", "one/two/c.txt"),
+        ("**/d.txt", "one/two/three/d.txt"),
+        ("./a.txt", "a.txt"),
+        ("one", "`one` is a directory; list it with ListDirectory, or search below it with `/**`"),
+    ];
+    for (pattern, found) in cases {
+        assert_eq!(bench.output("Glob", json!({"pattern": pattern})), found, "{pattern}");
+    }
+}
