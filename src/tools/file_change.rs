@@ -144,9 +144,12 @@ fn refused(change: &Change, error: WriteError) -> Failed {
             let message = format!("the directory `{}` does not exist; set `createDirectories` to make it", parent.display());
             (ErrorCode::FileNotFound, message)
         }
-        WriteError::ReadOnly => (ErrorCode::PermissionDenied, format!("`{given}` is read-only; nothing was written")),
+        WriteError::ReadOnly => (
+            ErrorCode::PermissionDenied,
+            format!("`{given}` is read-only; nothing was written. ask the person to make it writable"),
+        ),
         WriteError::Io(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            (ErrorCode::PermissionDenied, format!("`{given}`: permission denied; nothing was written"))
+            (ErrorCode::PermissionDenied, format!("`{given}`: permission denied; nothing was written. ask the person for access"))
         }
         WriteError::Io(error) => (ErrorCode::ToolExecutionFailed, format!("`{given}`: {error}; nothing was written")),
     };

@@ -313,10 +313,11 @@ fn bounded(line: &[u8]) -> String {
 fn answer(hits: First<Hit>, work: &Work, settings: &Settings) -> String {
     let seen = hits.seen;
     if seen == 0 {
-        return format!(
-            "no line matches `{}` in `{}` (ignored and binary files are not searched)",
-            work.pattern, work.target.given
-        );
+        let left_out = match work.target.place {
+            Place::Directory => " (ignored and binary files are not searched)",
+            Place::File { .. } | Place::Missing | Place::Special => "",
+        };
+        return format!("no line matches `{}` in `{}`{left_out}", work.pattern, work.target.given);
     }
     let mut text = String::new();
     for (index, hit) in hits.into_sorted().into_iter().enumerate() {

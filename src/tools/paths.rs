@@ -100,7 +100,9 @@ pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
     let given = &target.given;
     match error.kind() {
         io::ErrorKind::NotFound => ToolError::new(ErrorCode::FileNotFound, format!("`{given}` does not exist any more")),
-        io::ErrorKind::PermissionDenied => ToolError::new(ErrorCode::PermissionDenied, format!("`{given}`: permission denied")),
+        io::ErrorKind::PermissionDenied => {
+            ToolError::new(ErrorCode::PermissionDenied, format!("`{given}`: permission denied; ask the person for access"))
+        }
         io::ErrorKind::NotADirectory => moved(given),
         _ if path::met_a_link(error) => moved(given),
         _ => ToolError::new(ErrorCode::ToolExecutionFailed, format!("`{given}`: {error}")),

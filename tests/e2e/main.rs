@@ -13,5 +13,6 @@ mod harness;
 mod paths;
 mod policy_cli;
 mod resume;
+mod tool_input;
 mod tools_cli;
 mod typeahead;
