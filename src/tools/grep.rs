@@ -186,7 +186,7 @@ fn skip_note(skipped: First<(PathBuf, String)>, settings: &Settings) -> String {
     let named: Vec<_> =
         skipped.into_sorted().iter().map(|(path, reason)| format!("`{}`: {reason}", shown(path, settings))).collect();
     let more = if seen > NAMED_SKIPPED as u64 { "; …" } else { "" };
-    format!("\n[{seen} not searched: {}{more}]", named.join("; "))
+    format!("\n[{seen} not searched to the end: {}{more}]", named.join("; "))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -241,8 +241,10 @@ impl FileSearch {
 
     fn search(&mut self, path: &Path, hits: &Mutex<First<Hit>>, kill: &CancellationToken) -> Result<Content, Skip> {
         let file = open_file(path).map_err(Skip::Io)?;
-        let mut sink = Collector { path, hits, kill, before: Vec::new(), current: None, content: Content::Text };
-        match self.searcher.search_file(&self.expression, &file, &mut sink) {
+        let mut sink = Collector { path, hits, kill, before: Vec::new(), current: None, content: Content::Text, late: None };
+        let searched = self.searcher.search_file(&self.expression, &file, &mut sink);
+        sink.close();
+        match searched {
             Ok(()) => Ok(sink.content),
             // The only error here that is not the system's: the buffer would have to grow over its limit.
             Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::Other => Err(Skip::LongLine),
@@ -259,12 +261,24 @@ struct Collector<'a> {
     before: Vec<(u64, char, String)>,
     current: Option<Hit>,
     content: Content,
+    /// Matches after one that came too late to be shown: those come later still, and are only counted.
+    late: Option<u64>,
 }
 
 impl Collector<'_> {
     fn flush(&mut self) {
-        if let Some(hit) = self.current.take() {
-            self.hits.lock().unwrap_or_else(PoisonError::into_inner).push(hit);
+        if let Some(hit) = self.current.take()
+            && !self.hits.lock().unwrap_or_else(PoisonError::into_inner).push(hit)
+        {
+            self.late = Some(0);
+        }
+    }
+
+    /// To be called however the search ended: what was found before an error was found.
+    fn close(&mut self) {
+        self.flush();
+        if let Some(late) = self.late.take() {
+            self.hits.lock().unwrap_or_else(PoisonError::into_inner).seen += late;
         }
     }
 }
@@ -274,6 +288,10 @@ impl Sink for Collector<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         self.flush();
+        if let Some(late) = &mut self.late {
+            *late += 1;
+            return Ok(!self.kill.is_cancelled());
+        }
         let line = found.line_number().unwrap_or(0);
         let mut lines = std::mem::take(&mut self.before);
         lines.push((line, ':', bounded(found.bytes())));
@@ -282,6 +300,9 @@ impl Sink for Collector<'_> {
     }
 
     fn context(&mut self, _: &Searcher, around: &SinkContext<'_>) -> io::Result<bool> {
+        if self.late.is_some() {
+            return Ok(true);
+        }
         let line = (around.line_number().unwrap_or(0), '-', bounded(around.bytes()));
         match (around.kind(), &mut self.current) {
             (SinkContextKind::After, Some(hit)) => hit.lines.push(line),
@@ -291,7 +312,6 @@ impl Sink for Collector<'_> {
     }
 
     fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> io::Result<()> {
-        self.flush();
         if end.binary_byte_offset().is_some() {
             self.content = Content::Binary;
         }

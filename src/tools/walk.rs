@@ -96,14 +96,17 @@ impl<T: Ord> First<T> {
         Self { kept: BinaryHeap::new(), limit, seen: 0 }
     }
 
-    pub(super) fn push(&mut self, item: T) {
+    /// Whether it is among the first so far. What is larger than one that was not will not be either.
+    pub(super) fn push(&mut self, item: T) -> bool {
         self.seen += 1;
-        if self.kept.len() < self.limit {
-            self.kept.push(item);
-        } else if self.kept.peek().is_some_and(|last| item < *last) {
-            self.kept.pop();
+        let kept = self.kept.len() < self.limit || self.kept.peek().is_some_and(|last| item < *last);
+        if kept {
             self.kept.push(item);
         }
+        if self.kept.len() > self.limit {
+            self.kept.pop();
+        }
+        kept
     }
 
     pub(super) fn into_sorted(self) -> Vec<T> {

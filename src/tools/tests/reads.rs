@@ -181,6 +181,14 @@ fn searches_are_bounded_and_say_so() {
     assert!(text.ends_with("[1000 of 1101 entries shown; list a directory below, or search with Glob]"), "list");
     let text = bench.output("Grep", json!({"pattern": "x"}));
     assert!(text.starts_with("f0000:1:x\n") && text.contains("f0199:1:x\n[200 of 1100 matches shown"), "grep");
+    for name in ["m/a", "m/b", "m/c"] {
+        bench.write(name, "z\n".repeat(300));
+    }
+    for context in [0, 1] {
+        let text = bench.output("Grep", json!({"pattern": "z", "context": context}));
+        assert!(text.starts_with("m/a:1:z\n") && text.contains("m/a:200:z\n"), "many in one file, in order");
+        assert!(!text.contains("m/b") && text.contains("[200 of 900 matches shown"), "{}", text.lines().last().unwrap());
+    }
     let text = bench.output("Grep", json!({"pattern": "y"}));
     assert!(text.len() < 1_100 && text.contains("[... line of 5000 bytes]"), "{}", text.len());
 }
@@ -201,9 +209,12 @@ fn what_a_search_cannot_see_is_said() {
     let bench = Bench::new();
     bench.write("long", [vec![b'a'; 17 * 1024 * 1024], b" needle\n".to_vec()].concat());
     bench.write("short", "needle\n");
+    bench.write("mixed", [b"early needle\n".to_vec(), vec![b'a'; 17 * 1024 * 1024]].concat());
     bench.write("binary", b"needle\n\0");
     let found = bench.output("Grep", json!({"pattern": "needle"}));
-    assert_eq!(found, "short:1:needle\n[1 not searched: `long`: a line of more than 16 MB]");
+    let reason = "a line of more than 16 MB";
+    let told = format!("mixed:1:early needle\nshort:1:needle\n[2 not searched to the end: `long`: {reason}; `mixed`: {reason}]");
+    assert_eq!(found, told);
     let none = bench.output("Grep", json!({"pattern": "nothing", "glob": "long"}));
     assert!(none.starts_with("no line matches") && none.contains("`long`"), "{none}");
     for (path, part) in [("long", "a line of more than 16 MB"), ("binary", "is a binary file")] {
