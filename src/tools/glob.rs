@@ -2,6 +2,7 @@
 
 use super::paths::{Meant, Paths, shown};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use super::unread::Unread;
 use super::walk::{Depth, First, below, matcher, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
@@ -108,8 +109,9 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
         Place::Missing => return Ok(format!("no file matches `{}`: `{}` does not exist", work.pattern, work.base.given)),
         Place::File { .. } | Place::Special => return Err(invalid(format!("`{}` is not a directory", work.base.given))),
     }
+    let unread = Unread::new();
     let found = Mutex::new(First::new(MAX_ENTRIES));
-    walk(&work.base, settings, work.depth, kill, || {
+    walk(&work.base, settings, work.depth, &unread, kill, || {
         |entry| {
             let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
             if !is_directory && work.matcher.is_match(below(entry.path(), &work.base.real)) {
@@ -124,10 +126,10 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
         return Ok(format!("`{}` is a directory; list it with ListDirectory, or search below it with `/**`", work.pattern));
     }
     if lines.is_empty() {
-        return Ok(format!("no file matches `{}` (ignored files are not searched)", work.pattern));
+        return Ok(format!("no file matches `{}` (ignored files are not searched){}", work.pattern, unread.note(settings)));
     }
     if seen > MAX_ENTRIES as u64 {
         lines.push(format!("[{MAX_ENTRIES} of {seen} files shown; use a narrower pattern]"));
     }
-    Ok(lines.join("\n"))
+    Ok(lines.join("\n") + &unread.note(settings))
 }

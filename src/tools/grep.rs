@@ -2,6 +2,7 @@
 
 use super::paths::{Meant, Paths, not_found, open_error, shown, special};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use super::unread::Unread;
 use super::walk::{Depth, First, below, matcher, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
@@ -26,9 +27,6 @@ const MAX_LINE_BYTES: usize = 1024;
 const MAX_CONTEXT: u32 = 20;
 /// A file with a longer line is not text that anyone searches.
 const MAX_BUFFER_BYTES: usize = 16 * 1024 * 1024;
-
-/// Files that were not searched and are named.
-const NAMED_SKIPPED: usize = 3;
 
 pub(super) struct Grep;
 
@@ -135,7 +133,7 @@ struct Hit {
 
 fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
     let hits = Mutex::new(First::new(MAX_MATCHES));
-    let skipped = Mutex::new(First::new(NAMED_SKIPPED));
+    let unread = Unread::new();
     match work.target.place {
         Place::Missing => return Err(not_found(&work.target, settings)),
         Place::Special => return Err(special(&work.target)),
@@ -147,9 +145,9 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
                 return binary(found, work, settings);
             }
         }
-        Place::Directory => walk(&work.target, settings, Depth::All, kill, || {
+        Place::Directory => walk(&work.target, settings, Depth::All, &unread, kill, || {
             let mut files = FileSearch::new(work);
-            let (hits, skipped) = (&hits, &skipped);
+            let (hits, unread) = (&hits, &unread);
             move |entry: &DirEntry| {
                 let path = entry.path();
                 let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
@@ -158,14 +156,16 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
                     && wanted()
                     && let Err(skip) = files.search(path, hits, kill)
                 {
-                    skipped.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), skip.reason()));
+                    match skip {
+                        Skip::LongLine => unread.add(path, long_line()),
+                        Skip::Io(error) => unread.add_io(path, &error),
+                    }
                 }
             }
         })?,
     }
     let hits = hits.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let skipped = skipped.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(answer(hits, work, settings) + &skip_note(skipped, settings))
+    Ok(answer(hits, work, settings) + &unread.note(settings))
 }
 
 /// What was found before the first NUL byte, if anything.
@@ -175,18 +175,6 @@ fn binary(hits: First<Hit>, work: &Work, settings: &Settings) -> Result<String, 
         return Ok(format!("{}\n[not searched after the first NUL byte: a binary file; {how}]", answer(hits, work, settings)));
     }
     Err(invalid(format!("`{}` is a binary file, which Grep does not search; {how}", work.target.given)))
-}
-
-/// What the model is told of files that may hold matches nobody saw.
-fn skip_note(skipped: First<(PathBuf, String)>, settings: &Settings) -> String {
-    let seen = skipped.seen;
-    if seen == 0 {
-        return String::new();
-    }
-    let named: Vec<_> =
-        skipped.into_sorted().iter().map(|(path, reason)| format!("`{}`: {reason}", shown(path, settings))).collect();
-    let more = if seen > NAMED_SKIPPED as u64 { "; …" } else { "" };
-    format!("\n[{seen} not searched to the end: {}{more}]", named.join("; "))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,24 +190,20 @@ enum Skip {
 }
 
 impl Skip {
-    fn reason(&self) -> String {
-        match self {
-            Self::LongLine => format!("a line of more than {} MB", MAX_BUFFER_BYTES / 1024 / 1024),
-            Self::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-            Self::Io(error) => error.to_string(),
-        }
-    }
-
     fn error(&self, target: &Target) -> ToolError {
         match self {
             Self::LongLine => invalid(format!(
                 "`{}` has {}, which Grep does not search; RunCommand can, for example with `grep -o`",
                 target.given,
-                self.reason()
+                long_line()
             )),
             Self::Io(error) => open_error(target, error),
         }
     }
+}
+
+fn long_line() -> String {
+    format!("a line of more than {} MB", MAX_BUFFER_BYTES / 1024 / 1024)
 }
 
 /// What one thread searches one file after the other with.

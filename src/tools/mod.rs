@@ -18,6 +18,7 @@ mod run_command;
 #[cfg(test)]
 mod tests;
 mod tool;
+mod unread;
 mod walk;
 mod write_file;
 

@@ -1,6 +1,7 @@
 //! How a tree is walked for a search: what is ignored stays out, links are not followed, the answer is bounded and in order.
 
 use super::tool::{Settings, invalid};
+use super::unread::Unread;
 use crate::protocol::{ErrorCode, Target, ToolError};
 use crate::sys::path::{Identity, identity as identity_of};
 use ignore::{DirEntry, WalkBuilder, WalkState};
@@ -35,6 +36,7 @@ pub(super) fn walk<V: FnMut(&DirEntry) + Send>(
     target: &Target,
     settings: &Settings,
     depth: Depth,
+    unread: &Unread,
     kill: &CancellationToken,
     visitor: impl Fn() -> V,
 ) -> Result<(), ToolError> {
@@ -55,11 +57,10 @@ pub(super) fn walk<V: FnMut(&DirEntry) + Send>(
             if kill.is_cancelled() {
                 return WalkState::Quit;
             }
-            // A directory that cannot be read has nothing to show.
-            if let Ok(entry) = entry
-                && entry.depth() > 0
-            {
-                visit(&entry);
+            match entry {
+                Ok(entry) if entry.depth() > 0 => visit(&entry),
+                Ok(_) => {}
+                Err(error) => unread.add_error(&error),
             }
             WalkState::Continue
         })

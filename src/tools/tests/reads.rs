@@ -213,7 +213,7 @@ fn what_a_search_cannot_see_is_said() {
     bench.write("binary", b"needle\n\0");
     let found = bench.output("Grep", json!({"pattern": "needle"}));
     let reason = "a line of more than 16 MB";
-    let told = format!("mixed:1:early needle\nshort:1:needle\n[2 not searched to the end: `long`: {reason}; `mixed`: {reason}]");
+    let told = format!("mixed:1:early needle\nshort:1:needle\n[2 not read to the end: `long`: {reason}; `mixed`: {reason}]");
     assert_eq!(found, told);
     let none = bench.output("Grep", json!({"pattern": "nothing", "glob": "long"}));
     assert!(none.starts_with("no line matches") && none.contains("`long`"), "{none}");
@@ -246,4 +246,26 @@ fn a_pattern_goes_no_deeper_than_it_can_match() {
     for (pattern, found) in cases {
         assert_eq!(bench.output("Glob", json!({"pattern": pattern})), found, "{pattern}");
     }
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_is_named() {
+    use super::super::unread::Unread;
+    let settings = Bench::new().settings;
+    let denied = |name: &str, kind: std::io::ErrorKind| ignore::Error::WithDepth {
+        depth: 1,
+        err: Box::new(ignore::Error::WithPath {
+            path: settings.workspace.join(name),
+            err: Box::new(ignore::Error::Io(kind.into())),
+        }),
+    };
+    let unread = Unread::new();
+    unread.add_error(&denied("gone", std::io::ErrorKind::NotFound));
+    assert_eq!(unread.note(&settings), "");
+    let unread = Unread::new();
+    for name in ["d", "c", "b", "a"] {
+        unread.add_error(&denied(name, std::io::ErrorKind::PermissionDenied));
+    }
+    let why = "permission denied";
+    assert_eq!(unread.note(&settings), format!("\n[4 not read to the end: `a`: {why}; `b`: {why}; `c`: {why}; …]"));
 }
