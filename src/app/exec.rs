@@ -9,7 +9,8 @@ use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::config::trust::{Project, Standing, Trusted};
 use crate::headless::{self, Format, Output};
-use crate::protocol::{Command, Event, EventKind};
+use crate::ports::{Record, TaskEnd};
+use crate::protocol::{Command, Event};
 use crate::store::Store;
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
@@ -49,6 +50,9 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     let mut session = session::open(store, &place, chosen, model.name())?;
     for notice in &session.notices {
         super::warn(notice);
+    }
+    if prompt.is_none() && is_done(&session.records) {
+        return Err(Trouble::usage("the session is done; say what to do next: `aye exec -c PROMPT`"));
     }
     let project = Project::examine(&place.workspace);
     let proof = if common.trust == TrustFlag::ForThisRun || request.demo {
@@ -99,7 +103,7 @@ async fn drive(setup: agent::Setup, prompt: Option<String>, format: Format) -> E
             };
             match event {
                 Some(event) => {
-                    let over = is_over(&event.kind);
+                    let over = event.kind.is_over();
                     let _ = tell.send(event);
                     if over {
                         let _ = commands.send(Command::Quit).await;
@@ -134,38 +138,18 @@ async fn until(deadline: Option<tokio::time::Instant>) {
     }
 }
 
-/// Whether nothing more comes of the task; `nothing to continue` is such an end too.
-fn is_over(kind: &EventKind) -> bool {
-    match kind {
-        EventKind::TaskCompleted { .. }
-        | EventKind::TaskFailed { .. }
-        | EventKind::TaskCancelled { .. }
-        | EventKind::SessionPaused { .. } => true,
-        EventKind::SessionStarted { .. }
-        | EventKind::DraftRestored { .. }
-        | EventKind::TaskStarted { .. }
-        | EventKind::PromptQueued { .. }
-        | EventKind::StepStarted { .. }
-        | EventKind::LlmRequestStarted { .. }
-        | EventKind::TextChunk { .. }
-        | EventKind::ReasoningChunk { .. }
-        | EventKind::ToolCallProgress { .. }
-        | EventKind::LlmRequestCompleted { .. }
-        | EventKind::LlmRetry { .. }
-        | EventKind::AnswerDiscarded { .. }
-        | EventKind::ToolRequested { .. }
-        | EventKind::ApprovalRequested(_)
-        | EventKind::ApprovalResolved { .. }
-        | EventKind::ToolStarted { .. }
-        | EventKind::ToolOutputChunk { .. }
-        | EventKind::ToolCompleted { .. }
-        | EventKind::ToolInterrupted { .. }
-        | EventKind::StepCompleted { .. }
-        | EventKind::StepLimitApproaching { .. }
-        | EventKind::PolicyExpired { .. }
-        | EventKind::Notice { .. }
-        | EventKind::SessionCompleted { .. } => false,
-    }
+/// Whether the session waits for nothing but a prompt.
+fn is_done(records: &[Record]) -> bool {
+    let queue = records.iter().rev().find_map(|record| match record {
+        Record::Queue { prompts } => Some(prompts.is_empty()),
+        _ => None,
+    });
+    let last = records.iter().rev().find(|record| matches!(record, Record::TaskStarted { .. } | Record::TaskEnded { .. }));
+    queue.unwrap_or(true)
+        && !matches!(
+            last,
+            Some(Record::TaskStarted { .. } | Record::TaskEnded { end: TaskEnd::Failed { .. } | TaskEnd::Cancelled, .. })
+        )
 }
 
 fn stdin() -> Result<String, Trouble> {

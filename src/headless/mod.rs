@@ -79,8 +79,8 @@ impl<'a> Teller<'a> {
             Format::Text => self.plain.tell(&event.kind, &mut self.output)?,
             Format::StreamJson => write_line(self.output.out, &event)?,
             Format::Json => {
-                let ended = self.last.as_ref().is_some_and(|last| ends_a_task(&last.kind));
-                if ends_a_task(&event.kind) || !ended {
+                let ended = self.last.as_ref().is_some_and(|last| last.kind.is_over());
+                if event.kind.is_over() || !ended {
                     self.last = Some(event);
                 }
             }
@@ -99,16 +99,6 @@ impl<'a> Teller<'a> {
 fn write_line(out: &mut dyn Write, event: &Event) -> io::Result<()> {
     serde_json::to_writer(&mut *out, event)?;
     out.write_all(b"\n")
-}
-
-fn ends_a_task(kind: &EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::TaskCompleted { .. }
-            | EventKind::TaskFailed { .. }
-            | EventKind::TaskCancelled { .. }
-            | EventKind::SessionPaused { .. }
-    )
 }
 
 /// What the run comes to, by what was heard of it until now.
