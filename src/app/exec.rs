@@ -28,7 +28,6 @@ pub struct Request {
     pub session: SessionChoice,
     pub format: OutputFormat,
     pub approver: Approver,
-    pub demo: bool,
 }
 
 pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
@@ -42,8 +41,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     };
     let store = Store::open(&place.directories.data)?;
     let chosen = session::choose(&store, &mut place, &request.session)?;
-    let asked = if request.demo { Some(super::demo::MODEL) } else { common.model.as_deref() };
-    let model = session::choose_model(&place, asked, chosen.as_ref()).map_err(|error| match error {
+    let model = session::choose_model(&place, common.model.as_deref(), chosen.as_ref()).map_err(|error| match error {
         NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
         NoModel::Wrong(error) => error.into(),
     })?;
@@ -55,7 +53,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         return Err(Trouble::usage("the session is done; say what to do next: `aye exec -c PROMPT`"));
     }
     let project = Project::examine(&place.workspace);
-    let proof = if common.trust == TrustFlag::ForThisRun || request.demo {
+    let proof = if common.trust == TrustFlag::ForThisRun {
         Some(Trusted::for_this_run())
     } else {
         match project.standing(&place.directories.config) {

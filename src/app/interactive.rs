@@ -26,8 +26,6 @@ const CHANNEL_DEPTH: usize = 256;
 pub struct Request {
     pub prompt: Option<String>,
     pub session: SessionChoice,
-    /// For the demo: its model, and no question about the directory it made itself.
-    pub demo: bool,
 }
 
 pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
@@ -44,8 +42,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         let (start, receive_start) = oneshot::channel();
         let store = Store::open(&place.directories.data)?;
         let chosen = session::choose(&store, &mut place, &request.session)?;
-        let asked = if request.demo { Some(super::demo::MODEL) } else { common.model.as_deref() };
-        let model = session::choose_model(&place, asked, chosen.as_ref());
+        let model = session::choose_model(&place, common.model.as_deref(), chosen.as_ref());
         if let Err(NoModel::Wrong(error)) = model {
             return Err(error.into());
         }
@@ -58,7 +55,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
             prompt: request.prompt,
             start: receive_start,
         };
-        let trusted = request.demo || common.trust == TrustFlag::ForThisRun;
+        let trusted = common.trust == TrustFlag::ForThisRun;
         let backstage = Backstage { place, policy, session, model, trusted, max_steps: common.max_steps };
         let session = tokio::spawn(backstage.run(start, receive_commands, events));
         let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;

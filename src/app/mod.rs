@@ -53,11 +53,9 @@ pub fn main() -> ExitCode {
 
 fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
     match action {
-        Action::Interactive { prompt, session } => {
-            interactive::run(common, interactive::Request { prompt, session, demo: false })
-        }
+        Action::Interactive { prompt, session } => interactive::run(common, interactive::Request { prompt, session }),
         Action::Exec { prompt, session, format } => {
-            let request = exec::Request { prompt, session, format, approver: Approver::Nobody, demo: false };
+            let request = exec::Request { prompt, session, format, approver: Approver::Nobody };
             exec::run(common, request)
         }
         Action::Demo { answers } => demo::run(common, answers == Answers::Yes),
