@@ -3,6 +3,7 @@
 use super::document::{Document, NotText};
 use super::paths::{open_error, shown, special};
 use super::replacement::with_lf;
+use super::repository::guard;
 use super::tool::{Failed, Output, Settings, invalid};
 use crate::protocol::{ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::file::{self, Parents, PreImage, ReadError, WriteError};
@@ -31,6 +32,7 @@ pub(super) enum Before {
 
 impl Before {
     pub(super) fn of(target: &Target, settings: &Settings) -> Result<Self, ToolError> {
+        guard(target, settings)?;
         match target.place {
             Place::Missing => return Ok(Self::Absent),
             Place::Directory => return Err(invalid(format!("`{}` is a directory, not a file", target.given))),

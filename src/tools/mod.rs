@@ -6,11 +6,13 @@ mod edit_file;
 mod file_change;
 mod glob;
 mod grep;
+mod habits;
 mod list_directory;
 mod paths;
 mod read_file;
 mod registry;
 mod replacement;
+mod repository;
 mod router;
 mod run_command;
 #[cfg(test)]

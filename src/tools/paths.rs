@@ -102,7 +102,7 @@ pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
         io::ErrorKind::NotFound => ToolError::new(ErrorCode::FileNotFound, format!("`{given}` does not exist any more")),
         io::ErrorKind::PermissionDenied => ToolError::new(ErrorCode::PermissionDenied, format!("`{given}`: permission denied")),
         io::ErrorKind::NotADirectory => moved(given),
-        _ if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) => moved(given),
+        _ if path::met_a_link(error) => moved(given),
         _ => ToolError::new(ErrorCode::ToolExecutionFailed, format!("`{given}`: {error}")),
     }
 }

@@ -4,9 +4,8 @@ use super::paths::{Meant, Paths};
 use super::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
-use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, run};
+use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, run, signal_name};
 use futures_util::FutureExt;
-use nix::sys::signal::Signal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -124,7 +123,7 @@ fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) ->
     match finished.end {
         End::Exited(code) => Ok(format!("Exit code: {code}\n{printed}")),
         End::Signalled(signal) => {
-            let name = Signal::try_from(signal).map_or("unknown", Signal::as_str);
+            let name = signal_name(signal).unwrap_or("unknown");
             Ok(format!("Exit code: {} (killed by signal {signal}, {name})\n{printed}", SIGNAL_BASE + signal))
         }
         End::TimedOut => {

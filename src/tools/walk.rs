@@ -2,9 +2,8 @@
 
 use super::tool::{Settings, invalid};
 use crate::protocol::{ErrorCode, Target, ToolError};
-use crate::sys::path::open_directory;
+use crate::sys::path::{Identity, identity as identity_of};
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use nix::sys::stat::fstat;
 use std::collections::BinaryHeap;
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
@@ -57,10 +56,8 @@ fn is_version_control(entry: &DirEntry) -> bool {
     entry.file_name().to_str().is_some_and(|name| VERSION_CONTROL.contains(&name))
 }
 
-fn identity(target: &Target) -> Result<(u64, u64), ToolError> {
-    let opened = open_directory(&target.real).map_err(|error| super::paths::open_error(target, &error))?;
-    let stat = fstat(&opened).map_err(|errno| super::paths::open_error(target, &errno.into()))?;
-    Ok((stat.st_dev, stat.st_ino))
+fn identity(target: &Target) -> Result<Identity, ToolError> {
+    identity_of(&target.real).map_err(|error| super::paths::open_error(target, &error))
 }
 
 fn moved(target: &Target) -> ToolError {

@@ -10,6 +10,7 @@ mod bad_input;
 mod demo;
 mod exec;
 mod harness;
+mod paths;
 mod policy_cli;
 mod resume;
 mod tools_cli;
