@@ -346,4 +346,3 @@ fn unplanned(error: &tokio::task::JoinError) -> ToolError {
     tracing::error!(%error, "a tool panicked while it planned");
     ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way")
 }
-

@@ -75,14 +75,11 @@ impl Machine {
             }
             Input::ToolOutput { index, text } => self.tool_output(index, text),
             Input::Command(Command::SaveDraft { text }) => self.out.push(Effect::SaveDraft(text)),
+            // Said too late to be begun, but not lost.
+            Input::Command(Command::Prompt { text }) => self.enqueue(text),
             Input::Command(Command::Quit) => self.out.push(Effect::End),
             Input::Command(
-                Command::Prompt { .. }
-                | Command::Decide { .. }
-                | Command::Resolve { .. }
-                | Command::Cancel
-                | Command::Kill
-                | Command::Continue,
+                Command::Decide { .. } | Command::Resolve { .. } | Command::Cancel | Command::Kill | Command::Continue,
             )
             | Input::Delta(_)
             | Input::ModelFailed(_)

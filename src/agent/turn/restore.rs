@@ -3,7 +3,8 @@
 use super::{Approver, Call, CallState, Effect, Machine, Moment, Phase, Task};
 use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::{
-    Arguments, CallId, Decision, ErrorCode, EventKind, Failure, FailureKind, Message, Part, Resolution, Role, TaskId, Usage,
+    Arguments, CallId, Decision, ErrorCode, EventKind, Failure, FailureKind, Message, MessageId, Part, Resolution, Role, TaskId,
+    Usage,
 };
 
 /// What is to become of a task that was not done when the process ended.
@@ -121,6 +122,17 @@ impl Machine {
         }
     }
 
+    /// The answer to a prompt that cannot be read: a marker stands for it, because a thread begins with a prompt.
+    fn fold_lost_prompt(&mut self, answer: &Message) {
+        let content = vec![Part::Text { text: "[This version cannot read what was said here.]".to_owned() }];
+        let message_id = MessageId::new(format!("{}+", answer.message_id));
+        let prompt = Message { message_id, role: Role::User, content, step_id: None, ..answer.clone() };
+        self.fold_task(prompt, self.options.max_steps);
+        if let Some(task) = &mut self.task {
+            task.step_id.clone_from(&answer.step_id);
+        }
+    }
+
     fn fold_task(&mut self, prompt: Message, max_steps: u32) {
         self.counters.tasks += 1;
         self.count_message(&prompt);
@@ -138,6 +150,9 @@ impl Machine {
     }
 
     fn fold_answer(&mut self, message: Message, usage: Usage) {
+        if self.task.is_none() {
+            self.fold_lost_prompt(&message);
+        }
         self.count_message(&message);
         self.usage += usage;
         let calls: Vec<Call> = message.tool_calls().map(|call| Call::new(call.clone(), CallState::Planning)).collect();
