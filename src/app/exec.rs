@@ -45,7 +45,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
         NoModel::Wrong(error) => error.into(),
     })?;
-    let mut session = session::open(store, &place, chosen, model.name())?;
+    let mut session = session::open(store, &place, &policy, chosen, model.name())?;
     for notice in &session.notices {
         super::warn(notice);
     }

@@ -1,6 +1,6 @@
 //! The screen and the session behind it.
 
-use super::cli::{Color, Common, SessionChoice, Trust as TrustFlag};
+use super::cli::{Color, Common, Nesting, SessionChoice, Trust as TrustFlag};
 use super::exit::Exit;
 use super::place::{Place, Policy};
 use super::session::{self, Session, Terms};
@@ -47,7 +47,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
             return Err(error.into());
         }
         let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
-        let session = session::open(store, &place, chosen, &name)?;
+        let session = session::open(store, &place, &policy, chosen, &name)?;
         let front = Front {
             commands,
             events: receive_events,
@@ -129,6 +129,8 @@ impl Backstage {
             if trusted { Standing::Trusted(Trusted::for_this_run()) } else { project.standing(&place.directories.config) };
         let (answer, receive_answer) = oneshot::channel();
         let asks = project.brings().next().is_some() && !matches!(standing, Standing::Trusted(_)) && model.is_ok();
+        // A program that aye runs could press the key itself.
+        let asks = asks && Nesting::of_process() == Nesting::Outermost;
         let files = project.brings().map(|path| path.display().to_string()).collect();
         let history = session.history(&place);
         let (header, model_access) = head(&place, &policy, &model);

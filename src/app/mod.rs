@@ -38,7 +38,7 @@ pub fn main() -> ExitCode {
             return Exit::Completed.into();
         }
         Err(Stop::Usage(message)) => {
-            let _ = write!(std::io::stderr(), "{message}");
+            let _ = write!(std::io::stderr(), "{}", crate::text::clean(&message));
             return Exit::Usage.into();
         }
     };
@@ -104,7 +104,6 @@ fn say(text: &str) {
 
 /// One JSON value a line.
 fn say_json(value: &impl serde::Serialize) {
-    if let Ok(line) = serde_json::to_string(value) {
-        say(&(line + "\n"));
-    }
+    let _ = crate::headless::lines::write(&mut std::io::stdout(), value);
+    let _ = std::io::stdout().flush();
 }
