@@ -3,7 +3,7 @@
 use super::approval;
 use super::model::{Activity, Model};
 use super::theme::Token;
-use crate::protocol::Mode;
+use crate::protocol::{CallId, Mode};
 use crate::text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -120,32 +120,59 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer) {
 
 /// What goes on, for the strip: words at the left, what to press at the right.
 pub fn activity(model: &Model, now: u64) -> Option<(String, &'static str)> {
-    let elapsed = now.saturating_sub(model.task.since) / 1000;
     let g = &model.glyphs;
-    let words = match &model.task.activity {
+    if model.waits_for_person() {
+        let waiting = counted(model.panels.approvals(), "approval");
+        return Some((format!("{} Waits for you {} {waiting}", g.waits, g.dot), "esc stops the task"));
+    }
+    let elapsed = format!("{} s", now.saturating_sub(model.task.since) / 1000);
+    let mut words = match &model.task.activity {
         Activity::Idle => return None,
-        Activity::Thinking => format!("Waiting for the model {} {elapsed} s", g.dot),
-        Activity::Answering => format!("Answering {} {elapsed} s", g.dot),
-        Activity::Calling { tool, bytes } => format!("Writing a {tool} call {} {bytes} bytes {} {elapsed} s", g.dot, g.dot),
-        Activity::Running { summary } => format!("{summary} {} {elapsed} s", g.dot),
-        Activity::Waiting => format!("Waits for your decision {} {elapsed} s", g.dot),
+        Activity::Thinking => vec!["Waiting for the model".to_owned()],
+        Activity::Answering => vec!["Answering".to_owned()],
+        Activity::Calling { tool, bytes } => vec![calling(tool), counted(*bytes as usize, "byte")],
+        Activity::Running { calls } => running(calls),
         Activity::Retrying { at, attempt, max_attempts, message } => {
             let left = at.saturating_sub(now).div_ceil(1000);
-            format!("{message} {} attempt {attempt} of {max_attempts} in {left} s", g.dot)
+            let words = format!("{message} {} attempt {attempt} of {max_attempts} in {left} s", g.dot);
+            return Some((format!("{} {words}", g.running), "esc stops the task"));
         }
         Activity::Stopping => {
-            return Some((
-                format!("{} Stopping: nothing new starts, what runs may finish {} {elapsed} s", g.running, g.dot),
-                "esc kills it",
-            ));
+            let words = "Stopping: nothing new starts, what runs may finish";
+            return Some((format!("{} {words} {} {elapsed}", g.running, g.dot), "esc kills it"));
         }
     };
-    let used = if model.task.tokens_in + model.task.tokens_out > 0 {
-        format!(" {} {} {} {} {}", g.dot, g.up_tokens, tokens(model.task.tokens_in), g.down_tokens, tokens(model.task.tokens_out))
-    } else {
-        String::new()
-    };
-    Some((format!("{} {words}{used}", g.running), "esc stops the task"))
+    words.push(elapsed);
+    if model.task.tokens_in + model.task.tokens_out > 0 {
+        let (sent, got) = (tokens(model.task.tokens_in), tokens(model.task.tokens_out));
+        words.push(format!("{} {sent} {} {got} tokens", g.up_tokens, g.down_tokens));
+    }
+    Some((format!("{} {}", g.running, words.join(&format!(" {} ", g.dot))), "esc stops the task"))
+}
+
+/// What the model is putting together while it writes the arguments of a call.
+fn calling(tool: &str) -> String {
+    match tool {
+        "EditFile" => "Writing an edit".to_owned(),
+        "WriteFile" => "Writing a file".to_owned(),
+        "RunCommand" => "Writing a command".to_owned(),
+        "ReadFile" | "ListDirectory" => "Choosing what to read".to_owned(),
+        "Grep" | "Glob" => "Writing a search".to_owned(),
+        other => format!("Preparing `{other}`"),
+    }
+}
+
+fn running(calls: &[(CallId, String)]) -> Vec<String> {
+    let newest = calls.last().map(|(_, summary)| match summary.strip_prefix("$ ") {
+        Some(command) => format!("Running {command}"),
+        None => summary.clone(),
+    });
+    let others = (calls.len() > 1).then(|| format!("{} more", calls.len() - 1));
+    newest.into_iter().chain(others).collect()
+}
+
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// `940`, `12.1k`, `1.2M`

@@ -61,7 +61,7 @@ fn first_line(draft: &str) -> &str {
 fn lower_height(model: &Model, rest: Rect) -> u16 {
     match model.panels.open() {
         Some(panel) => {
-            let limit = (rest.height * 7 / 10).max(7).min(rest.height);
+            let limit = (model.size.height * 7 / 10).max(7).min(rest.height);
             approval::height(panel, rest.width, limit, !model.composer.is_empty())
         }
         None => model.composer.rows(composer_width(rest.width)).min(rest.height.saturating_sub(4).max(1)) + 2,

@@ -17,7 +17,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     let glyphs = model.glyphs;
     let (transcript, look) = model.transcript_look(now);
     if let Some((new, below)) = transcript.unread(look) {
-        let words = if new > 0 { counted(new, "new line") } else { format!("{} below", counted(below, "line")) };
+        let words = if new > 0 { status::counted(new, "new line") } else { format!("{} below", status::counted(below, "line")) };
         rows.push((String::new(), format!("{} {words} {} end", glyphs.down, glyphs.dot), Token::Accent));
     }
     if let Some(words) = approval::strip_words(&model.panels, &glyphs) {
@@ -62,8 +62,4 @@ pub fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {
         ]);
         buffer.set_line(area.x, y, &line, area.width);
     }
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
