@@ -1,9 +1,8 @@
 //! How the rows of a panel are shared out, from its width and the rows there are.
 
 use super::Panel;
+use crate::tui::view::GUTTER;
 
-/// The column of signs, as in the transcript.
-pub const GUTTER: u16 = 2;
 /// Rows of the body from which on every choice has a row of its own, and the first one has.
 const ROOMY: u16 = 8;
 const ENOUGH: u16 = 4;

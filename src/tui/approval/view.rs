@@ -1,12 +1,14 @@
 //! The panel on the screen.
 
-use super::rows::{Choices, GUTTER, Rows, body_width};
+use super::rows::{Choices, Rows, body_width};
 use super::{Act, Panel, Panels};
 use crate::protocol::Risk;
 use crate::text;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::guard::{self, Confirm};
+use crate::tui::status::counted;
 use crate::tui::theme::{Theme, Token};
+use crate::tui::view::GUTTER;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -79,7 +81,9 @@ fn draw_body(panel: &mut Panel, rows: Rows, area: Rect, buffer: &mut Buffer, fra
     }
     if counts {
         let left = total - panel.scroll - shown;
-        let words = format!("{} {left} {} below {} pgdn", glyphs.down, if left == 1 { "line" } else { "lines" }, glyphs.dot);
+        let removed = panel.body.removed_in(inner, panel.scroll + shown..total);
+        let removed = if removed > 0 { format!(", {removed} removed") } else { String::new() };
+        let words = format!("{} {} below{removed} {} pgdn", glyphs.down, counted(left, "line"), glyphs.dot);
         let line = Line::styled(words, theme.style(Token::Warn));
         buffer.set_line(area.x, top + shown as u16, &line, area.width);
     }
@@ -154,8 +158,8 @@ fn head_line(panel: &Panel, width: u16, frame: Frame<'_>) -> Line<'static> {
 /// What the first choice does while something has not been on the screen.
 fn unseen_words(panel: &Panel, at: usize) -> Option<String> {
     let left = panel.unseen();
-    let lines = if left == 1 { "line" } else { "lines" };
-    (panel.choices[at].act == Act::Approve && left > 0).then(|| format!("show the next of {left} {lines} not seen yet"))
+    (panel.choices[at].act == Act::Approve && left > 0)
+        .then(|| format!("show the next of {} not seen yet", counted(left, "line")))
 }
 
 fn choice_line(panel: &Panel, at: usize, look: guard::Look, frame: Frame<'_>) -> (Line<'static>, bool) {
@@ -241,14 +245,11 @@ pub fn strip_words(panels: &Panels, glyphs: &Glyphs) -> Option<String> {
             return None;
         }
         let names: Vec<_> = panels.iter().enumerate().map(|(at, panel)| format!("{} {}", at + 1, panel.name())).collect();
-        return Some(format!("{} {} wait for you   {}", glyphs.waits, panels.len(), names.join("   ")));
+        return Some(format!("{} wait for you   {}", panels.len(), names.join("   ")));
     }
     let others = if panels.len() > 1 { format!(" and {} more", panels.len() - 1) } else { String::new() };
     let name = first.name();
-    Some(format!(
-        "{} {name}{others} {} waits for you {} tab to review (typing stays in your draft)",
-        glyphs.waits, glyphs.dash, glyphs.dot
-    ))
+    Some(format!("{name}{others} {} waits for you {} tab to review (typing stays in your draft)", glyphs.dash, glyphs.dot))
 }
 
 impl Panel {

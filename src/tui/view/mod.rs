@@ -14,6 +14,9 @@ use super::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
+/// The column of signs at the left of every band.
+pub const GUTTER: u16 = 2;
+
 pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let area = buffer.area;
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
