@@ -33,7 +33,7 @@ pub struct Request {
 pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     let mut place = Place::find(common)?;
     let policy = place.policy(common.policy.as_deref())?;
-    let _log = super::start_log(&place);
+    let _log = super::start_log(&place, common.verbosity);
     let prompt = match request.prompt {
         ExecPrompt::Text(text) => Some(text),
         ExecPrompt::Stdin => Some(stdin()?),

@@ -34,7 +34,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     }
     let mut place = Place::find(common)?;
     let policy = place.policy(common.policy.as_deref())?;
-    let _log = super::start_log(&place);
+    let _log = super::start_log(&place, common.verbosity);
     let runtime = super::runtime()?;
     runtime.block_on(async {
         let (commands, receive_commands) = mpsc::channel(CHANNEL_DEPTH);

@@ -83,8 +83,15 @@ fn runtime() -> Result<tokio::runtime::Runtime, Trouble> {
         .map_err(|error| Trouble::failed(format!("cannot start: {error}")))
 }
 
-fn start_log(place: &Place) -> logging::Log {
-    let (log, problem) = logging::start(&place.directories.data, place.environment.get("AYE_LOG"));
+/// `-v` says how much is logged, unless AYE_LOG says it more exactly.
+fn start_log(place: &Place, verbosity: u8) -> logging::Log {
+    let by_flag = match verbosity {
+        0 => None,
+        1 => Some("aye=info"),
+        2 => Some("aye=debug"),
+        3.. => Some("aye=trace"),
+    };
+    let (log, problem) = logging::start(&place.directories.data, place.environment.get("AYE_LOG").or(by_flag));
     if let Some(message) = problem {
         warn(&message);
     }
