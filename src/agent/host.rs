@@ -1,6 +1,6 @@
 //! The turn machine's host: performs its effects in order and brings back what came of them.
 
-use super::limits::CHANNEL_DEPTH;
+use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
 use super::turn::{Effect, Input, Machine, Moment, Options, Unfinished};
 use crate::policy::Enforcer;
 use crate::policy::Permit;
@@ -10,7 +10,7 @@ use crate::protocol::{
 };
 use futures_util::StreamExt;
 use jiff::Timestamp;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -56,6 +56,8 @@ struct Host {
     /// Effects that wait for a commit that failed.
     stalled: VecDeque<Effect>,
     started: Instant,
+    /// When the session ends, whatever still runs; set once the person quits.
+    deadline: Option<tokio::time::Instant>,
     ending: bool,
 }
 
@@ -77,6 +79,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         kill: CancellationToken::new(),
         stalled: VecDeque::new(),
         started: Instant::now(),
+        deadline: None,
         ending: false,
     };
     host.emit(None, None, started);
@@ -84,18 +87,31 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         let effects = host.machine.restore(setup.records, setup.unfinished, moment());
         host.perform(effects.into()).await;
     }
+    let mut heard = true;
     while !host.ending {
         let input = tokio::select! {
-            command = commands.recv() => Input::Command(command.unwrap_or(Command::Quit)),
+            command = commands.recv(), if heard => {
+                heard = command.is_some();
+                Input::Command(command.unwrap_or(Command::Quit))
+            }
             Some(input) = receive_inputs.recv() => input,
             delta = next_delta(&mut host.stream) => delta,
+            () = until(host.deadline) => break,
         };
         host.take(input).await;
     }
+    host.save_what_is_stalled().await;
     let (task_count, total_tokens) = host.machine.totals();
     let duration_ms = u64::try_from(host.started.elapsed().as_millis()).unwrap_or(u64::MAX);
     host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, duration_ms });
     host.kill.cancel();
+}
+
+async fn until(deadline: Option<tokio::time::Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The next piece of the answer; never ready while no answer streams. A stream that just ends was cut.
@@ -132,26 +148,92 @@ fn moment() -> Moment {
 
 impl Host {
     async fn take(&mut self, input: Input) {
+        if matches!(input, Input::Command(Command::Quit)) {
+            self.deadline.get_or_insert_with(|| tokio::time::Instant::now() + Duration::from_millis(QUIT_GRACE_MS));
+        }
         if self.stalled.is_empty() {
             let effects = self.machine.handle(input, moment());
             return self.perform(effects.into()).await;
         }
-        // Nothing goes on before what was decided is saved; a `Continue` tries again.
+        // Nothing goes on before what was decided is saved. Whatever the person says tries it again.
         match input {
-            Input::Command(Command::Continue) => {
-                let effects = std::mem::take(&mut self.stalled);
-                self.perform(effects).await;
+            Input::Command(Command::Continue) => self.retry().await,
+            Input::Command(Command::SaveDraft { text }) => self.act(Effect::SaveDraft(text)).await,
+            Input::Command(
+                command @ (Command::Prompt { .. }
+                | Command::Decide { .. }
+                | Command::Resolve { .. }
+                | Command::Cancel
+                | Command::Kill),
+            ) => {
+                self.retry().await;
+                let effects = self.machine.handle(Input::Command(command), moment());
+                if self.stalled.is_empty() {
+                    return self.perform(effects.into()).await;
+                }
+                self.keep(effects);
+                let message = "kept until the session can be saved; /continue tries again".to_owned();
+                self.emit(None, None, EventKind::Notice { message });
             }
-            Input::Command(Command::Quit) => self.ending = true,
-            Input::Command(Command::Kill) => self.kill.cancel(),
-            Input::Command(command) => {
-                let text = format!("not done, because the session cannot be saved: {command:?}");
-                self.emit(None, None, EventKind::Notice { message: text });
+            Input::Command(Command::Quit)
+            | Input::Delta(_)
+            | Input::ModelFailed(_)
+            | Input::Planned(_)
+            | Input::ToolOutput { .. }
+            | Input::ToolFinished { .. }
+            | Input::Woken { .. } => {
+                let effects = self.machine.handle(input, moment());
+                self.keep(effects);
             }
-            other => {
-                let effects = self.machine.handle(other, moment());
-                self.stalled.extend(effects);
+        }
+    }
+
+    async fn retry(&mut self) {
+        let effects = std::mem::take(&mut self.stalled);
+        self.perform(effects).await;
+    }
+
+    /// Effects wait behind the commit that failed, but stopping does not wait.
+    fn keep(&mut self, effects: Vec<Effect>) {
+        for effect in &effects {
+            match effect {
+                Effect::StopModel => self.stream = None,
+                Effect::KillTools => self.kill_tools(),
+                Effect::End => self.ending = true,
+                Effect::Commit(..)
+                | Effect::Emit { .. }
+                | Effect::Request(_)
+                | Effect::Plan(_)
+                | Effect::Run { .. }
+                | Effect::Wake { .. }
+                | Effect::SaveDraft(_) => {}
             }
+        }
+        self.stalled.extend(effects);
+    }
+
+    /// At the end, once more: all that was to be saved, except that a call began which now never runs.
+    async fn save_what_is_stalled(&mut self) {
+        let stalled = std::mem::take(&mut self.stalled);
+        let mut never_run = HashSet::new();
+        let mut records = Vec::new();
+        for effect in stalled {
+            match effect {
+                Effect::Commit(more, _) => records.extend(more),
+                Effect::Run { plan, .. } => drop(never_run.insert(plan.call.tool_call_id)),
+                Effect::Emit { .. }
+                | Effect::Request(_)
+                | Effect::StopModel
+                | Effect::Plan(_)
+                | Effect::KillTools
+                | Effect::Wake { .. }
+                | Effect::SaveDraft(_)
+                | Effect::End => {}
+            }
+        }
+        records.retain(|record| !matches!(record, Record::Started { tool_call_id, .. } if never_run.contains(tool_call_id)));
+        if let Err(failure) = self.commit(&records, Durability::Power).await {
+            self.emit(None, None, EventKind::Notice { message: format!("not saved: {}", failure.message) });
         }
     }
 
@@ -171,6 +253,9 @@ impl Host {
     }
 
     async fn commit(&mut self, records: &[Record], durability: Durability) -> Result<(), Failure> {
+        if records.is_empty() {
+            return Ok(());
+        }
         self.journal.append(records.to_vec(), durability).await.map_err(|error| {
             tracing::error!(%error, "journal");
             Failure::new(
@@ -189,10 +274,7 @@ impl Host {
             Effect::StopModel => self.stream = None,
             Effect::Plan(calls) => self.plan(calls),
             Effect::Run { index, plan, permit } => self.run(index, plan, permit),
-            Effect::KillTools => {
-                self.kill.cancel();
-                self.kill = CancellationToken::new();
-            }
+            Effect::KillTools => self.kill_tools(),
             Effect::Wake { after_ms, ticket } => {
                 let inputs = self.inputs.clone();
                 tokio::spawn(async move {
@@ -222,12 +304,18 @@ impl Host {
         let _ = self.events.send(event);
     }
 
+    /// What starts later is not killed with what runs now.
+    fn kill_tools(&mut self) {
+        std::mem::replace(&mut self.kill, CancellationToken::new()).cancel();
+    }
+
     fn plan(&self, calls: Vec<(usize, ToolCall)>) {
         let (router, inputs) = (self.router.clone(), self.inputs.clone());
         tokio::spawn(async move {
             let plans = calls.into_iter().map(|(index, call)| {
                 let router = router.clone();
-                async move { (index, router.plan(call).await) }
+                let work = tokio::spawn(async move { router.plan(call).await });
+                async move { (index, work.await.unwrap_or_else(|error| Err(unplanned(&error)))) }
             });
             let _ = inputs.send(Input::Planned(futures_util::future::join_all(plans).await)).await;
         });
@@ -252,4 +340,9 @@ impl Host {
             let _ = inputs.send(Input::ToolFinished { index, result, latency_ms }).await;
         });
     }
+}
+
+fn unplanned(error: &tokio::task::JoinError) -> ToolError {
+    tracing::error!(%error, "a tool panicked while it planned");
+    ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way")
 }

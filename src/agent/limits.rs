@@ -1,7 +1,7 @@
 //! Every bound of the loop, by name.
 
 /// Steps of one task when nobody says otherwise.
-pub const MAX_STEPS: u32 = 200;
+pub const MAX_STEPS: u32 = 1_000;
 /// The share of `max_steps` at which the person is warned, in percent.
 pub const STEP_WARNING_PERCENT: u32 = 80;
 /// How much streamed text may be lost by a crash, in milliseconds of streaming.
@@ -14,5 +14,7 @@ pub const WINDOW_FILL_PERCENT: u64 = 70;
 pub const BYTES_PER_TOKEN: usize = 4;
 /// Tokens a message costs beyond its text.
 pub const MESSAGE_OVERHEAD_TOKENS: u64 = 4;
+/// How long what runs may take to end when the person quits, in milliseconds.
+pub const QUIT_GRACE_MS: u64 = 3_000;
 /// Events and tool outputs that may wait for their reader.
 pub const CHANNEL_DEPTH: usize = 256;

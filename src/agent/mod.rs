@@ -13,4 +13,4 @@ pub use limits::MAX_STEPS;
 pub use prompt::{Surroundings, system_prompt};
 pub use replay::replay;
 pub use retry::Backoff;
-pub use turn::{Approver, Options, Price, Unfinished};
+pub use turn::{Approver, Options, Unfinished};

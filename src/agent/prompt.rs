@@ -1,5 +1,7 @@
 //! What a model is told about its place before the first prompt.
 
+use std::fmt::Write;
+
 /// Facts of the place the agent works in.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
@@ -19,12 +21,13 @@ pub struct Surroundings {
 pub fn system_prompt(surroundings: &Surroundings) -> String {
     let Surroundings { workspace, system, date, branch, instructions } = surroundings;
     let mut prompt = include_str!("../../assets/system.md").to_owned();
-    prompt += &format!("\n## Where you are\n\n- Workspace: {workspace}\n- System: {system}\n- Date: {date}\n");
+    // Writing to a string cannot fail.
+    let _ = writeln!(prompt, "\n## Where you are\n\n- Workspace: {workspace}\n- System: {system}\n- Date: {date}");
     if let Some(branch) = branch {
-        prompt += &format!("- Git branch: {branch}\n");
+        let _ = writeln!(prompt, "- Git branch: {branch}");
     }
     for (source, text) in instructions {
-        prompt += &format!("\n## Instructions from {source}\n\n{}\n", text.trim_end());
+        let _ = writeln!(prompt, "\n## Instructions from {source}\n\n{}", text.trim_end());
     }
     prompt
 }

@@ -67,7 +67,10 @@ impl Replay<'_> {
                 self.step = None;
                 self.tell(EventKind::TaskStarted { prompt: prompt.text(), max_steps: *max_steps });
             }
-            Record::StepStarted { step_id, .. } => self.step = Some(step_id.clone()),
+            Record::StepStarted { step_id, .. } => {
+                self.discard("aye ended here");
+                self.step = Some(step_id.clone());
+            }
             Record::PartialAnswer { text, .. } => self.partial.push_str(text),
             Record::AnswerDiscarded { reason, .. } => self.discard(reason),
             Record::Answer { message, usage, stop_reason, latency_ms, model } => {
@@ -133,7 +136,8 @@ impl Replay<'_> {
             | Record::Resolved { .. }
             | Record::StepCompleted { .. }
             | Record::Paused { .. }
-            | Record::Continued => {}
+            | Record::Continued
+            | Record::Unreadable => {}
         }
     }
 }

@@ -20,10 +20,6 @@ impl Thread {
         self.messages.push(Arc::new(message));
     }
 
-    pub fn len(&self) -> usize {
-        self.messages.len()
-    }
-
     pub fn last(&self) -> Option<&Message> {
         self.messages.last().map(Arc::as_ref)
     }

@@ -4,7 +4,7 @@ use super::Output;
 use crate::protocol::{CallId, EventKind, Failure};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io;
 
 /// A line of progress, not the whole story.
 const LINE_CHARS: usize = 200;

@@ -87,6 +87,9 @@ pub enum Record {
         failure: Failure,
     },
     Continued,
+    /// Something another version wrote; its words stay in the store.
+    #[serde(other)]
+    Unreadable,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

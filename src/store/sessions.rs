@@ -58,7 +58,7 @@ pub struct SessionSummary {
 #[derive(Debug)]
 pub struct Loaded {
     pub summary: SessionSummary,
-    /// In the order they were written.
+    /// In the order they were written, unreadable ones too.
     pub records: Vec<Record>,
     /// How many records this version cannot read; they stay where they are.
     pub skipped: usize,
@@ -119,8 +119,12 @@ impl Store {
             let mut rows = statement.query([key])?;
             while let Some(row) = rows.next()? {
                 match row.get_ref(0)?.as_bytes().ok().and_then(|json| serde_json::from_slice(json).ok()) {
+                    Some(Record::Unreadable) | None => {
+                        // Kept as a place: what may have stood there counts in an open step.
+                        loaded.records.push(Record::Unreadable);
+                        loaded.skipped += 1;
+                    }
                     Some(record) => loaded.records.push(record),
-                    None => loaded.skipped += 1,
                 }
             }
             Ok(Some(loaded))
@@ -184,7 +188,8 @@ impl SessionStatus {
             | Record::Started { .. }
             | Record::Finished { .. }
             | Record::Resolved { .. }
-            | Record::StepCompleted { .. } => None,
+            | Record::StepCompleted { .. }
+            | Record::Unreadable => None,
         }
     }
 }

@@ -50,7 +50,7 @@ impl Tool for RunCommand {
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let cwd = paths.target("cwd", arguments.cwd.as_deref().unwrap_or("."), Meant::Directory)?;
-        Ok(vec![Action::Exec { command: arguments.command.clone(), cwd }])
+        Ok(vec![Action::Exec { command: with_input(&arguments.command, arguments.stdin.as_deref()), cwd }])
     }
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
@@ -73,7 +73,7 @@ impl Tool for RunCommand {
         }
         Ok(Draft {
             summary: format!("$ {}", first_line(command)),
-            actions: vec![Action::Exec { command: command.clone(), cwd: cwd.clone() }],
+            actions: vec![Action::Exec { command: with_input(command, arguments.stdin.as_deref()), cwd: cwd.clone() }],
             proposal: Some(Proposal { summary: format!("Run: {}", first_line(command)), ..Proposal::default() }),
             effect: Effect::Runs { timeout_seconds },
             work: Work { command: arguments.command, cwd, timeout_seconds, stdin: arguments.stdin },
@@ -98,6 +98,17 @@ impl Tool for RunCommand {
         }
         .boxed()
     }
+}
+
+/// The line as it is judged and shown: what it is given to read is as much a part of it as its words.
+fn with_input(command: &str, input: Option<&str>) -> String {
+    let Some(input) = input.filter(|input| !input.is_empty()) else { return command.to_owned() };
+    let mut end = "STDIN".to_owned();
+    while input.lines().chain(command.lines()).any(|line| line == end) {
+        end.push('_');
+    }
+    let gap = if input.ends_with('\n') { "" } else { "\n" };
+    format!("{{ {command}\n}} <<'{end}'\n{input}{gap}{end}")
 }
 
 /// Of a command of several lines the first, and a mark that there are more; the approval shows it whole.

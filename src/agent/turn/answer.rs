@@ -3,15 +3,24 @@
 use super::super::limits::PARTIAL_SAVE_MS;
 use super::{Call, CallState, Effect, Machine, Moment, Phase};
 use crate::ports::{Completion, Delta, Durability, ModelError, Record};
-use crate::protocol::{Arguments, ErrorCode, EventKind, Failure, FailureKind, Part, Role, StopReason, ToolError, ToolResult};
+use crate::protocol::{
+    Arguments, CallId, ErrorCode, EventKind, Failure, FailureKind, Part, Role, StopReason, ToolError, ToolResult,
+};
 
 impl Machine {
     pub(super) fn delta(&mut self, delta: Delta, at: Moment) {
         match delta {
             Delta::Text(text) => self.text(text, at),
-            Delta::Reasoning(text) => self.emit(EventKind::ReasoningChunk { text }),
-            Delta::ToolCallProgress { tool_name, bytes } => self.emit(EventKind::ToolCallProgress { tool_name, bytes }),
+            Delta::Reasoning(text) => self.show(EventKind::ReasoningChunk { text }),
+            Delta::ToolCallProgress { tool_name, bytes } => self.show(EventKind::ToolCallProgress { tool_name, bytes }),
             Delta::Completed(completion) => self.answered(completion, at),
+        }
+    }
+
+    /// Tells of an answer that still counts.
+    fn show(&mut self, kind: EventKind) {
+        if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Requesting(_))) {
+            self.emit(kind);
         }
     }
 
@@ -42,7 +51,10 @@ impl Machine {
         task.usage += usage;
         self.usage += usage;
         let model = model.unwrap_or_else(|| self.options.model.clone());
-        let content = without_empty_text(content);
+        if let Some(failure) = spoiled(stop_reason) {
+            return self.answered_in_vain(failure, Asked { usage, stop_reason, latency_ms, model }, at);
+        }
+        let content = with_names_of_their_own(without_empty_text(content));
         let calls: Vec<_> = content
             .iter()
             .filter_map(|part| match part {
@@ -51,11 +63,12 @@ impl Machine {
             })
             .collect();
         let empty = content.is_empty();
-        if let Some(message) = self.message(Role::Assistant, content, at)
-            && !empty
-        {
+        if let Some(message) = self.message(Role::Assistant, content, at) {
+            // An empty one is kept for what it cost; no provider takes it back.
             self.note(Record::Answer { message: message.clone(), usage, stop_reason, latency_ms, model: model.clone() });
-            self.thread.push(message);
+            if !empty {
+                self.thread.push(message);
+            }
         }
         self.emit(EventKind::LlmRequestCompleted { model, usage, latency_ms, stop_reason });
         if calls.is_empty() {
@@ -65,29 +78,38 @@ impl Machine {
         }
     }
 
+    /// The provider took its answer back. Sent again as said, it would stand as the model's own word, so the thread has none of it.
+    fn answered_in_vain(&mut self, failure: Failure, asked: Asked, at: Moment) {
+        let shown = match self.task.as_ref().map(|task| &task.phase) {
+            Some(Phase::Requesting(stream)) => stream.shown,
+            Some(Phase::Retrying { .. } | Phase::Working(_) | Phase::Paused) | None => false,
+        };
+        if shown {
+            self.discard_answer(&failure.message);
+        }
+        let Asked { usage, stop_reason, latency_ms, model } = asked;
+        if let Some(message) = self.message(Role::Assistant, Vec::new(), at) {
+            self.note(Record::Answer { message, usage, stop_reason, latency_ms, model: model.clone() });
+        }
+        self.emit(EventKind::LlmRequestCompleted { model, usage, latency_ms, stop_reason });
+        self.fail(failure);
+    }
+
     fn answered_in_words(&mut self, stop_reason: StopReason, empty: bool, at: Moment) {
         match stop_reason {
-            StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse => self.complete(at),
+            StopReason::EndTurn
+            | StopReason::StopSequence
+            | StopReason::ToolUse
+            | StopReason::Refusal
+            | StopReason::ContentFilter
+            | StopReason::ContextWindowExceeded
+            | StopReason::Error
+            | StopReason::Cancelled => self.complete(at),
             StopReason::MaxTokens | StopReason::PauseTurn if !empty => self.ask_for_the_rest(at),
             StopReason::MaxTokens | StopReason::PauseTurn => self.fail(Failure::new(
                 FailureKind::InvalidRequest,
                 "the model used up its output limit without an answer",
                 "raise `max_output_tokens` in the policy, or choose another model with -m",
-            )),
-            StopReason::Refusal | StopReason::ContentFilter => self.fail(Failure::new(
-                FailureKind::GuardrailBlocked,
-                "LLM_GUARDRAIL_BLOCKED: the provider stopped the answer for its content",
-                "say it in other words, or choose another model with -m",
-            )),
-            StopReason::ContextWindowExceeded => self.fail(Failure::new(
-                FailureKind::ContextTooLong,
-                "the conversation no longer fits the model's window",
-                "start a new session, or choose a model with a larger window",
-            )),
-            StopReason::Error | StopReason::Cancelled => self.fail(Failure::new(
-                FailureKind::Protocol,
-                "the provider ended the answer with an error",
-                "/continue asks again",
             )),
         }
     }
@@ -173,6 +195,51 @@ impl Machine {
             self.request(attempt, at);
         }
     }
+}
+
+/// What a request came to, besides its words.
+struct Asked {
+    usage: crate::protocol::Usage,
+    stop_reason: StopReason,
+    latency_ms: u64,
+    model: String,
+}
+
+/// Why an answer that ended so does not count, neither its words nor its calls.
+fn spoiled(stop_reason: StopReason) -> Option<Failure> {
+    match stop_reason {
+        StopReason::Refusal | StopReason::ContentFilter => Some(Failure::new(
+            FailureKind::GuardrailBlocked,
+            "LLM_GUARDRAIL_BLOCKED: the provider stopped the answer for its content",
+            "say it in other words, or choose another model with -m",
+        )),
+        StopReason::ContextWindowExceeded => Some(Failure::new(
+            FailureKind::ContextTooLong,
+            "the conversation no longer fits the model's window",
+            "start a new session, or choose a model with a larger window",
+        )),
+        StopReason::Error | StopReason::Cancelled => {
+            Some(Failure::new(FailureKind::Protocol, "the provider ended the answer with an error", "/continue asks again"))
+        }
+        StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse | StopReason::MaxTokens | StopReason::PauseTurn => {
+            None
+        }
+    }
+}
+
+/// Results find their calls by name: where a provider names two calls of an answer alike, the later one is named anew.
+fn with_names_of_their_own(mut content: Vec<Part>) -> Vec<Part> {
+    let mut taken = std::collections::HashSet::new();
+    for part in &mut content {
+        let Part::ToolCall(call) = part else { continue };
+        let given = call.tool_call_id.clone();
+        let mut number = 1;
+        while !taken.insert(call.tool_call_id.clone()) {
+            number += 1;
+            call.tool_call_id = CallId::new(format!("{given}-{number}"));
+        }
+    }
+    content
 }
 
 /// Providers refuse messages with empty text in them.

@@ -17,7 +17,7 @@ struct Batch {
 
 impl Machine {
     /// Takes the calls of the running step out, for the length of `act`.
-    fn with_calls(&mut self, act: impl FnOnce(&mut Self, &mut Vec<Call>)) {
+    pub(super) fn with_calls(&mut self, act: impl FnOnce(&mut Self, &mut Vec<Call>)) {
         let Some(task) = &mut self.task else { return };
         let Phase::Working(calls) = &mut task.phase else { return };
         let mut calls = std::mem::take(calls);
@@ -58,6 +58,7 @@ impl Machine {
                     self.report(call, 0);
                 }
             }
+            Some(_) if !matches!(call.state, CallState::Planning) => {}
             Some(Err(error)) => {
                 self.announce(call, &[]);
                 call.refuse(error.code, error.message);
@@ -82,7 +83,7 @@ impl Machine {
         }
     }
 
-    fn announce(&mut self, call: &mut Call, actions: &[Action]) {
+    pub(super) fn announce(&mut self, call: &mut Call, actions: &[Action]) {
         if call.announced {
             return;
         }
@@ -192,6 +193,8 @@ impl Machine {
             self.emit(EventKind::Notice { message: format!("approval `{approval_id}` is unknown or was decided already") });
         }
         self.advance(at);
+        // A no is kept as a yes is, also while other questions are open.
+        self.commit(Durability::Process);
     }
 
     fn settle_decision(&mut self, calls: &mut [Call], index: usize, decision: Decision, at: Moment) {
@@ -228,15 +231,21 @@ impl Machine {
     }
 
     pub(super) fn tool_finished(&mut self, index: usize, result: ToolResult, latency_ms: u64, at: Moment) {
+        self.settle_run(index, result, latency_ms);
+        self.advance(at);
+    }
+
+    /// Takes what a run came to; only a call that runs can come to anything.
+    pub(super) fn settle_run(&mut self, index: usize, result: ToolResult, latency_ms: u64) {
         self.with_calls(|machine, calls| {
-            let Some(call) = calls.get_mut(index) else { return };
-            call.state = CallState::Done(result);
+            let Some(call) = calls.get_mut(index).filter(|call| matches!(call.state, CallState::Running)) else { return };
+            let tool_call_id = call.call.tool_call_id.clone();
+            call.state = CallState::Done(ToolResult { tool_call_id, ..result });
             machine.report(call, latency_ms);
             if call.changes {
                 machine.commit(Durability::Process);
             }
         });
-        self.advance(at);
     }
 
     /// What the person wants done about a call that a crash left without an outcome.

@@ -1,8 +1,8 @@
 //! Stopping: first gently, then by force.
 
-use super::{CallState, Effect, Machine, Moment, Phase};
-use crate::ports::{Durability, TaskEnd};
-use crate::protocol::ErrorCode;
+use super::{CallState, Effect, Input, Machine, Moment, Phase};
+use crate::ports::{Durability, Record, TaskEnd};
+use crate::protocol::{Command, ErrorCode};
 
 impl Machine {
     /// The model is stopped and nothing new is started; what runs finishes.
@@ -41,6 +41,58 @@ impl Machine {
                 self.advance(at);
             }
         }
+    }
+
+    /// Ends the session, its task kept as it stands. What runs and changes things is stopped and its outcome saved,
+    /// so that nobody has to guess it later.
+    pub(super) fn quit(&mut self) {
+        self.quitting = true;
+        if let Some(task) = &mut self.task
+            && let Phase::Requesting(stream) = &mut task.phase
+            && !stream.unsaved.is_empty()
+            && let Some(step_id) = task.step_id.clone()
+        {
+            let text = std::mem::take(&mut stream.unsaved);
+            self.out.push(Effect::StopModel);
+            self.note(Record::PartialAnswer { step_id, text });
+        }
+        self.commit(Durability::Process);
+        if self.changes_run() {
+            self.out.push(Effect::KillTools);
+        } else {
+            self.out.push(Effect::End);
+        }
+    }
+
+    /// What is still listened to once the session ends.
+    pub(super) fn wind_down(&mut self, input: Input) {
+        match input {
+            Input::ToolFinished { index, result, latency_ms } => {
+                self.settle_run(index, result, latency_ms);
+                if !self.changes_run() {
+                    self.out.push(Effect::End);
+                }
+            }
+            Input::ToolOutput { index, text } => self.tool_output(index, text),
+            Input::Command(Command::SaveDraft { text }) => self.out.push(Effect::SaveDraft(text)),
+            // Said too late to be begun, but not lost.
+            Input::Command(Command::Prompt { text }) => self.enqueue(text),
+            Input::Command(Command::Quit) => self.out.push(Effect::End),
+            Input::Command(
+                Command::Decide { .. } | Command::Resolve { .. } | Command::Cancel | Command::Kill | Command::Continue,
+            )
+            | Input::Delta(_)
+            | Input::ModelFailed(_)
+            | Input::Planned(_)
+            | Input::Woken { .. } => {}
+        }
+    }
+
+    fn changes_run(&self) -> bool {
+        self.task.as_ref().is_some_and(|task| match &task.phase {
+            Phase::Working(calls) => calls.iter().any(|call| call.changes && matches!(call.state, CallState::Running)),
+            Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Paused => false,
+        })
     }
 
     /// As `cancel`, and running commands are killed.

@@ -109,6 +109,8 @@ pub struct Machine {
     task: Option<Task>,
     /// The last task that ended before it was done; `Continue` takes it up again.
     ended: Option<Task>,
+    /// The person ended the session: what runs is waited for, nothing new begins.
+    quitting: bool,
     /// Records that wait for the next commit.
     pending: Vec<Record>,
     out: Vec<Effect>,
@@ -230,6 +232,7 @@ impl Machine {
             usage: Usage::default(),
             task: None,
             ended: None,
+            quitting: false,
             pending: Vec::new(),
             out: Vec::new(),
         }
@@ -237,6 +240,7 @@ impl Machine {
 
     pub fn handle(&mut self, input: Input, at: Moment) -> Vec<Effect> {
         match input {
+            input if self.quitting => self.wind_down(input),
             Input::Command(command) => self.command(command, at),
             Input::Delta(delta) => self.delta(delta, at),
             Input::ModelFailed(error) => self.model_failed(error, at),
@@ -262,7 +266,7 @@ impl Machine {
             Command::Kill => self.kill(at),
             Command::Continue => self.go_on(at),
             Command::SaveDraft { text } => self.out.push(Effect::SaveDraft(text)),
-            Command::Quit => self.out.push(Effect::End),
+            Command::Quit => self.quit(),
         }
     }
 

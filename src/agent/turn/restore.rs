@@ -3,7 +3,8 @@
 use super::{Approver, Call, CallState, Effect, Machine, Moment, Phase, Task};
 use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::{
-    Arguments, CallId, Decision, ErrorCode, EventKind, Failure, FailureKind, Message, Part, Resolution, Role, TaskId, Usage,
+    Arguments, CallId, Decision, ErrorCode, EventKind, Failure, FailureKind, Message, MessageId, Part, Resolution, Role, TaskId,
+    Usage,
 };
 
 /// What is to become of a task that was not done when the process ended.
@@ -24,10 +25,10 @@ impl Machine {
         for record in records {
             if let Record::Paused { failure: why } = &record {
                 failure = Some(why.clone());
-            } else if matches!(record, Record::Continued) {
+            } else if matches!(record, Record::Continued | Record::TaskStarted { .. } | Record::TaskEnded { .. }) {
                 failure = None;
             }
-            self.fold(record);
+            self.fold(record, at);
         }
         let failure = failure.unwrap_or_else(|| {
             Failure::new(
@@ -40,11 +41,15 @@ impl Machine {
         std::mem::take(&mut self.out)
     }
 
-    fn fold(&mut self, record: Record) {
+    fn fold(&mut self, record: Record, at: Moment) {
         match record {
-            Record::TaskStarted { prompt, max_steps } => self.fold_task(prompt, max_steps),
+            Record::TaskStarted { prompt, max_steps } => {
+                self.mend(at);
+                self.fold_task(prompt, max_steps);
+            }
             Record::Queue { prompts } => self.queue = prompts.into(),
             Record::StepStarted { step_id, step_count, .. } => {
+                self.mend(at);
                 self.counters.steps += 1;
                 if let Some(task) = &mut self.task {
                     task.step_id = Some(step_id);
@@ -52,7 +57,10 @@ impl Machine {
                     task.phase = Phase::Paused;
                 }
             }
-            Record::Answer { message, usage, .. } => self.fold_answer(message, usage),
+            Record::Answer { message, usage, .. } => {
+                self.mend(at);
+                self.fold_answer(message, usage);
+            }
             Record::Intent { call, summary, actions, proposal, changes, .. } => {
                 let open = |entry: &&mut Call| !entry.announced && entry.call.tool_call_id == call.tool_call_id;
                 if let Some(entry) = self.calls_mut().iter_mut().find(open) {
@@ -76,7 +84,9 @@ impl Machine {
                 }
             }
             Record::Finished { result, .. } => {
-                if let Some(call) = self.open_call(&result.tool_call_id.clone()) {
+                // A denial is folded already, in other words than the model was told.
+                let of_it = |call: &&mut Call| call.call.tool_call_id == result.tool_call_id;
+                if let Some(call) = self.calls_mut().iter_mut().find(of_it) {
                     call.state = CallState::Done(result);
                 }
             }
@@ -86,26 +96,40 @@ impl Machine {
                 }
             }
             Record::StepCompleted { step_count, message, .. } => {
-                self.count_message(&message);
-                self.thread.push(message);
+                self.fold_results(message, at);
                 if let Some(task) = &mut self.task {
                     task.step_count = step_count;
                     task.phase = Phase::Paused;
                 }
             }
             Record::TaskEnded { end, .. } => {
+                self.mend(at);
                 self.ended = self.task.take().filter(|_| end != TaskEnd::Completed);
             }
             Record::Continued => {
                 if self.task.is_none() {
-                    self.task = self.ended.take().map(|task| Task { step_count: 0, ..task });
+                    let max_steps = self.options.max_steps;
+                    self.task =
+                        self.ended.take().map(|task| Task { step_count: 0, max_steps: task.max_steps.max(max_steps), ..task });
                 }
             }
+            Record::Unreadable => self.fold_unreadable(),
             Record::PartialAnswer { .. }
             | Record::AnswerDiscarded { .. }
             | Record::Decided { decision: Decision::Approved | Decision::ApprovedForSession, .. }
             | Record::Resolved { resolution: Resolution::Skip | Resolution::TellModel, .. }
             | Record::Paused { .. } => {}
+        }
+    }
+
+    /// The answer to a prompt that cannot be read: a marker stands for it, because a thread begins with a prompt.
+    fn fold_lost_prompt(&mut self, answer: &Message) {
+        let content = vec![Part::Text { text: "[This version cannot read what was said here.]".to_owned() }];
+        let message_id = MessageId::new(format!("{}+", answer.message_id));
+        let prompt = Message { message_id, role: Role::User, content, step_id: None, ..answer.clone() };
+        self.fold_task(prompt, self.options.max_steps);
+        if let Some(task) = &mut self.task {
+            task.step_id.clone_from(&answer.step_id);
         }
     }
 
@@ -126,6 +150,9 @@ impl Machine {
     }
 
     fn fold_answer(&mut self, message: Message, usage: Usage) {
+        if self.task.is_none() {
+            self.fold_lost_prompt(&message);
+        }
         self.count_message(&message);
         self.usage += usage;
         let calls: Vec<Call> = message.tool_calls().map(|call| Call::new(call.clone(), CallState::Planning)).collect();
@@ -135,7 +162,66 @@ impl Machine {
                 task.phase = Phase::Working(calls);
             }
         }
-        self.thread.push(message);
+        if !message.content.is_empty() {
+            self.thread.push(message);
+        }
+    }
+
+    /// What follows an answer. Where a record is missing, its calls get their results all the same, and only its calls.
+    fn fold_results(&mut self, message: Message, at: Moment) {
+        self.count_message(&message);
+        if message.role != Role::Tool {
+            self.mend(at);
+            return self.thread.push(message);
+        }
+        for part in &message.content {
+            if let Part::ToolResult(result) = part
+                && let Some(call) = self.calls_mut().iter_mut().find(|call| call.call.tool_call_id == result.tool_call_id)
+            {
+                call.state = CallState::Done(result.clone());
+            }
+        }
+        let content = self.results();
+        if !content.is_empty() {
+            self.thread.push(Message { content, ..message });
+        }
+    }
+
+    /// Closes a step whose end cannot be read: no provider takes a call without its result.
+    fn mend(&mut self, at: Moment) {
+        let results = self.results();
+        if results.is_empty() {
+            return;
+        }
+        if let Some(message) = self.message(Role::Tool, results, at) {
+            self.thread.push(message);
+        }
+        if let Some(task) = &mut self.task {
+            task.phase = Phase::Paused;
+        }
+    }
+
+    /// The results of the open step's calls, in their order; of what has none the outcome is unknown.
+    fn results(&mut self) -> Vec<Part> {
+        let calls = self.calls_mut().iter_mut();
+        calls
+            .filter_map(|call| {
+                if !call.is_done() {
+                    super::calls::outcome_unknown(call);
+                }
+                super::calls::done(call).map(Part::ToolResult)
+            })
+            .collect()
+    }
+
+    /// It may have said that a call began, so no open call may run again by itself.
+    fn fold_unreadable(&mut self) {
+        for call in self.calls_mut() {
+            if !call.is_done() {
+                call.state = CallState::Running;
+                call.changes = true;
+            }
+        }
     }
 
     /// Message ids are counted; a restored session counts on.
@@ -157,23 +243,21 @@ impl Machine {
 
     /// Settles what the process left open when it ended.
     fn take_up(&mut self, failure: Failure, unfinished: Unfinished, at: Moment) {
+        self.end_what_was_answered();
+        for prompt in self.queue.clone() {
+            self.emit(EventKind::PromptQueued { prompt });
+        }
         if self.task.is_none() {
-            return;
+            return self.take_up_nothing(unfinished, at);
         }
         if unfinished == Unfinished::Replace {
-            self.close_calls();
-            if let Some(task) = &self.task {
-                let (task_id, step_count) = (task.id.clone(), task.step_count);
-                self.note(Record::TaskEnded { task_id, step_count, end: TaskEnd::Cancelled });
-            }
-            self.commit(Durability::Process);
-            self.task = None;
-            return;
+            self.close_calls(at);
+            return self.end_unsaid(TaskEnd::Cancelled);
         }
         if !self.calls_mut().is_empty() && !self.calls_mut().iter().all(Call::is_done) {
             return self.take_up_calls(at);
         }
-        self.close_calls();
+        self.close_calls(at);
         match unfinished {
             Unfinished::GoOn => self.go_on(at),
             Unfinished::Wait | Unfinished::Replace => {
@@ -183,23 +267,57 @@ impl Machine {
         }
     }
 
-    /// Ends the step with what its calls came to, so that no call in the thread is without a result.
-    fn close_calls(&mut self) {
-        let open: Vec<Part> = self
-            .calls_mut()
-            .iter_mut()
-            .filter_map(|call| {
-                if !call.is_done() {
-                    super::calls::outcome_unknown(call);
+    /// An answer in words is the end of its task, also where the record that says so cannot be read.
+    fn end_what_was_answered(&mut self) {
+        let answered = self.thread.last().is_some_and(|message| message.role == Role::Assistant);
+        if answered && self.task.is_some() && self.calls_mut().is_empty() {
+            self.end_unsaid(TaskEnd::Completed);
+        }
+    }
+
+    /// Ends a task of the process before; who waits for the end of a task waits for one of this process.
+    fn end_unsaid(&mut self, end: TaskEnd) {
+        let Some(task) = self.task.take() else { return };
+        self.note(Record::TaskEnded { task_id: task.id, step_count: task.step_count, end });
+        self.commit(Durability::Process);
+    }
+
+    /// No task is open: the last one ended, or what waited behind it had not begun.
+    fn take_up_nothing(&mut self, unfinished: Unfinished, at: Moment) {
+        let nothing = self.ended.is_none() && self.queue.is_empty();
+        match unfinished {
+            Unfinished::GoOn => {
+                self.go_on(at);
+                if nothing {
+                    self.out.push(Effect::End);
                 }
-                super::calls::done(call).map(Part::ToolResult)
-            })
-            .collect();
-        if open.is_empty() {
+            }
+            Unfinished::Wait if self.ended.is_none() && !nothing => {
+                let message = format!("{} prompts wait; /continue begins with the first", self.queue.len());
+                self.emit(EventKind::Notice { message });
+            }
+            Unfinished::Wait | Unfinished::Replace => {}
+        }
+    }
+
+    /// Ends the step with what its calls came to, so that no call in the thread is without a result.
+    fn close_calls(&mut self, at: Moment) {
+        self.with_calls(|machine, calls| {
+            for call in calls.iter_mut().filter(|call| !call.is_done()) {
+                machine.announce(call, &[]);
+                if call.changes && matches!(call.state, CallState::Running) {
+                    super::calls::outcome_unknown(call);
+                } else {
+                    call.refuse(ErrorCode::Cancelled, "the task ended before this call ran");
+                }
+                machine.report(call, 0);
+            }
+        });
+        let results = self.results();
+        if results.is_empty() {
             return;
         }
-        let now = self.thread.last().map_or(jiff::Timestamp::UNIX_EPOCH, |message| message.timestamp);
-        let Some(message) = self.message(Role::Tool, open, Moment { now, jitter: 0.0 }) else { return };
+        let Some(message) = self.message(Role::Tool, results, at) else { return };
         self.thread.push(message.clone());
         if let Some(task) = &mut self.task {
             task.step_count += 1;
@@ -224,6 +342,7 @@ impl Machine {
                 CallState::Running if call.changes => self.interrupted(call),
                 CallState::Running | CallState::Planning | CallState::Deferred | CallState::Asking(_) | CallState::Unknown => {
                     if let Arguments::Malformed(_) = call.call.arguments {
+                        self.announce(call, &[]);
                         call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, nothing was run");
                         self.report(call, 0);
                     } else {
@@ -244,6 +363,7 @@ impl Machine {
     }
 
     fn interrupted(&mut self, call: &mut Call) {
+        self.announce(call, &[]);
         if self.options.approver == Approver::Person {
             call.state = CallState::Unknown;
             self.emit(EventKind::ToolInterrupted {

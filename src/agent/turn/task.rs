@@ -25,7 +25,7 @@ impl Machine {
         }
     }
 
-    fn enqueue(&mut self, text: String) {
+    pub(super) fn enqueue(&mut self, text: String) {
         if self.queue.len() >= MAX_QUEUED {
             self.emit(EventKind::Notice {
                 message: format!("{MAX_QUEUED} prompts wait already; this one was not queued: {text}"),

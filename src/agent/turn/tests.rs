@@ -25,6 +25,8 @@ command = ["true-by-rule"]
 decision = "allow"
 "#;
 
+mod random;
+
 struct Sim {
     machine: Machine,
     approver: Approver,

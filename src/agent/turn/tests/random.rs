@@ -1,0 +1,435 @@
+//! Whatever happens in whatever order, and wherever the process dies: the promises of the machine, against a plain model of the world.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// A call of a step; providers may use a name again in a later step.
+type Key = (String, CallId);
+
+const TOOLS: [&str; 8] =
+    ["read a", "read b", "write a", "write b", "exec make", "exec true-by-rule", "exec sudo ls", "error gone"];
+
+/// What is outside the machine: what it started and what it has on disk.
+struct World {
+    machine: Machine,
+    person: bool,
+    now: Timestamp,
+    journal: Vec<Record>,
+    /// Only while the process lives.
+    streaming: bool,
+    plans: Vec<Vec<(usize, ToolCall)>>,
+    runs: Vec<(usize, Plan)>,
+    wakes: Vec<u64>,
+    questions: Vec<ApprovalId>,
+    unknown: Vec<CallId>,
+    completed: BTreeSet<Key>,
+    ended: bool,
+    /// What changed the world, and how often it may once more.
+    ran: BTreeMap<Key, u32>,
+    rerun: BTreeSet<Key>,
+    prompts: Vec<(String, bool)>,
+    answers: usize,
+}
+
+fn world(person: bool) -> World {
+    let approver = if person { Approver::Person } else { Approver::Nobody };
+    World {
+        machine: machine(approver, 6),
+        person,
+        now: "2026-01-01T00:00:00Z".parse().unwrap(),
+        journal: Vec::new(),
+        streaming: false,
+        plans: Vec::new(),
+        runs: Vec::new(),
+        wakes: Vec::new(),
+        questions: Vec::new(),
+        unknown: Vec::new(),
+        completed: BTreeSet::new(),
+        ended: false,
+        ran: BTreeMap::new(),
+        rerun: BTreeSet::new(),
+        prompts: Vec::new(),
+        answers: 0,
+    }
+}
+
+impl World {
+    fn at(&mut self) -> Moment {
+        self.now += jiff::SignedDuration::from_millis(400);
+        Moment { now: self.now, jitter: 0.5 }
+    }
+
+    /// Gives it an input and performs at most `survived` of the effects; then the process dies.
+    fn give(&mut self, input: Input, survived: Option<usize>, unfinished: Unfinished) {
+        let at = self.at();
+        let effects = self.machine.handle(input, at);
+        let count = survived.unwrap_or(effects.len());
+        self.perform(effects.into_iter().take(count));
+        if survived.is_some() || self.ended {
+            self.crash(unfinished);
+        }
+    }
+
+    fn crash(&mut self, unfinished: Unfinished) {
+        let approver = if self.person { Approver::Person } else { Approver::Nobody };
+        self.machine = machine(approver, 6);
+        (self.streaming, self.ended) = (false, false);
+        self.plans.clear();
+        self.runs.clear();
+        self.wakes.clear();
+        self.questions.clear();
+        self.unknown.clear();
+        self.completed.clear();
+        let at = self.at();
+        let records = self.journal.iter().map(|record| serde_json::to_string(record).unwrap());
+        let records = records.map(|json| serde_json::from_str(&json).unwrap()).collect();
+        let effects = self.machine.restore(records, unfinished, at);
+        self.perform(effects);
+        self.ended = false;
+    }
+
+    fn step(&self) -> String {
+        let step = self.journal.iter().rev().find_map(|record| match record {
+            Record::StepStarted { step_id, .. } => Some(step_id.to_string()),
+            _ => None,
+        });
+        step.unwrap_or_default()
+    }
+
+    fn perform(&mut self, effects: impl IntoIterator<Item = Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Commit(records, _) => {
+                    assert!(!records.is_empty());
+                    for record in records {
+                        self.committed(record);
+                    }
+                }
+                Effect::Emit { kind, .. } => self.heard(kind),
+                Effect::Request(request) => {
+                    check_request(&request.messages);
+                    self.streaming = true;
+                }
+                Effect::StopModel => self.streaming = false,
+                Effect::Plan(calls) => self.plans.push(calls),
+                Effect::Run { index, plan, permit } => {
+                    assert!(permit.covers(&plan.actions));
+                    self.run(index, plan);
+                }
+                Effect::Wake { ticket, .. } => self.wakes.push(ticket),
+                Effect::KillTools | Effect::SaveDraft(_) => {}
+                Effect::End => self.ended = true,
+            }
+        }
+    }
+
+    fn committed(&mut self, record: Record) {
+        if let Record::Resolved { tool_call_id, resolution: Resolution::Rerun } = &record {
+            self.rerun.insert((self.step(), tool_call_id.clone()));
+        }
+        if let Record::TaskEnded { .. } | Record::StepCompleted { .. } = &record {
+            self.every_request_is_completed();
+        }
+        self.journal.push(record);
+    }
+
+    /// The records of the step that runs.
+    fn of_this_step(&self) -> &[Record] {
+        let start = self.journal.iter().rposition(|record| matches!(record, Record::StepStarted { .. })).unwrap_or(0);
+        &self.journal[start..]
+    }
+
+    fn every_request_is_completed(&self) {
+        let mut balance: HashMap<&CallId, (u32, u32)> = HashMap::new();
+        for record in self.of_this_step() {
+            match record {
+                Record::Intent { call, .. } => balance.entry(&call.tool_call_id).or_default().0 += 1,
+                Record::Finished { result, .. } => balance.entry(&result.tool_call_id).or_default().1 += 1,
+                _ => {}
+            }
+        }
+        for (id, counts) in balance {
+            assert_eq!(counts, (1, 1), "{id}: requested and completed");
+        }
+    }
+
+    fn heard(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::ApprovalRequested(approval) if self.person => self.questions.push(approval.approval_id),
+            EventKind::ToolInterrupted { tool_call_id, .. } => self.unknown.push(tool_call_id),
+            EventKind::ToolCompleted { tool_call_id, .. } => {
+                let key = (self.step(), tool_call_id);
+                assert!(self.completed.insert(key.clone()), "{key:?} was completed twice");
+            }
+            _ => {}
+        }
+    }
+
+    fn run(&mut self, index: usize, plan: Plan) {
+        let id = plan.call.tool_call_id.clone();
+        let key = (self.step(), id.clone());
+        let finished = |record: &Record| matches!(record, Record::Finished { result, .. } if result.tool_call_id == id);
+        assert!(!self.of_this_step().iter().any(finished), "{key:?} has an outcome and runs again");
+        if plan.changes {
+            let started = |record: &Record| matches!(record, Record::Started { tool_call_id, .. } if *tool_call_id == id);
+            let times = self.of_this_step().iter().filter(|record| started(record)).count();
+            let ran = self.ran.entry(key.clone()).or_default();
+            assert!(times > *ran as usize, "{key:?} runs without its record");
+            if *ran > 0 {
+                assert!(self.rerun.remove(&key), "{key:?} runs twice");
+            }
+            *ran += 1;
+        }
+        self.runs.push((index, plan));
+    }
+
+    /// Every prompt is there once, as a task or waiting.
+    fn prompts_are_kept(&self) {
+        let mut there: HashMap<String, u32> = HashMap::new();
+        let mut queue: &[String] = &[];
+        for record in &self.journal {
+            match record {
+                Record::TaskStarted { prompt, .. } => *there.entry(prompt.text()).or_default() += 1,
+                Record::Queue { prompts } => queue = prompts,
+                _ => {}
+            }
+        }
+        for prompt in queue {
+            *there.entry(prompt.clone()).or_default() += 1;
+        }
+        for (prompt, whole) in &self.prompts {
+            let count = there.get(prompt).copied().unwrap_or(0);
+            assert!(count == 1 || (count == 0 && !whole), "`{prompt}` is there {count} times");
+        }
+    }
+
+    /// One thing that may happen, by three numbers.
+    fn happen(&mut self, [what, which, how]: [u8; 3]) {
+        let unfinished = [Unfinished::Wait, Unfinished::GoOn, Unfinished::Replace][usize::from(how) % 3];
+        // Every fourth time the process dies in the middle of what follows.
+        let survived = (which % 4 == 0).then_some(usize::from(how) % 8);
+        let input = match what % 20 {
+            0 => {
+                let text = format!("prompt {}", self.prompts.len());
+                self.prompts.push((text.clone(), survived.is_none()));
+                Input::Command(Command::Prompt { text })
+            }
+            1..=4 if self.streaming => {
+                self.streaming = false;
+                Input::Delta(Delta::Completed(self.completion(which, how)))
+            }
+            5 if self.streaming => Input::Delta(Delta::Text("words".to_owned())),
+            6 if self.streaming => {
+                self.streaming = false;
+                let kind = [FailureKind::Network, FailureKind::CutStream, FailureKind::InvalidRequest][usize::from(which) % 3];
+                Input::ModelFailed(ModelError::from(Failure::new(kind, "failed", "hint")))
+            }
+            1..=3 if !self.wakes.is_empty() => Input::Woken { ticket: self.wakes.remove(0) },
+            1..=9 if !self.plans.is_empty() => {
+                let calls = self.plans.remove(usize::from(which) % self.plans.len());
+                Input::Planned(calls.into_iter().map(|(index, call)| (index, plan_of(call))).collect())
+            }
+            1..=12 if !self.runs.is_empty() => self.finish(usize::from(which) % self.runs.len()),
+            1..=13 if !self.questions.is_empty() => {
+                let approval_id = self.questions[usize::from(which) % self.questions.len()].clone();
+                let no = Decision::Denied { reason: None };
+                let decision = [Decision::Approved, no, Decision::ApprovedForSession][usize::from(how) % 3].clone();
+                Input::Command(Command::Decide { approval_id, decision })
+            }
+            1..=13 if !self.unknown.is_empty() => {
+                let tool_call_id = self.unknown[usize::from(which) % self.unknown.len()].clone();
+                let resolution = [Resolution::Rerun, Resolution::Skip, Resolution::TellModel][usize::from(how) % 3];
+                Input::Command(Command::Resolve { tool_call_id, resolution })
+            }
+            14 => Input::Command(Command::Cancel),
+            15 => Input::Command(Command::Kill),
+            16 => Input::Command(Command::Quit),
+            17 => self.nonsense(which, how),
+            _ => Input::Command(Command::Continue),
+        };
+        self.give(input, survived, unfinished);
+        self.prompts_are_kept();
+    }
+
+    fn finish(&mut self, nth: usize) -> Input {
+        let (index, plan) = self.runs.remove(nth);
+        let result = ToolResult::succeeded(plan.call.tool_call_id, plan.tool_name, "done");
+        Input::ToolFinished { index, result, latency_ms: 1 }
+    }
+
+    /// What no host would bring.
+    fn nonsense(&self, which: u8, how: u8) -> Input {
+        let index = usize::from(how) % 5;
+        let call = ToolCall {
+            tool_call_id: CallId::new("nobody"),
+            tool_name: "read a".to_owned(),
+            arguments: Arguments::Object(serde_json::Map::new()),
+        };
+        let result = ToolResult::succeeded(call.tool_call_id.clone(), "read a", "out of nowhere");
+        match which % 7 {
+            // What runs does end once, so a false end may only meet what does not run.
+            0 if self.runs.iter().all(|(running, _)| *running != index) => Input::ToolFinished { index, result, latency_ms: 1 },
+            1 if self.plans.is_empty() => Input::Planned(vec![(index, plan_of(call))]),
+            2 => Input::ToolOutput { index, text: "noise".to_owned() },
+            3 => Input::Woken { ticket: 10_000 + u64::from(how) },
+            4 if !self.streaming => Input::Delta(Delta::Text("nobody asked".to_owned())),
+            5 => Input::Command(Command::Decide { approval_id: ApprovalId::new("appr_999"), decision: Decision::Approved }),
+            _ => Input::Command(Command::Resolve { tool_call_id: CallId::new("nobody"), resolution: Resolution::Rerun }),
+        }
+    }
+
+    fn completion(&mut self, which: u8, how: u8) -> Completion {
+        self.answers += 1;
+        let mut content = Vec::new();
+        if how & 1 == 0 {
+            content.push(Part::Text { text: format!("answer {}", self.answers) });
+        }
+        for number in 0..which % 5 {
+            let kind = usize::from(how.wrapping_mul(7).wrapping_add(number.wrapping_mul(13))) % TOOLS.len();
+            let name = match how % 3 {
+                0 => "same".to_owned(),
+                1 => format!("call_{number}"),
+                _ => format!("call_{}_{number}", self.answers),
+            };
+            content.push(Part::ToolCall(ToolCall {
+                tool_call_id: CallId::new(name),
+                tool_name: TOOLS[kind].to_owned(),
+                arguments: Arguments::parse(if how % 11 == 0 { "{cut" } else { "{}" }),
+            }));
+        }
+        let calls = which % 5 > 0;
+        let stop_reason = match how % 16 {
+            0 => StopReason::MaxTokens,
+            1 => StopReason::Refusal,
+            2 => StopReason::Error,
+            _ if calls => StopReason::ToolUse,
+            _ => StopReason::EndTurn,
+        };
+        Completion { content, stop_reason, usage: Usage { input_tokens: 10, ..Usage::default() }, model: None }
+    }
+
+    /// From here on all goes well and the person says go on; then everything comes to its end.
+    fn comes_to_an_end(&mut self) {
+        for _ in 0..2_000 {
+            let input = if let Some(calls) = self.plans.pop() {
+                Input::Planned(calls.into_iter().map(|(index, call)| (index, plan_of(call))).collect())
+            } else if !self.runs.is_empty() {
+                self.finish(0)
+            } else if !self.wakes.is_empty() {
+                Input::Woken { ticket: self.wakes.remove(0) }
+            } else if self.streaming {
+                self.streaming = false;
+                let content = vec![Part::Text { text: "The end.".to_owned() }];
+                let stop_reason = StopReason::EndTurn;
+                Input::Delta(Delta::Completed(Completion { content, stop_reason, usage: Usage::default(), model: None }))
+            } else if let Some(approval_id) = self.questions.pop() {
+                Input::Command(Command::Decide { approval_id, decision: Decision::Approved })
+            } else if let Some(tool_call_id) = self.unknown.pop() {
+                Input::Command(Command::Resolve { tool_call_id, resolution: Resolution::TellModel })
+            } else if self.machine.task.is_some() || self.machine.ended.is_some() || !self.machine.queue.is_empty() {
+                Input::Command(Command::Continue)
+            } else {
+                return self.prompts_are_kept();
+            };
+            self.give(input, None, Unfinished::Wait);
+        }
+        panic!("it never ends: {:?}", self.machine.task);
+    }
+}
+
+fn plan_of(call: ToolCall) -> Result<Plan, ToolError> {
+    let name = call.tool_name.clone();
+    let (verb, rest) = name.split_once(' ').unwrap();
+    let target =
+        |path: &str| Target { given: path.to_owned(), real: PathBuf::from("/w").join(path), place: Place::File { bytes: 10 } };
+    let action = match verb {
+        "read" => Action::Read { target: target(rest) },
+        "write" => Action::Write { target: target(rest) },
+        "exec" => Action::Exec { command: rest.to_owned(), cwd: target("") },
+        _ => return Err(ToolError::new(ErrorCode::FileNotFound, rest)),
+    };
+    Ok(Plan {
+        call,
+        tool_name: name.clone(),
+        summary: name.clone(),
+        changes: verb != "read",
+        proposal: None,
+        actions: vec![action],
+        timeout_seconds: 300,
+        payload: Box::new(()),
+    })
+}
+
+/// What every provider demands of a thread.
+fn check_request(messages: &[Arc<Message>]) {
+    assert_eq!(messages[0].role, Role::User);
+    assert_ne!(messages.last().unwrap().role, Role::Assistant, "the model's own words are no question");
+    let mut open: Vec<CallId> = Vec::new();
+    for message in messages {
+        assert!(!message.content.is_empty(), "an empty message");
+        let results: Vec<CallId> = message
+            .content
+            .iter()
+            .filter_map(|part| match part {
+                Part::ToolResult(result) => Some(result.tool_call_id.clone()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(results, open, "the results of the calls before");
+        open = message.tool_calls().map(|call| call.tool_call_id.clone()).collect();
+        let distinct: BTreeSet<_> = open.iter().collect();
+        assert_eq!(distinct.len(), open.len(), "two calls of one name");
+    }
+    assert!(open.is_empty(), "a call without its result");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_nothing_is_lost_and_nothing_is_done_twice(
+        happenings in prop::collection::vec(any::<[u8; 3]>(), 1..120),
+        person in any::<bool>(),
+    ) {
+        let mut world = world(person);
+        world.happen([0, 1, 0]);
+        for happening in happenings {
+            world.happen(happening);
+        }
+        world.comes_to_an_end();
+    }
+
+    #[test]
+    fn a_journal_with_unreadable_records_gives_a_thread_that_providers_take(
+        happenings in prop::collection::vec(any::<[u8; 3]>(), 1..80),
+        gaps in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
+        gone in any::<bool>(),
+    ) {
+        let mut world = world(true);
+        world.happen([0, 1, 0]);
+        for happening in happenings {
+            world.happen(happening);
+        }
+        let at = world.at();
+        let mut records = std::mem::take(&mut world.journal);
+        for gap in gaps.iter().filter(|_| !records.is_empty()).collect::<Vec<_>>() {
+            let index = gap.index(records.len().max(1));
+            if gone && records.len() > 1 {
+                records.remove(index);
+            } else {
+                records[index] = Record::Unreadable;
+            }
+        }
+        let mut machine = machine(Approver::Nobody, 6);
+        let mut effects = machine.restore(records, Unfinished::Replace, at);
+        effects.extend(machine.handle(Input::Command(Command::Prompt { text: "and now?".to_owned() }), at));
+        let requests = effects.iter().filter_map(|effect| match effect {
+            Effect::Request(request) => Some(request),
+            _ => None,
+        });
+        let requests: Vec<_> = requests.collect();
+        prop_assert_eq!(requests.len(), 1);
+        check_request(&requests[0].messages);
+    }
+}
