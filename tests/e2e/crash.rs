@@ -1,0 +1,190 @@
+//! `kill -9` again and again, at moments nobody chose: nothing is lost and nothing is done twice.
+#![cfg(target_os = "linux")]
+
+use crate::support::{Answer, PATIENCE, Project, Server, processes_running, wait_until};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// The promise: nothing of a command lives longer than this after aye was killed.
+const ORPHANS_END: Duration = Duration::from_millis(500);
+const KILLS: usize = 40;
+const ANSWERS: usize = 150;
+
+/// Numbers that look random and are the same each time.
+struct Seeded(u64);
+
+impl Seeded {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+/// Each command notes its own number; some stay until they are killed, as long as the project is not `calm`.
+fn answer(number: usize, seconds: &str) -> Answer {
+    let note = |part: usize| format!("echo {number}.{part} >> ledger");
+    let stay = format!("; [ -e calm ] || sleep {seconds}");
+    let line = |part| json!({"command": if number % 4 == 3 { note(part) + &stay } else { note(part) }});
+    let write = json!({"path": format!("written/{number}.txt"), "content": "x\n".repeat(number), "createDirectories": true});
+    let answer = Answer::text(&format!("Step {number}.")).and_call(&format!("{number}.0"), "RunCommand", line(0));
+    match number % 3 {
+        0 => answer,
+        1 => answer.and_call(&format!("{number}.1"), "RunCommand", line(1)),
+        _ => answer.and_call(&format!("{number}.w"), "WriteFile", write).and_call(
+            &format!("{number}.r"),
+            "ReadFile",
+            json!({"path": "ledger"}),
+        ),
+    }
+}
+
+struct Run {
+    child: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Run {
+    fn start(project: &Project, arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_aye"))
+            .args(["exec", "--json", "--trust", "--max-steps", "1000"])
+            .args(arguments)
+            .current_dir(project.path(""))
+            .env_clear()
+            .envs(project.environment())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    fn event(&mut self) -> Option<Value> {
+        let line = self.lines.next()?.unwrap();
+        Some(serde_json::from_str(&line).unwrap())
+    }
+
+    /// Follows it for so many lines, or until a command that stays has begun. Whether it still runs.
+    fn follow(&mut self, lines: u64, seconds: &str) -> bool {
+        for _ in 0..lines {
+            let Some(event) = self.event() else { return false };
+            if event["eventType"] == "tool_started" && stays(&event) {
+                assert!(wait_until(PATIENCE, || processes_running(&["sleep", seconds]) > 0), "it never began to wait");
+                return true;
+            }
+        }
+        true
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// To its end; the events and the exit code.
+    fn finish(mut self) -> (Vec<Value>, Option<i32>, String) {
+        let events = std::iter::from_fn(|| self.event()).collect();
+        let code = self.child.wait().unwrap().code();
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (events, code, said)
+    }
+}
+
+fn stays(event: &Value) -> bool {
+    let id = event["payload"]["toolCallId"].as_str().unwrap_or_default();
+    let number: Option<usize> = id.split('.').next().and_then(|number| number.parse().ok());
+    number.is_some_and(|number| number % 4 == 3) && !id.ends_with(['w', 'r'])
+}
+
+/// Every file below, by its path.
+fn files(directory: &Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(directory).unwrap().flatten() {
+        if entry.path().is_dir() {
+            files(&entry.path(), found);
+        } else {
+            found.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+}
+
+#[test]
+fn a_task_killed_again_and_again_does_everything_at_most_once_and_comes_to_its_end() {
+    let seconds = format!("61.{}", std::process::id());
+    let script = (1..=ANSWERS).map(|number| answer(number, &seconds));
+    let server = Server::new(script.chain([Answer::text("All is done.")]));
+    let project = Project::with(&server).without_questions();
+    let mut random = Seeded(0x2545_f491_4f6c_dd1d);
+    for kill in 0..KILLS {
+        let arguments: &[&str] = if kill == 0 { &["do all the steps"] } else { &["-c"] };
+        let mut run = Run::start(&project, arguments);
+        let lines = 2 + random.below(24);
+        let runs = run.follow(lines, &seconds);
+        assert!(runs, "kill {kill}: it ended by itself after less than {lines} lines: {:?}", run.finish());
+        for _ in 0..random.below(2_000) {
+            std::thread::yield_now();
+        }
+        run.kill();
+        assert!(wait_until(ORPHANS_END, || processes_running(&["sleep", &seconds]) == 0), "a command outlives aye");
+    }
+    std::fs::write(project.path("calm"), "").unwrap();
+    let (events, code, said) = Run::start(&project, &["-c"]).finish();
+    assert_eq!(code, Some(0), "{said}\n{:?}", events.last());
+    let ended: Vec<_> = events.iter().filter(|event| event["eventType"] == "task_completed").collect();
+    assert_eq!(ended.len(), 1);
+    assert_eq!(ended[0]["payload"]["text"], "All is done.");
+    check_ledger(&project, &server);
+    check_files(&project);
+    check_store(&project);
+}
+
+/// What the model was told of each call is what happened.
+fn check_ledger(project: &Project, server: &Server) {
+    let mut noted: HashMap<String, usize> = HashMap::new();
+    for line in project.read("ledger").lines() {
+        *noted.entry(line.to_owned()).or_default() += 1;
+    }
+    let last = server.requests().pop().unwrap();
+    let told = last.tool_results();
+    let mut unknown = 0;
+    for (id, text) in told.iter().filter(|(id, _)| !id.ends_with(['w', 'r'])) {
+        let times = noted.remove(id).unwrap_or(0);
+        if text.contains("OUTCOME_UNKNOWN") {
+            unknown += 1;
+            assert!(times <= 1, "{id} was done {times} times");
+        } else {
+            assert_eq!(times, 1, "{id} was done {times} times: {text}");
+        }
+    }
+    assert!(noted.is_empty(), "done, and the model does not know of it: {noted:?}");
+    assert!(unknown > 0, "no kill met a command");
+    assert!(last.messages().matches("do all the steps").count() == 1);
+}
+
+fn check_files(project: &Project) {
+    let mut found = Vec::new();
+    files(&project.path(""), &mut found);
+    let strange = |name: &String| !(name == "ledger" || name == "calm" || name.ends_with(".txt"));
+    found.retain(strange);
+    assert!(found.is_empty(), "left behind: {found:?}");
+}
+
+fn check_store(project: &Project) {
+    let store = rusqlite::Connection::open(project.beside("data").join("aye.db")).unwrap();
+    let verdict: String = store.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(verdict, "ok");
+    let prompts: i64 = store
+        .query_row("SELECT count(*) FROM records WHERE json LIKE '%\"record\":\"task_started\"%'", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(prompts, 1, "the prompt is there once");
+    let damaged = std::fs::read_dir(project.beside("data")).unwrap().flatten();
+    let damaged: Vec<_> = damaged.filter(|entry| entry.file_name().to_string_lossy().contains("damaged")).collect();
+    assert!(damaged.is_empty(), "{damaged:?}");
+}
