@@ -92,6 +92,10 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         let input = tokio::select! {
             command = commands.recv(), if heard => {
                 heard = command.is_some();
+                // Who says quit and goes says it once; a second quit would not wait for what runs.
+                if !heard && host.deadline.is_some() {
+                    continue;
+                }
                 Input::Command(command.unwrap_or(Command::Quit))
             }
             Some(input) = receive_inputs.recv() => input,

@@ -1,7 +1,7 @@
 //! `kill -9` again and again, at moments nobody chose: nothing is lost and nothing is done twice.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Answer, PATIENCE, Project, Server, processes_running, wait_until};
+use crate::support::{Answer, PATIENCE, Project, Server, Terminal, processes_running, wait_until};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
@@ -187,4 +187,105 @@ fn check_store(project: &Project) {
     let damaged = std::fs::read_dir(project.beside("data")).unwrap().flatten();
     let damaged: Vec<_> = damaged.filter(|entry| entry.file_name().to_string_lossy().contains("damaged")).collect();
     assert!(damaged.is_empty(), "{damaged:?}");
+}
+
+/// A call whose outcome is open is told to the model, what is paused goes on.
+fn go_on(terminal: &mut Terminal) {
+    let screen = terminal.wait_that("it says where it stands", |screen| {
+        screen.contains("outcome unknown") || screen.contains("aye ended in the middle")
+    });
+    if screen.contains("outcome unknown") {
+        terminal.decide('t');
+    } else {
+        terminal.prompt("/continue");
+    }
+}
+
+#[test]
+fn on_a_screen_too_it_goes_on_where_it_was_killed() {
+    const STEPS: usize = 8;
+    let seconds = format!("62.{}", std::process::id());
+    let step = |number: usize| {
+        let command = json!({"command": format!("echo {number}.0 >> ledger; [ -e calm ] || sleep {seconds}")});
+        Answer::text(&format!("Step {number}.")).and_call(&format!("{number}.0"), "RunCommand", command)
+    };
+    let server = Server::new((1..=STEPS).map(step).chain([Answer::text("All is done.")]));
+    let project = Project::with(&server).without_questions();
+    let mut terminal = project.open(&[]);
+    terminal.prompt("do all the steps");
+    for number in 1..=4 {
+        let noted = format!("{number}.0\n");
+        let reached = wait_until(PATIENCE, || {
+            std::fs::read_to_string(project.path("ledger")).is_ok_and(|ledger| ledger.ends_with(&noted))
+        });
+        assert!(reached, "step {number} never came\n{}", terminal.screen());
+        terminal.kill();
+        assert!(wait_until(ORPHANS_END, || processes_running(&["sleep", &seconds]) == 0), "a command outlives aye");
+        if number == 4 {
+            std::fs::write(project.path("calm"), "").unwrap();
+        }
+        terminal = project.open(&["--resume"]);
+        go_on(&mut terminal);
+    }
+    terminal.wait_for("All is done.");
+    let told = server.request(STEPS).tool_results();
+    assert_eq!(told.len(), STEPS);
+    assert_eq!(told.iter().filter(|(_, text)| text.contains("OUTCOME_UNKNOWN")).count(), 4, "{told:?}");
+    let ledger: String = (1..=STEPS).map(|number| format!("{number}.0\n")).collect();
+    assert_eq!(project.read("ledger"), ledger);
+}
+
+#[test]
+fn going_on_with_a_session_that_is_done_ends_at_once_and_says_so() {
+    let server = Server::new([Answer::text("Done.")]);
+    let project = Project::with(&server);
+    project.aye(&["exec", "a question"]).exits(0);
+    project.aye(&["exec", "-c"]).exits(1).says(&["nothing to continue"]);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn going_on_takes_up_a_task_that_failed() {
+    let server = Server::new([Answer::error(401, "authentication_error", "bad key"), Answer::text("Done.")]);
+    let project = Project::with(&server);
+    project.aye(&["exec", "a question"]).exits(5);
+    let output = project.aye(&["exec", "-c"]).exits(0);
+    assert_eq!(output.stdout.trim_end(), "Done.");
+    assert!(server.request(1).messages().contains("a question"));
+}
+
+/// A command that was stopped in good order has an outcome: nobody is asked about it.
+#[test]
+fn a_signal_ends_a_command_and_its_outcome_is_known_afterwards() {
+    let seconds = format!("63.{}", std::process::id());
+    let command = json!({"command": format!("echo once >> ledger; sleep {seconds}")});
+    let server = Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Done.")]);
+    let project = Project::with(&server).without_questions();
+    let running = project.start(&["exec", "--trust", "run it"]);
+    assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) > 0), "it never ran");
+    running.signal(nix::sys::signal::Signal::SIGTERM);
+    running.finish().exits(143);
+    assert_eq!(processes_running(&["sleep", &seconds]), 0);
+    project.aye(&["exec", "--trust", "-c"]).exits(0);
+    let told = server.request(1).tool_results();
+    assert!(!told[0].1.contains("OUTCOME_UNKNOWN"), "{told:?}");
+    assert_eq!(project.read("ledger"), "once\n");
+}
+
+#[test]
+fn quitting_the_screen_ends_a_command_and_its_outcome_is_known_afterwards() {
+    let seconds = format!("64.1{}", std::process::id());
+    let command = json!({"command": format!("echo once >> ledger; sleep {seconds}")});
+    let server = Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Done.")]);
+    let project = Project::with(&server).without_questions();
+    let mut terminal = project.open(&[]);
+    terminal.prompt("run it");
+    assert!(wait_until(PATIENCE, || processes_running(&["sleep", &seconds]) > 0), "it never ran");
+    terminal.signal(nix::sys::signal::Signal::SIGTERM);
+    terminal.finish();
+    assert_eq!(processes_running(&["sleep", &seconds]), 0);
+    project.aye(&["exec", "--trust", "-c"]).exits(0);
+    let told = server.request(1).tool_results();
+    assert!(!told[0].1.contains("OUTCOME_UNKNOWN"), "{told:?}");
+    assert_eq!(project.read("ledger"), "once\n");
 }
