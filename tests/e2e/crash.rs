@@ -215,9 +215,8 @@ fn on_a_screen_too_it_goes_on_where_it_was_killed() {
     terminal.prompt("do all the steps");
     for number in 1..=4 {
         let noted = format!("{number}.0\n");
-        let reached = wait_until(PATIENCE, || {
-            std::fs::read_to_string(project.path("ledger")).is_ok_and(|ledger| ledger.ends_with(&noted))
-        });
+        let reached =
+            wait_until(PATIENCE, || std::fs::read_to_string(project.path("ledger")).is_ok_and(|ledger| ledger.ends_with(&noted)));
         assert!(reached, "step {number} never came\n{}", terminal.screen());
         terminal.kill();
         assert!(wait_until(ORPHANS_END, || processes_running(&["sleep", &seconds]) == 0), "a command outlives aye");
