@@ -230,8 +230,8 @@ fn on_a_screen_too_it_goes_on_where_it_was_killed() {
     let told = server.request(STEPS).tool_results();
     assert_eq!(told.len(), STEPS);
     assert_eq!(told.iter().filter(|(_, text)| text.contains("OUTCOME_UNKNOWN")).count(), 4, "{told:?}");
-    let ledger: String = (1..=STEPS).map(|number| format!("{number}.0\n")).collect();
-    assert_eq!(project.read("ledger"), ledger);
+    let ledger: Vec<_> = (1..=STEPS).map(|number| format!("{number}.0")).collect();
+    assert_eq!(project.read("ledger").lines().collect::<Vec<_>>(), ledger);
 }
 
 #[test]
@@ -287,4 +287,56 @@ fn quitting_the_screen_ends_a_command_and_its_outcome_is_known_afterwards() {
     let told = server.request(1).tool_results();
     assert!(!told[0].1.contains("OUTCOME_UNKNOWN"), "{told:?}");
     assert_eq!(project.read("ledger"), "once\n");
+}
+
+/// A shell that may mount, with a small disk of its own as the data directory.
+fn on_a_small_disk(project: &Project, script: &str) -> Option<Command> {
+    let possible = Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success());
+    if !possible {
+        println!("skipped: this system lets nobody mount a disk of his own");
+        return None;
+    }
+    let data = project.beside("data");
+    let script = format!("set -e; mount -t tmpfs -o size=1m none '{0}'; cd .; data='{0}'; {script}", data.display());
+    let mut command = Command::new("unshare");
+    command.args(["-Urm", "bash", "-c", &script]);
+    command.current_dir(project.path("")).env_clear().envs(project.environment());
+    Some(command)
+}
+
+#[test]
+fn a_full_disk_stops_before_the_next_effect_and_what_was_saved_goes_on_later() {
+    let command = |number: usize| json!({"command": format!("echo {number} >> ledger")});
+    // The first command fills the disk that the store is on, so that the second cannot be saved before it runs.
+    let fill = json!({"command": "echo 1 >> ledger; dd if=/dev/zero of=../data/filler bs=4k 2>/dev/null; true"});
+    let server = Server::new([
+        Answer::call("call_1", "RunCommand", fill),
+        Answer::text(&"long words ".repeat(4_000)).and_call("call_2", "RunCommand", command(2)),
+        Answer::text(&"long words ".repeat(4_000)).and_call("call_3", "RunCommand", command(3)),
+        Answer::call("call_4", "RunCommand", command(4)),
+        Answer::text("Done."),
+    ]);
+    let project = Project::with(&server).without_questions();
+    let script = format!(
+        "'{0}' exec --trust 'fill it' >first 2>&1 || echo \"code $?\" >>first; cat ledger >before; \
+         rm \"$data/filler\"; '{0}' exec --trust -c >second 2>&1 || echo \"code $?\" >>second",
+        env!("CARGO_BIN_EXE_aye")
+    );
+    let Some(mut shell) = on_a_small_disk(&project, &script) else { return };
+    let status = shell.status().unwrap();
+    let (first, second) = (project.read("first"), project.read("second"));
+    assert!(status.success(), "{first}\n{second}");
+    assert!(first.contains("cannot save this session") && first.contains("the disk is full"), "{first}");
+    assert!(first.contains("/continue") && first.ends_with("code 1\n"), "{first}");
+    assert!(second.contains("Done."), "{second}");
+    let before = project.read("before");
+    assert!(!before.contains('4'), "it went on unsaved: {before}");
+    let ledger = project.read("ledger");
+    let mut lines: Vec<_> = ledger.lines().collect();
+    assert!(ledger.starts_with(&before));
+    lines.dedup();
+    assert_eq!(lines.join("\n") + "\n", ledger, "something was done twice");
+    let told = server.requests().pop().unwrap();
+    assert!(told.messages().contains("fill it"));
+    assert_eq!(told.tool_results()[0].0, "call_1", "{:?}", told.tool_results());
 }
