@@ -10,7 +10,7 @@ use crate::protocol::{
 };
 use futures_util::StreamExt;
 use jiff::Timestamp;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -92,6 +92,10 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         let input = tokio::select! {
             command = commands.recv(), if heard => {
                 heard = command.is_some();
+                // Who says quit and goes says it once; a second quit would not wait for what runs.
+                if !heard && host.deadline.is_some() {
+                    continue;
+                }
                 Input::Command(command.unwrap_or(Command::Quit))
             }
             Some(input) = receive_inputs.recv() => input,
@@ -166,17 +170,28 @@ impl Host {
                 | Command::Cancel
                 | Command::Kill),
             ) => {
-                self.retry().await;
+                let stops = matches!(command, Command::Cancel | Command::Kill);
+                if !stops {
+                    self.retry().await;
+                }
                 let effects = self.machine.handle(Input::Command(command), moment());
                 if self.stalled.is_empty() {
                     return self.perform(effects.into()).await;
                 }
                 self.keep(effects);
+                if stops {
+                    self.call_off();
+                    return self.retry().await;
+                }
                 let message = "kept until the session can be saved; /continue tries again".to_owned();
                 self.emit(None, None, EventKind::Notice { message });
             }
-            Input::Command(Command::Quit)
-            | Input::Delta(_)
+            Input::Command(Command::Quit) => {
+                let effects = self.machine.handle(input, moment());
+                self.keep(effects);
+                self.call_off();
+            }
+            Input::Delta(_)
             | Input::ModelFailed(_)
             | Input::Planned(_)
             | Input::ToolOutput { .. }
@@ -212,26 +227,40 @@ impl Host {
         self.stalled.extend(effects);
     }
 
-    /// At the end, once more: all that was to be saved, except that a call began which now never runs.
-    async fn save_what_is_stalled(&mut self) {
-        let stalled = std::mem::take(&mut self.stalled);
-        let mut never_run = HashSet::new();
-        let mut records = Vec::new();
-        for effect in stalled {
-            match effect {
-                Effect::Commit(more, _) => records.extend(more),
-                Effect::Run { plan, .. } => drop(never_run.insert(plan.call.tool_call_id)),
-                Effect::Emit { .. }
-                | Effect::Request(_)
-                | Effect::StopModel
-                | Effect::Plan(_)
-                | Effect::KillTools
-                | Effect::Wake { .. }
-                | Effect::SaveDraft(_)
-                | Effect::End => {}
+    /// Who stops while a call waits to be saved means that call too: it never runs.
+    fn call_off(&mut self) {
+        let mut kept = VecDeque::new();
+        let mut called_off = Vec::new();
+        for effect in std::mem::take(&mut self.stalled) {
+            if let Effect::Run { index, plan, .. } = effect {
+                let error = ToolError::new(ErrorCode::Cancelled, "stopped before it ran");
+                called_off.push((index, ToolResult::refused(plan.call.tool_call_id, plan.tool_name, error)));
+            } else {
+                kept.push_back(effect);
             }
         }
-        records.retain(|record| !matches!(record, Record::Started { tool_call_id, .. } if never_run.contains(tool_call_id)));
+        self.stalled = kept;
+        for (index, result) in called_off {
+            let effects = self.machine.handle(Input::ToolFinished { index, result, latency_ms: 0 }, moment());
+            self.keep(effects);
+        }
+    }
+
+    /// At the end, once more: all that was to be saved.
+    async fn save_what_is_stalled(&mut self) {
+        let commits = std::mem::take(&mut self.stalled).into_iter().filter_map(|effect| match effect {
+            Effect::Commit(records, _) => Some(records),
+            Effect::Emit { .. }
+            | Effect::Request(_)
+            | Effect::StopModel
+            | Effect::Plan(_)
+            | Effect::Run { .. }
+            | Effect::KillTools
+            | Effect::Wake { .. }
+            | Effect::SaveDraft(_)
+            | Effect::End => None,
+        });
+        let records: Vec<Record> = commits.flatten().collect();
         if let Err(failure) = self.commit(&records, Durability::Power).await {
             self.emit(None, None, EventKind::Notice { message: format!("not saved: {}", failure.message) });
         }
@@ -346,3 +375,6 @@ fn unplanned(error: &tokio::task::JoinError) -> ToolError {
     tracing::error!(%error, "a tool panicked while it planned");
     ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way")
 }
+
+#[cfg(test)]
+mod tests;

@@ -57,7 +57,6 @@ pub struct SessionSummary {
 /// A session as it was left.
 #[derive(Debug)]
 pub struct Loaded {
-    pub summary: SessionSummary,
     /// In the order they were written, unreadable ones too.
     pub records: Vec<Record>,
     /// How many records this version cannot read; they stay where they are.
@@ -106,15 +105,15 @@ impl Store {
 
     /// All that was said in a session.
     pub fn load(&self, id: &SessionId) -> Result<Loaded, StoreError> {
-        let sql = format!("SELECT {COLUMNS}, draft, key FROM sessions WHERE id = ?1");
+        const SQL: &str = "SELECT draft, key FROM sessions WHERE id = ?1";
         let loaded = self.read(|reader| {
             let found = reader
-                .prepare_cached(&sql)?
-                .query_map([id.as_str()], |row| Ok((summary(row)?, text(row, 9)?, row.get::<_, i64>(10)?)))?
+                .prepare_cached(SQL)?
+                .query_map([id.as_str()], |row| Ok((text(row, 0)?, row.get::<_, i64>(1)?)))?
                 .next()
                 .transpose()?;
-            let Some((summary, draft, key)) = found else { return Ok(None) };
-            let mut loaded = Loaded { summary, records: Vec::new(), skipped: 0, draft };
+            let Some((draft, key)) = found else { return Ok(None) };
+            let mut loaded = Loaded { records: Vec::new(), skipped: 0, draft };
             let mut statement = reader.prepare_cached("SELECT json FROM records WHERE session = ?1 ORDER BY seq")?;
             let mut rows = statement.query([key])?;
             while let Some(row) = rows.next()? {

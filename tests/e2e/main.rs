@@ -7,6 +7,7 @@ mod support;
 
 mod approve;
 mod bad_input;
+mod crash;
 mod demo;
 mod exec;
 mod harness;

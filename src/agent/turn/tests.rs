@@ -119,9 +119,15 @@ impl Sim {
             "cancel" => Input::Command(Command::Cancel),
             "kill" => Input::Command(Command::Kill),
             "continue" => Input::Command(Command::Continue),
+            "quit" => Input::Command(Command::Quit),
             "woken" => Input::Woken { ticket: rest.parse().unwrap() },
             "wait" => {
                 self.now += jiff::SignedDuration::from_millis(rest.parse().unwrap());
+                return Vec::new();
+            }
+            "unreadable" => {
+                let last = self.records.iter().rposition(|record| tag(record, "record") == rest).unwrap();
+                self.records[last] = Record::Unreadable;
                 return Vec::new();
             }
             "crash" => return self.crash(rest),
@@ -221,6 +227,9 @@ impl Sim {
                 }
                 Effect::StopModel => "stop the model".to_owned(),
                 Effect::Plan(calls) => {
+                    for (index, call) in &calls {
+                        self.calls[*index].clone_from(call);
+                    }
                     let names: Vec<_> = calls.iter().map(|(index, call)| format!("{index}={}", call.tool_name)).collect();
                     format!("plan {}", names.join(" "))
                 }
@@ -249,7 +258,9 @@ fn show(kind: &EventKind) -> String {
             Some(error) => format!("{status:?} {}: {}", error.code.as_str(), error.message),
             None => format!("{status:?} {output_text}"),
         },
-        EventKind::ApprovalRequested(approval) => format!("{} {}", approval.approval_id, approval.action_summary),
+        EventKind::ApprovalRequested(approval) => {
+            format!("{} {} for {}", approval.approval_id, approval.action_summary, approval.tool_call_id)
+        }
         EventKind::ApprovalResolved { approval_id, decision, .. } => format!("{approval_id} {decision:?}"),
         EventKind::TaskCompleted { text, step_count, .. } => format!("after {step_count}: {text}"),
         EventKind::TaskFailed { failure, step_count } => format!("after {step_count}: {}", failure.message),

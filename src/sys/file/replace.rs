@@ -145,40 +145,61 @@ fn sync_directory(directory: &OwnedFd) {
     }
 }
 
-/// The new content under a name of its own; removed when it is dropped before it got the real name.
+/// The new content, without a name where the system can do that, so that a process killed here leaves nothing behind;
+/// else under a name of its own, removed when it is dropped before it got the real one.
 struct Temporary<'a> {
     directory: &'a OwnedFd,
     name: OsString,
-    published: bool,
+    standing: Standing,
+}
+
+enum Standing {
+    #[cfg(target_os = "linux")]
+    Nameless(File),
+    Named,
+    Published,
 }
 
 impl<'a> Temporary<'a> {
     fn create(directory: &'a OwnedFd, content: &[u8], old: Option<&FileStat>) -> Result<Self, WriteError> {
         let name = OsString::from(format!(".aye-{}", uuid::Uuid::new_v4().simple()));
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         // A new file gets what the umask leaves; what replaces another is private until it has that one's mode.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
-        let mut file = File::from(openat(directory, name.as_os_str(), flags, Mode::from_bits_truncate(mode))?);
-        let temporary = Self { directory, name, published: false };
-        file.write_all(content)?;
-        if let Some(old) = old {
-            dress(&file, old)?;
+        let mode = Mode::from_bits_truncate(mode);
+        #[cfg(target_os = "linux")]
+        if let Some(mut file) = nameless(directory, mode) {
+            fill(&mut file, content, old)?;
+            return Ok(Self { directory, name, standing: Standing::Nameless(file) });
         }
-        file.sync_all()?;
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let mut file = File::from(openat(directory, name.as_os_str(), flags, mode)?);
+        let temporary = Self { directory, name, standing: Standing::Named };
+        fill(&mut file, content, old)?;
         Ok(temporary)
     }
 
     fn publish_over(mut self, name: &OsStr) -> Result<(), WriteError> {
+        // No call puts a nameless file in the place of another, so for this one moment it has a name of its own.
+        #[cfg(target_os = "linux")]
+        if let Standing::Nameless(file) = &self.standing {
+            give_name(file, self.directory, &self.name)?;
+            self.standing = Standing::Named;
+        }
         renameat(self.directory, self.name.as_os_str(), self.directory, name)?;
-        self.published = true;
+        self.standing = Standing::Published;
         Ok(())
     }
 
     /// Takes the name only if nobody has it.
     fn publish_new(mut self, name: &OsStr) -> Result<(), WriteError> {
-        match rename_new(self.directory, &self.name, name) {
+        let published = match &self.standing {
+            #[cfg(target_os = "linux")]
+            Standing::Nameless(file) => give_name(file, self.directory, name),
+            Standing::Named | Standing::Published => rename_new(self.directory, &self.name, name),
+        };
+        match published {
             Ok(()) => {
-                self.published = true;
+                self.standing = Standing::Published;
                 Ok(())
             }
             Err(Errno::EEXIST) => Err(WriteError::Changed),
@@ -189,10 +210,38 @@ impl<'a> Temporary<'a> {
 
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
-        if !self.published {
+        if let Standing::Named = self.standing {
             let _ = unlinkat(self.directory, self.name.as_os_str(), UnlinkatFlags::NoRemoveDir);
         }
     }
+}
+
+fn fill(file: &mut File, content: &[u8], old: Option<&FileStat>) -> Result<(), WriteError> {
+    file.write_all(content)?;
+    if let Some(old) = old {
+        dress(file, old)?;
+    }
+    file.sync_all()?;
+    Ok(())
+}
+
+/// A file without a name, which goes with the process; `None` where the file system has none or none could be named later.
+#[cfg(target_os = "linux")]
+fn nameless(directory: &OwnedFd, mode: Mode) -> Option<File> {
+    let file = File::from(openat(directory, ".", OFlag::O_WRONLY | OFlag::O_TMPFILE | OFlag::O_CLOEXEC, mode).ok()?);
+    path_of(&file).exists().then_some(file)
+}
+
+#[cfg(target_os = "linux")]
+fn path_of(file: &File) -> PathBuf {
+    use std::os::fd::AsRawFd;
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// Fails where the name is taken.
+#[cfg(target_os = "linux")]
+fn give_name(file: &File, directory: &OwnedFd, name: &OsStr) -> nix::Result<()> {
+    nix::unistd::linkat(nix::fcntl::AT_FDCWD, &path_of(file), directory, name, AtFlags::AT_SYMLINK_FOLLOW)
 }
 
 #[cfg(target_os = "linux")]

@@ -208,7 +208,7 @@ impl World {
     fn happen(&mut self, [what, which, how]: [u8; 3]) {
         let unfinished = [Unfinished::Wait, Unfinished::GoOn, Unfinished::Replace][usize::from(how) % 3];
         // Every fourth time the process dies in the middle of what follows.
-        let survived = (which % 4 == 0).then_some(usize::from(how) % 8);
+        let survived = which.is_multiple_of(4).then_some(usize::from(how) % 8);
         let input = match what % 20 {
             0 => {
                 let text = format!("prompt {}", self.prompts.len());
@@ -295,7 +295,7 @@ impl World {
             content.push(Part::ToolCall(ToolCall {
                 tool_call_id: CallId::new(name),
                 tool_name: TOOLS[kind].to_owned(),
-                arguments: Arguments::parse(if how % 11 == 0 { "{cut" } else { "{}" }),
+                arguments: Arguments::parse(if how.is_multiple_of(11) { "{cut" } else { "{}" }),
             }));
         }
         let calls = which % 5 > 0;

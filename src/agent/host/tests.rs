@@ -1,0 +1,288 @@
+//! A session whose store cannot be written: nothing happens unsaved, nothing said is lost, and it goes on.
+
+use super::*;
+use crate::agent::turn::Approver;
+use crate::agent::{Backoff, Unfinished};
+use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
+use crate::ports::{BoxFuture, Completion, JournalError, ModelRequest};
+use crate::protocol::{Action, Arguments, CallId, Part, Place, StopReason, Target, Usage};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const POLICY: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
+
+/// A store that is full as long as the test says so.
+#[derive(Default)]
+struct Disk {
+    full: AtomicBool,
+    batches: Mutex<Vec<Vec<Record>>>,
+    refused: Mutex<Vec<Vec<Record>>>,
+}
+
+impl Journal for Disk {
+    fn append(&self, records: Vec<Record>, _: Durability) -> BoxFuture<'_, Result<(), JournalError>> {
+        let full = self.full.load(Ordering::SeqCst);
+        let to = if full { &self.refused } else { &self.batches };
+        to.lock().unwrap().push(records);
+        let answer = if full { Err(JournalError { message: "the disk is full".to_owned() }) } else { Ok(()) };
+        Box::pin(async move { answer })
+    }
+
+    fn save_draft(&self, _: String) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// Calls a command first, then says a word to each request.
+struct Script(Mutex<VecDeque<Completion>>);
+
+impl Model for Script {
+    fn name(&self) -> &'static str {
+        "test/model"
+    }
+    fn context_window(&self) -> u64 {
+        100_000
+    }
+    fn cost_usd(&self, _: &Usage) -> Option<f64> {
+        None
+    }
+    fn stream(&self, _: ModelRequest) -> ModelStream {
+        let next = self.0.lock().unwrap().pop_front().unwrap_or_else(|| said("Done.", StopReason::EndTurn, None));
+        futures_util::stream::iter([Ok(Delta::Completed(next))]).boxed()
+    }
+}
+
+fn said(text: &str, stop_reason: StopReason, call: Option<&str>) -> Completion {
+    let mut content = vec![Part::Text { text: text.to_owned() }];
+    content.extend(call.map(|id| {
+        Part::ToolCall(ToolCall {
+            tool_call_id: CallId::new(id),
+            tool_name: "RunCommand".to_owned(),
+            arguments: Arguments::parse("{}"),
+        })
+    }));
+    Completion { content, stop_reason, usage: Usage::default(), model: None }
+}
+
+/// Fills the disk when a call is planned, and remembers what ran.
+struct Tools {
+    disk: Arc<Disk>,
+    fills: AtomicBool,
+    ran: Mutex<Vec<CallId>>,
+}
+
+impl ToolRouter for Tools {
+    fn definitions(&self) -> Vec<crate::protocol::ToolDefinition> {
+        Vec::new()
+    }
+    fn capability(&self, _: &str) -> Option<&'static str> {
+        Some("Shell.Exec")
+    }
+    fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>> {
+        if self.fills.swap(false, Ordering::SeqCst) {
+            self.disk.full.store(true, Ordering::SeqCst);
+        }
+        let cwd = Target { given: String::new(), real: PathBuf::from("/w"), place: Place::Directory };
+        let plan = Plan {
+            tool_name: call.tool_name.clone(),
+            call,
+            summary: "$ make".to_owned(),
+            actions: vec![Action::Exec { command: "make".to_owned(), cwd }],
+            proposal: None,
+            changes: true,
+            timeout_seconds: 1,
+            payload: Box::new(()),
+        };
+        Box::pin(async move { Ok(plan) })
+    }
+    fn run(&self, plan: Plan, _: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
+        let id = plan.call.tool_call_id;
+        self.ran.lock().unwrap().push(id.clone());
+        let killed = context.kill.is_cancelled();
+        Box::pin(async move { ToolResult::succeeded(id, "RunCommand", if killed { "killed" } else { "made" }) })
+    }
+}
+
+struct Session {
+    commands: mpsc::Sender<Command>,
+    events: mpsc::UnboundedReceiver<Event>,
+    disk: Arc<Disk>,
+    tools: Arc<Tools>,
+    script: Arc<Script>,
+    ended: JoinHandle<()>,
+}
+
+/// A session that has said `go`, called a command, and could not save that it begins.
+async fn stalled() -> Session {
+    let disk = Arc::new(Disk::default());
+    let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(true), ran: Mutex::default() });
+    let options = Options {
+        model: "test/model".to_owned(),
+        context_window: 100_000,
+        max_output_tokens: 1_000,
+        max_steps: 10,
+        approver: Approver::Person,
+        backoff: Backoff::default(),
+        system: "be good".into(),
+        tools: Vec::new().into(),
+        sandbox: "NONE".to_owned(),
+        price: Box::new(|_| None),
+    };
+    let context = Context {
+        roots: vec![PathBuf::from("/w")],
+        home: PathBuf::from("/home/me"),
+        mode: Mode::Ask,
+        sandbox: Sandbox::Present,
+        own: Vec::new(),
+    };
+    let layers = vec![Layer { scope: Scope::User, bundle: Bundle::parse(POLICY, "test").unwrap() }];
+    let script = Arc::new(Script(Mutex::new([said("I make it.", StopReason::ToolUse, Some("c1"))].into())));
+    let setup = Setup {
+        policy: Enforcer::new(layers, context),
+        options,
+        model: script.clone(),
+        router: tools.clone(),
+        journal: disk.clone(),
+        workspace_id: WorkspaceId::new("w"),
+        session_id: SessionId::new("s"),
+        workspace: "/w".to_owned(),
+        mode: Mode::Ask,
+        records: Vec::new(),
+        unfinished: Unfinished::Wait,
+    };
+    let (commands, receive_commands) = mpsc::channel(8);
+    let (events, receive_events) = mpsc::unbounded_channel();
+    let ended = spawn(setup, receive_commands, events);
+    let mut session = Session { commands, events: receive_events, disk, tools, script, ended };
+    session.say("go").await;
+    let failure = session.until_paused().await;
+    assert_eq!(failure.message, "cannot save this session: the disk is full; paused before the next step");
+    assert!(session.ran().is_empty(), "it ran unsaved");
+    session
+}
+
+impl Session {
+    async fn send(&self, command: Command) {
+        self.commands.send(command).await.unwrap();
+    }
+
+    async fn say(&self, text: &str) {
+        self.send(Command::Prompt { text: text.to_owned() }).await;
+    }
+
+    fn ran(&self) -> Vec<CallId> {
+        self.tools.ran.lock().unwrap().clone()
+    }
+
+    async fn until<T>(&mut self, pick: impl Fn(&EventKind) -> Option<T>) -> T {
+        loop {
+            let event = self.events.recv().await.expect("it ended before that");
+            if let Some(found) = pick(&event.kind) {
+                return found;
+            }
+        }
+    }
+
+    async fn until_paused(&mut self) -> Failure {
+        self.until(|kind| match kind {
+            EventKind::SessionPaused { failure } => Some(failure.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    async fn until_completed(&mut self) {
+        self.until(|kind| matches!(kind, EventKind::TaskCompleted { .. }).then_some(())).await;
+    }
+
+    fn saved(&self) -> Vec<Record> {
+        self.disk.batches.lock().unwrap().concat()
+    }
+}
+
+#[tokio::test]
+async fn the_very_same_batch_is_tried_again_and_only_then_it_runs() {
+    let mut session = stalled().await;
+    session.send(Command::Continue).await;
+    session.until_paused().await;
+    assert!(session.ran().is_empty(), "it ran unsaved");
+    session.disk.full.store(false, Ordering::SeqCst);
+    session.send(Command::Continue).await;
+    session.until_completed().await;
+    assert_eq!(session.ran(), [CallId::new("c1")]);
+    let refused = session.disk.refused.lock().unwrap().clone();
+    assert_eq!(refused.len(), 2);
+    assert_eq!(refused[0], refused[1]);
+    assert!(session.disk.batches.lock().unwrap().contains(&refused[0]), "another batch was saved than was refused");
+}
+
+#[tokio::test]
+async fn what_is_said_meanwhile_is_kept() {
+    let mut session = stalled().await;
+    session.say("and then this").await;
+    session.until(|kind| matches!(kind, EventKind::Notice { message } if message.contains("kept")).then_some(())).await;
+    session.disk.full.store(false, Ordering::SeqCst);
+    session.send(Command::Continue).await;
+    session.until_completed().await;
+    session.until_completed().await;
+    let prompts: Vec<_> = session
+        .saved()
+        .iter()
+        .filter_map(|record| match record {
+            Record::TaskStarted { prompt, .. } => Some(prompt.text()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(prompts, ["go", "and then this"]);
+}
+
+#[tokio::test]
+async fn what_is_said_tries_again() {
+    let mut session = stalled().await;
+    session.disk.full.store(false, Ordering::SeqCst);
+    session.say("and then this").await;
+    session.until_completed().await;
+    session.until_completed().await;
+    assert_eq!(session.ran().len(), 1);
+}
+
+#[tokio::test]
+async fn a_stop_meanwhile_means_the_call_that_waits_and_none_that_comes_later() {
+    for stop in [Command::Cancel, Command::Kill] {
+        let mut session = stalled().await;
+        session.send(stop).await;
+        session.until_paused().await;
+        session.disk.full.store(false, Ordering::SeqCst);
+        session.send(Command::Continue).await;
+        session.until(|kind| matches!(kind, EventKind::TaskCancelled { .. }).then_some(())).await;
+        assert!(session.ran().is_empty(), "it ran after it was stopped");
+        session.script.0.lock().unwrap().push_back(said("Again.", StopReason::ToolUse, Some("c2")));
+        session.say("again").await;
+        let output = session
+            .until(|kind| match kind {
+                EventKind::ToolCompleted { output_text, .. } => Some(output_text.clone()),
+                _ => None,
+            })
+            .await;
+        assert_eq!(output, "made");
+    }
+}
+
+#[tokio::test]
+async fn the_end_saves_what_it_can_and_begins_nothing() {
+    let session = stalled().await;
+    session.disk.full.store(false, Ordering::SeqCst);
+    session.send(Command::Quit).await;
+    let Session { commands, disk, tools, ended, .. } = session;
+    drop(commands);
+    ended.await.unwrap();
+    assert!(tools.ran.lock().unwrap().is_empty(), "it ran while the person went");
+    let saved = disk.batches.lock().unwrap().concat();
+    assert!(saved.iter().any(|record| matches!(record, Record::Answer { .. })), "the answer is lost");
+    let finished = saved.iter().find_map(|record| match record {
+        Record::Finished { result, .. } => result.error.clone(),
+        _ => None,
+    });
+    assert_eq!(finished.map(|error| error.code), Some(ErrorCode::Cancelled));
+}
