@@ -12,5 +12,6 @@ mod exec;
 mod harness;
 mod policy_cli;
 mod resume;
+mod security;
 mod tools_cli;
 mod typeahead;
