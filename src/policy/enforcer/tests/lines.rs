@@ -121,6 +121,20 @@ fn lines() -> impl Strategy<Value = String> {
         "((",
         "))",
         "${",
+        "${x[",
+        "${!x",
+        "${x/",
+        "${x:1:",
+        "@P}",
+        "[",
+        "]",
+        "$[",
+        "$((",
+        "git -",
+        "grep -e",
+        "set --",
+        "printf -v x",
+        "read x <<<",
         "x=",
         "a=(",
         "env",
@@ -146,6 +160,13 @@ fn lines() -> impl Strategy<Value = String> {
     ];
     prop::collection::vec((prop::sample::select(words), prop::sample::select(vec!["", " "])), 0..24)
         .prop_map(|pieces| pieces.into_iter().flat_map(|(word, gap)| [word, gap]).collect())
+}
+
+#[test]
+fn a_subscript_that_never_closes_is_read_to_its_end() {
+    for line in ["${x[\u{200b}", "[ \nalias l=${x[é", "echo ${a[", "echo \"${x[$(sudo id)é"] {
+        assert_ne!(verdict(&reference(), line), VerdictKind::Allow, "{line}");
+    }
 }
 
 proptest! {
