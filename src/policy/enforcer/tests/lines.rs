@@ -169,6 +169,25 @@ fn a_subscript_that_never_closes_is_read_to_its_end() {
     }
 }
 
+#[test]
+fn letters_of_every_plane_are_read_as_letters() {
+    for letter in ["\u{80}", "\u{e9}", "\u{ffff}", "\u{1f574}", "\u{10ffff}"] {
+        for line in [
+            format!("echo {{{letter}..1}}"),
+            format!("echo {{1{letter}}}"),
+            format!("{{{letter}"),
+            format!("cat <<{letter}\n{letter}"),
+        ] {
+            assert_ne!(verdict(&reference(), &line), VerdictKind::Deny, "{line}");
+        }
+    }
+    // What one line leaves open says nothing about the next.
+    for line in ["cat <<END\nx", "cat <<A <<B"] {
+        verdict(&reference(), line);
+        assert_eq!(verdict(&reference(), "ls -la src"), VerdictKind::Allow);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
