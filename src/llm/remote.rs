@@ -113,7 +113,7 @@ impl Inner {
         }
         let line = match reply.header("location") {
             Some(place) if (300..400).contains(&status) => {
-                format!("the server answered {}, a redirect to `{place}`, which is not followed", reply.status_line())
+                format!("{}, a redirect to `{place}`, which is not followed", reply.status_line())
             }
             Some(_) | None => reply.status_line(),
         };

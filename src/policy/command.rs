@@ -111,7 +111,7 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
     {
         decided = Decided::ask(decided.rule, format!("`{path}` is a blocked path")).locked();
     }
-    let remember = remembered(line, part, &decided, danger);
+    let remember = remembered(line, part, &decided, danger, scene.cwd);
     decided = loosened(decided, danger, remember.as_ref(), scene);
     let shown = CommandPart {
         text: part.text.clone(),
@@ -141,11 +141,12 @@ fn loosened(decided: Decided, danger: danger::Danger, remember: Option<&Grant>, 
     decided
 }
 
-/// What "until I quit" could allow: these very words, where nothing about them is risky or hidden.
-fn remembered(line: &Line, part: &Simple, decided: &Decided, danger: danger::Danger) -> Option<Grant> {
+/// What "until I quit" could allow: these very words in this directory, where nothing about them is risky or hidden.
+fn remembered(line: &Line, part: &Simple, decided: &Decided, danger: danger::Danger, cwd: &Path) -> Option<Grant> {
     let plain = line.floors.is_empty() && part.floors.is_empty() && part.redirects.is_empty() && part.invocations.len() == 1;
     let safe = !decided.locked && !danger.never_remembered && !danger.critical && danger.risk <= Risk::Medium;
-    (plain && safe).then(|| Grant::Command { words: part.invocations[0].argv.iter().map(|arg| arg.text.clone()).collect() })
+    let words = || part.invocations[0].argv.iter().map(|arg| arg.text.clone()).collect();
+    (plain && safe).then(|| Grant::Command { words: words(), directory: cwd.to_owned() })
 }
 
 fn part_in_layer(line: &Line, part: &Simple, layer: &Ready, scene: &Scene<'_>) -> Option<Decided> {

@@ -4,6 +4,7 @@ use super::decided::{Decided, Finding};
 use super::layer::{FileRules, Ready, Scope};
 use super::paths::{Context, protected};
 use super::permit::Grant;
+use super::shell::hides;
 use crate::protocol::{Action, Place, Risk, Target};
 use std::path::Path;
 
@@ -40,6 +41,10 @@ pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready],
         .iter()
         .filter_map(|layer| one_layer(access, action.capability(), target, layer, (guarded.as_ref(), context.in_workspace(path))))
         .fold(everywhere(access, target, context), |all, one| Some(all.map_or(one.clone(), |all| all.stricter(one))));
+    let special = (target.place == Place::Special)
+        .then(|| Decided::deny("built-in", format!("`{}` is a device, a pipe or a socket, which is never opened", target.given)));
+    // Last of equals: what stands outside is not told.
+    let decided = special.into_iter().chain(decided).reduce(|special, decided| decided.stricter(special));
     let decided =
         decided.unwrap_or_else(|| Decided::deny("built-in", format!("the capability `{}` is not granted", action.capability())));
     let risk = match access {
@@ -63,9 +68,6 @@ pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready],
 fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Decided> {
     let path = target.real.as_path();
     let given = &target.given;
-    if target.place == Place::Special {
-        return Some(Decided::deny("built-in", format!("`{given}` is a device, a pipe or a socket, which is never opened")));
-    }
     if context.is_own(path) {
         return Some(Decided::deny("built-in", format!("`{given}` belongs to aye itself, which no tool reaches")));
     }
@@ -73,6 +75,10 @@ fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Deci
         && (context.roots.iter().chain(&context.own).any(|kept| kept.starts_with(path)) || context.home == path)
     {
         return Some(Decided::deny("built-in", format!("`{given}` holds the workspace or aye's own files")));
+    }
+    if access != Access::Read && hides(&path.to_string_lossy()) {
+        let reason = "its name has control or invisible characters, so it is not what it looks like";
+        return Some(Decided::ask("built-in", reason).locked());
     }
     context.is_too_wide().then(|| {
         let reason = format!("the workspace is so wide that aye asks before it {} anything", access.verb());

@@ -61,6 +61,8 @@ impl Tool for EditFile {
         let before = Before::of(&target, settings)?;
         let document = match edited(&arguments, &target, &before, settings) {
             Ok(document) => document,
+            // Whether a change fits a file that nobody may read is not to be told by what is asked about it.
+            Err(error) if !(settings.may_read)(&target.real) => return Err(error),
             Err(error) => return Ok(explanation(target, error)),
         };
         let Some(content) = document.form.encode(&document.text) else {

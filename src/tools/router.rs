@@ -2,7 +2,7 @@
 
 use super::paths::Paths;
 use super::registry::{TOOLS, find, unknown};
-use super::tool::{Effect, Payload, Settings, invalid};
+use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
 use crate::policy::Permit;
 use crate::ports::{BoxFuture, Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, ErrorCode, ToolCall, ToolDefinition, ToolError, ToolResult};
@@ -23,7 +23,7 @@ impl Router {
 
 impl ToolRouter for Router {
     fn definitions(&self) -> Vec<ToolDefinition> {
-        let definition = |tool: &&'static dyn super::tool::AnyTool| ToolDefinition {
+        let definition = |tool: &&'static dyn AnyTool| ToolDefinition {
             tool_name: tool.name().to_owned(),
             description: tool.description().to_owned(),
             input_schema: tool.schema(),
@@ -58,7 +58,10 @@ impl ToolRouter for Router {
                 let error = unknown(&plan.tool_name);
                 return ToolResult::refused(id, plan.tool_name, error);
             };
-            let payload: Payload = plan.payload;
+            let payload: Payload = match plan.payload.downcast::<Late>() {
+                Ok(late) => return ToolResult::refused(id, plan.tool_name, late.0),
+                Err(payload) => payload,
+            };
             match tool.run(payload, settings, context).await {
                 Ok(output) => ToolResult::succeeded(id, plan.tool_name, output),
                 Err(failed) => {
@@ -72,7 +75,15 @@ impl ToolRouter for Router {
 
 fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
     let tool = find(&call.tool_name).ok_or_else(|| unknown(&call.tool_name))?;
-    let draft = tool.draft(object(&call.arguments)?, settings)?;
+    let arguments = object(&call.arguments)?;
+    let draft = match tool.draft(arguments.clone(), settings) {
+        Ok(draft) => draft,
+        // Why it fails may tell what is at a place that nobody may look at: the place is judged first.
+        Err(error) => match hidden(tool, arguments, settings) {
+            Some(actions) => return Ok(told_later(call, tool.name(), actions, error)),
+            None => return Err(error),
+        },
+    };
     let (changes, timeout_seconds) = match draft.effect {
         Effect::Reads => (false, 0),
         Effect::Changes => (true, 0),
@@ -88,6 +99,37 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         timeout_seconds,
         payload: draft.work,
     })
+}
+
+/// What a call names, if some of it lies where nothing may be read.
+fn hidden(tool: &dyn AnyTool, arguments: Map<String, Value>, settings: &Settings) -> Option<Vec<Action>> {
+    // Where links cannot be followed to their end, the text says enough.
+    let actions = tool
+        .actions(arguments.clone(), &Paths::on_disk(settings))
+        .or_else(|_| tool.actions(arguments, &Paths::lexical(settings)))
+        .ok()?;
+    let may_be_seen = |action: &Action| match action {
+        Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Exec { cwd: target, .. } => {
+            (settings.may_read)(&target.real)
+        }
+    };
+    (!actions.iter().all(may_be_seen)).then_some(actions)
+}
+
+/// Why a call cannot be done, told once the policy let it pass.
+struct Late(ToolError);
+
+fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: ToolError) -> Plan {
+    Plan {
+        summary: format!("{tool_name}, which cannot be done"),
+        call,
+        tool_name: tool_name.to_owned(),
+        actions,
+        proposal: None,
+        changes: false,
+        timeout_seconds: 0,
+        payload: Box::new(Late(error)),
+    }
 }
 
 /// What a call would touch by its text alone: no link is followed, nothing is looked up.

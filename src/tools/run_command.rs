@@ -108,7 +108,10 @@ fn with_input(command: &str, input: Option<&str>) -> String {
         end.push('_');
     }
     let gap = if input.ends_with('\n') { "" } else { "\n" };
-    format!("{{ {command}\n}} <<'{end}'\n{input}{gap}{end}")
+    // A line of several commands is one group, so that all of it reads the same input.
+    let simple = !command.contains(|letter: char| "\n;|&<>(){}#\\".contains(letter));
+    let reader = if simple { command.to_owned() } else { format!("{{ {command}\n}}") };
+    format!("{reader} <<'{end}'\n{input}{gap}{end}")
 }
 
 /// Of a command of several lines the first, and a mark that there are more; the approval shows it whole.

@@ -15,5 +15,6 @@ mod paths;
 mod policy_cli;
 mod resume;
 mod tool_input;
+mod security;
 mod tools_cli;
 mod typeahead;

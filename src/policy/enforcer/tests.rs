@@ -285,6 +285,51 @@ fn a_grant_covers_the_same_words_and_nothing_more() {
 }
 
 #[test]
+fn a_grant_is_said_word_for_word_and_holds_in_its_directory_only() {
+    let mut enforcer = built_in();
+    let Verdict::Ask(question) = enforcer.judge(&exec("cargo test 'a b' \"it's\""), now()) else { panic!("it asks") };
+    let grant = question.remember.expect("it may be remembered");
+    assert_eq!(grant.to_string(), r"the command `cargo test 'a b' 'it'\''s'` in /home/user/project");
+    enforcer.grant(grant);
+    let below = Target { given: "sub".into(), real: Path::new(ROOT).join("sub"), place: Place::Directory };
+    let line = |line: &str, cwd: &Target| vec![Action::Exec { command: line.to_owned(), cwd: cwd.clone() }];
+    let here = Target { given: ".".into(), real: PathBuf::from(ROOT), place: Place::Directory };
+    let told = |enforcer: &Enforcer, text: &str, cwd: &Target| enforcer.explain(&line(text, cwd), now()).verdict;
+    assert_eq!(told(&enforcer, "cargo test 'a b' \"it's\"", &here), VerdictKind::Allow);
+    assert_eq!(told(&enforcer, "cargo test 'a b' \"it's\"", &below), VerdictKind::Ask);
+    assert_eq!(told(&enforcer, "cargo test a b \"it's\"", &here), VerdictKind::Ask);
+}
+
+#[test]
+fn a_name_that_is_not_what_it_looks_like_asks_in_every_mode() {
+    for (name, verdict) in [
+        ("a\u{1b}]0;x", VerdictKind::Ask),
+        ("a\nb", VerdictKind::Ask),
+        ("a\u{202e}txt.exe", VerdictKind::Ask),
+        ("a\u{200b}b", VerdictKind::Ask),
+        ("（一）.txt", VerdictKind::Allow),
+        ("❤\u{fe0f}.md", VerdictKind::Allow),
+        ("é ü.md", VerdictKind::Allow),
+    ] {
+        let mut enforcer = built_in();
+        enforcer.context.mode = Mode::AutoEdit;
+        let action = Action::Write { target: target(name) };
+        assert_eq!(enforcer.explain(std::slice::from_ref(&action), now()).verdict, verdict, "{name:?}");
+        enforcer.context.mode = Mode::Ask;
+        let Verdict::Ask(question) = enforcer.judge(&[action], now()) else { panic!("{name:?} asks") };
+        assert_eq!(question.remember.is_some(), verdict == VerdictKind::Allow, "{name:?}");
+    }
+}
+
+#[test]
+fn a_special_file_outside_is_as_unknown_as_any() {
+    let special = |path: &str| Target { place: Place::Special, ..target(path) };
+    let told = |path: &str| built_in().explain(&[Action::Read { target: special(path) }], now());
+    assert_eq!((told("/x").verdict, told("a").verdict), (VerdictKind::Deny, VerdictKind::Deny));
+    assert!(told("/x").reason.contains("outside the workspace") && told("a").reason.contains("a device"));
+}
+
+#[test]
 fn what_is_risky_is_never_remembered() {
     for line in [
         "rm x",

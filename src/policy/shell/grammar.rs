@@ -1,6 +1,7 @@
 //! The line as a real grammar reads it; an allow needs this reading and the scanner's to agree.
 
 use super::scan::{Scan, UNPARSABLE};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use tree_sitter::{Node, Parser, Tree};
 
@@ -19,8 +20,23 @@ fn parse(line: &str) -> Option<Tree> {
             made.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
             *parser = Some(made);
         }
-        parser.as_mut()?.parse(line, None)
+        let tree = parser.as_mut()?.parse(harmless(line).as_ref(), None);
+        if line.contains("<<") {
+            // Its memory of here-documents outlives the text they stood in.
+            *parser = None;
+        }
+        tree
     })
+}
+
+/// The line with all its bytes in their places, and a letter for each that is not plain text. The grammar's own scanner looks
+/// letters up in a table that ends early, and takes for blanks what a shell does not.
+fn harmless(line: &str) -> Cow<'_, str> {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
+    if line.bytes().all(plain) {
+        return Cow::Borrowed(line);
+    }
+    line.bytes().map(|byte| if plain(byte) { char::from(byte) } else { 'x' }).collect::<String>().into()
 }
 
 /// Why the grammar does not confirm what the scanner found, if it does not.

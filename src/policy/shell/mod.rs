@@ -12,6 +12,7 @@ mod word;
 mod wrappers;
 
 pub use values::Arg;
+pub use visible::hides;
 
 use collect::collect;
 use scan::{Command, Scan, scan};

@@ -315,11 +315,10 @@ impl<'t> Reader<'t> {
         rest = &rest[named..];
         parameter.all = parameter.name == "@" || parameter.name == "*";
         if rest.starts_with('[') {
-            let close = rest.find(']').unwrap_or(rest.len() - 1);
-            let index = &rest[1..close.max(1)];
-            parameter.all = index == "@" || index == "*";
-            self.inside(&rest[..=close]);
-            rest = &rest[close + 1..];
+            let (subscript, after) = rest.split_once(']').unwrap_or((rest, ""));
+            parameter.all = subscript == "[@" || subscript == "[*";
+            self.inside(subscript);
+            rest = after;
         }
         let length = rest.find(|c: char| !":-=+?#%/^,@".contains(c)).unwrap_or(rest.len()).min(2);
         rest[..length].clone_into(&mut parameter.operator);

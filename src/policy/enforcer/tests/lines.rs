@@ -121,6 +121,20 @@ fn lines() -> impl Strategy<Value = String> {
         "((",
         "))",
         "${",
+        "${x[",
+        "${!x",
+        "${x/",
+        "${x:1:",
+        "@P}",
+        "[",
+        "]",
+        "$[",
+        "$((",
+        "git -",
+        "grep -e",
+        "set --",
+        "printf -v x",
+        "read x <<<",
         "x=",
         "a=(",
         "env",
@@ -146,6 +160,32 @@ fn lines() -> impl Strategy<Value = String> {
     ];
     prop::collection::vec((prop::sample::select(words), prop::sample::select(vec!["", " "])), 0..24)
         .prop_map(|pieces| pieces.into_iter().flat_map(|(word, gap)| [word, gap]).collect())
+}
+
+#[test]
+fn a_subscript_that_never_closes_is_read_to_its_end() {
+    for line in ["${x[\u{200b}", "[ \nalias l=${x[é", "echo ${a[", "echo \"${x[$(sudo id)é"] {
+        assert_ne!(verdict(&reference(), line), VerdictKind::Allow, "{line}");
+    }
+}
+
+#[test]
+fn letters_of_every_plane_are_read_as_letters() {
+    for letter in ["\u{80}", "\u{e9}", "\u{ffff}", "\u{1f574}", "\u{10ffff}"] {
+        for line in [
+            format!("echo {{{letter}..1}}"),
+            format!("echo {{1{letter}}}"),
+            format!("{{{letter}"),
+            format!("cat <<{letter}\n{letter}"),
+        ] {
+            assert_ne!(verdict(&reference(), &line), VerdictKind::Allow, "{line}");
+        }
+    }
+    // What one line leaves open says nothing about the next.
+    for line in ["cat <<END\nx", "cat <<A <<B"] {
+        verdict(&reference(), line);
+        assert_eq!(verdict(&reference(), "ls -la src"), VerdictKind::Allow);
+    }
 }
 
 proptest! {
