@@ -68,6 +68,8 @@ pub enum Effect {
 pub struct Model {
     pub options: Options,
     pub theme: Theme,
+    /// The terminal's background, once it has told.
+    pub ground: Option<(u8, u8, u8)>,
     pub glyphs: Glyphs,
     pub size: Size,
     pub header: Header,
@@ -109,13 +111,9 @@ pub struct Keys {
 
 impl Model {
     pub fn new(options: Options, prompt: Option<String>, size: Size) -> Self {
-        let named = match &options.theme {
-            ThemeChoice::Auto => None,
-            ThemeChoice::Named(name) => Theme::by_name(name),
-        };
-        let theme = named.map_or_else(|| Theme::choose(None, options.colours), |theme| theme.with_colours(options.colours));
         Self {
-            theme,
+            theme: theme(&options, None),
+            ground: None,
             glyphs: if options.ascii { ASCII } else { UNICODE },
             size,
             header: Header::default(),
@@ -135,6 +133,13 @@ impl Model {
             dirty: true,
             options,
         }
+    }
+
+    /// The theme by the choice and by the terminal's background.
+    pub fn choose_theme(&mut self) {
+        self.theme = theme(&self.options, self.ground);
+        self.transcript.forget_layout();
+        self.dirty = true;
     }
 
     pub fn is_running(&self) -> bool {
@@ -196,4 +201,12 @@ impl Model {
     fn next_second(&self, now: u64) -> u64 {
         now + 1000 - now.saturating_sub(self.task.since) % 1000
     }
+}
+
+fn theme(options: &Options, ground: Option<(u8, u8, u8)>) -> Theme {
+    let named = match &options.theme {
+        ThemeChoice::Auto => None,
+        ThemeChoice::Named(name) => Theme::by_name(name),
+    };
+    named.map_or_else(|| Theme::choose(ground, options.colours), |theme| theme.with_colours(options.colours))
 }

@@ -179,6 +179,17 @@ fn running(calls: &[(CallId, String)]) -> Vec<String> {
     newest.into_iter().chain(others).collect()
 }
 
+/// For the terminal's own title: `aye · greeter · ▲ 1 waiting`.
+pub fn title(model: &Model) -> String {
+    let dot = model.glyphs.dot;
+    let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();
+    let waiting = match model.panels.len() {
+        0 => String::new(),
+        count => format!(" {dot} {} {count} waiting", model.glyphs.waits),
+    };
+    format!("aye {dot} {}{waiting}", text::reveal(directory))
+}
+
 pub fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

@@ -31,7 +31,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Enter => enter(model, now, effects),
         KeyCode::Esc => escape(model, now, effects),
         KeyCode::Tab | KeyCode::BackTab => {
-            if !model.panels.is_empty() && !model.is_too_small() {
+            if !slash::complete(model, now) && !model.panels.is_empty() && !model.is_too_small() {
                 model.panels.open_current(model.keys.last_text);
             }
         }
