@@ -55,6 +55,17 @@ pub struct Tally {
     pub cost_usd: Option<f64>,
 }
 
+/// A prompt sent before is looked for.
+#[derive(Debug)]
+pub struct Search {
+    pub query: String,
+    /// Which one of those that match, counted from the newest.
+    pub nth: usize,
+    pub found: bool,
+    /// What stood in the composer before.
+    pub draft: String,
+}
+
 /// What is to be done outside the model.
 #[derive(Debug)]
 pub enum Effect {
@@ -86,7 +97,9 @@ pub struct Model {
     pub last_answer: Option<String>,
     /// A sentence above the composer, until a time.
     pub said: Option<(String, u64)>,
-    pub help: bool,
+    /// The first row shown of the help, while it is open.
+    pub help: Option<usize>,
+    pub search: Option<Search>,
     pub keys: Keys,
     /// Sent as soon as the start is over.
     pub waiting_prompt: Option<String>,
@@ -126,7 +139,8 @@ impl Model {
             session: None,
             last_answer: None,
             said: None,
-            help: false,
+            help: None,
+            search: None,
             keys: Keys::default(),
             waiting_prompt: prompt,
             save_draft_at: None,
@@ -178,7 +192,7 @@ impl Model {
     }
 
     pub fn may_take_focus(&self, now: u64) -> bool {
-        !self.is_too_small() && guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
+        !self.is_too_small() && self.search.is_none() && guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
     }
 
     /// The transcript and what its rows are made with.

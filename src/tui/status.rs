@@ -90,7 +90,7 @@ fn context(model: &Model, left: Left) -> Item {
 pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer) {
     let mut hints = hints(model);
     let style = model.theme.style(Token::Faint);
-    let right = match (model.panels.is_open() || model.help, model.composer.is_empty()) {
+    let right = match (model.panels.is_open() || model.help.is_some(), model.composer.is_empty()) {
         (true, _) => "",
         (false, true) => "? keys",
         (false, false) => "f1 keys",
@@ -106,11 +106,14 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer) {
 
 /// What the keys do now, most likely first.
 fn hints(model: &Model) -> Vec<&'static str> {
-    if model.help {
-        return vec!["esc closes"];
+    if model.help.is_some() {
+        return vec!["esc closes", "up down pgup pgdn scroll"];
     }
     if let Some(panel) = model.panels.open() {
         return approval::hints(panel, model.panels.len());
+    }
+    if model.search.is_some() {
+        return vec!["enter takes it", "ctrl+r older", "esc back"];
     }
     let running = model.is_running();
     if !model.panels.is_empty() {

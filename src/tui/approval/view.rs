@@ -252,13 +252,15 @@ fn draw_draft(area: Rect, y: u16, buffer: &mut Buffer, frame: Frame<'_>) {
 }
 
 /// What waits, for the row above the composer.
-pub fn strip_words(panels: &Panels, glyphs: &Glyphs) -> Option<String> {
+pub fn strip_words(panels: &Panels, width: u16, glyphs: &Glyphs) -> Option<String> {
     let first = panels.current()?;
     if panels.is_open() {
         if panels.len() < 2 {
             return None;
         }
-        let names: Vec<_> = panels.iter().enumerate().map(|(at, panel)| format!("{} {}", at + 1, panel.name())).collect();
+        let room = (usize::from(width).saturating_sub(20) / panels.len()).max(12);
+        let name = |(at, panel): (usize, &Panel)| text::truncate(&format!("{} {}", at + 1, panel.name()), room).into_owned();
+        let names: Vec<_> = panels.iter().enumerate().map(name).collect();
         return Some(format!("{} wait for you   {}", panels.len(), names.join("   ")));
     }
     let others = if panels.len() > 1 { format!(" and {} more", panels.len() - 1) } else { String::new() };

@@ -56,7 +56,7 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
     match (word, argument.trim()) {
         ("help", "") => {
             take(model, now, effects);
-            model.help = true;
+            model.help = Some(0);
         }
         ("quit" | "exit", "") => {
             take(model, now, effects);
@@ -79,8 +79,8 @@ fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
         ("auto", _) => ThemeChoice::Auto,
         (_, Some(_)) => ThemeChoice::Named(name.to_owned()),
         (_, None) => {
-            let names = Theme::names().collect::<Vec<_>>().join(", ");
-            return model.say(format!("`/theme` is followed by one of: auto, {names}"), now);
+            let name = text::truncate(name, 24);
+            return model.say(format!("there is no theme `{name}`; `/theme ` with nothing behind it lists them"), now);
         }
     };
     take(model, now, effects);

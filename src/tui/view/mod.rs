@@ -35,7 +35,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let rows = strip::rows(model, area.width, rest.height / 3, now);
     let [transcript, strip] = split_bottom(rest, rows.len() as u16);
 
-    let scroll = if model.help && !model.panels.is_open() {
+    let scroll = if model.help.is_some() && !model.panels.is_open() {
         help::draw(model, transcript, buffer);
         None
     } else {
