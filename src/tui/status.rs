@@ -3,6 +3,7 @@
 use super::approval;
 use super::model::{Activity, Model};
 use super::theme::Token;
+use super::update::candidates;
 use super::view::GUTTER;
 use crate::protocol::{CallId, Mode};
 use crate::text;
@@ -118,6 +119,9 @@ fn hints(model: &Model) -> Vec<&'static str> {
     let running = model.is_running();
     if !model.panels.is_empty() {
         return vec!["tab review", if running { "esc stop" } else { "enter send" }, "ctrl+o fold", "pgup scroll"];
+    }
+    if !candidates(&model.composer.text()).is_empty() {
+        return vec!["enter runs what is typed", "tab completes", "ctrl+c clear"];
     }
     let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };
     match (running, model.composer.is_empty()) {
