@@ -105,6 +105,12 @@ impl Composer {
         })
     }
 
+    /// The nth newest of the prompts with these words in them.
+    pub fn sent_before(&mut self, words: &str, nth: usize) -> Option<String> {
+        self.history.leave();
+        self.history.find(words, nth)
+    }
+
     pub fn rows(&self, width: u16) -> u16 {
         let rows: usize = self.area.lines().iter().map(|line| text::wrap(line, width.into()).len().max(1)).take(64).sum();
         (rows.max(1) as u16).min(ROWS)

@@ -1,5 +1,6 @@
 //! The prompts sent before, one JSON string a line in a file of the person's own.
 
+use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -67,17 +68,28 @@ impl History {
         self.browsing = None;
     }
 
+    /// The nth newest with these words in it, whatever their case; the same prompt counts once.
+    pub fn find(&mut self, words: &str, nth: usize) -> Option<String> {
+        let words = words.to_lowercase();
+        let mut seen = HashSet::new();
+        let entries = self.entries().iter().rev();
+        entries.filter(|entry| entry.to_lowercase().contains(&words) && seen.insert(entry.as_str())).nth(nth).cloned()
+    }
+
     fn nth_newest(&mut self, n: usize) -> Option<String> {
-        if self.entries.is_none() {
+        let entries = self.entries();
+        entries.len().checked_sub(n + 1).map(|at| entries[at].clone())
+    }
+
+    fn entries(&mut self) -> &[String] {
+        self.entries.get_or_insert_with(|| {
             let mut entries = self.file.as_ref().map(load).unwrap_or_default();
             // What was sent meanwhile stands in the file already, unless it could not be written.
             if self.file.is_none() || entries.is_empty() {
                 entries = std::mem::take(&mut self.sent);
             }
-            self.entries = Some(entries);
-        }
-        let entries = self.entries.as_ref()?;
-        entries.len().checked_sub(n + 1).map(|at| entries[at].clone())
+            entries
+        })
     }
 }
 

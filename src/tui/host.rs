@@ -5,6 +5,7 @@ use super::front::{Ended, Front, Outcome, Start};
 use super::highlight;
 use super::input::{Input, Reader};
 use super::model::{Effect, Model};
+use super::status;
 use super::terminal::{self, Modes};
 use super::update::{Msg, update};
 use super::view;
@@ -64,6 +65,7 @@ struct Host {
     last_frame: Option<Instant>,
     urgent: bool,
     batch: Vec<Event>,
+    title: String,
     /// Rung by the thread that finds syntax colours.
     colours: Arc<Notify>,
 }
@@ -117,6 +119,7 @@ impl Host {
             last_frame: None,
             urgent: true,
             batch: Vec::new(),
+            title: String::new(),
             colours,
         })
     }
@@ -269,6 +272,11 @@ impl Host {
         self.display.draw(|buffer| view::draw(model, buffer, at))?;
         if self.model.panels.take_fence(at) {
             self.display.write(terminal::FENCE)?;
+        }
+        let title = status::title(&self.model);
+        if title != self.title {
+            self.display.write(format!("\x1b]2;{title}\x1b\\").as_bytes())?;
+            self.title = title;
         }
         self.model.dirty = false;
         self.urgent = false;

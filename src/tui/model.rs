@@ -55,6 +55,17 @@ pub struct Tally {
     pub cost_usd: Option<f64>,
 }
 
+/// A prompt sent before is looked for.
+#[derive(Debug)]
+pub struct Search {
+    pub query: String,
+    /// Which one of those that match, counted from the newest.
+    pub nth: usize,
+    pub found: bool,
+    /// What stood in the composer before.
+    pub draft: String,
+}
+
 /// What is to be done outside the model.
 #[derive(Debug)]
 pub enum Effect {
@@ -68,6 +79,8 @@ pub enum Effect {
 pub struct Model {
     pub options: Options,
     pub theme: Theme,
+    /// The terminal's background, once it has told.
+    pub ground: Option<(u8, u8, u8)>,
     pub glyphs: Glyphs,
     pub size: Size,
     pub header: Header,
@@ -84,7 +97,9 @@ pub struct Model {
     pub last_answer: Option<String>,
     /// A sentence above the composer, until a time.
     pub said: Option<(String, u64)>,
-    pub help: bool,
+    /// The first row shown of the help, while it is open.
+    pub help: Option<usize>,
+    pub search: Option<Search>,
     pub keys: Keys,
     /// Sent as soon as the start is over.
     pub waiting_prompt: Option<String>,
@@ -109,13 +124,9 @@ pub struct Keys {
 
 impl Model {
     pub fn new(options: Options, prompt: Option<String>, size: Size) -> Self {
-        let named = match &options.theme {
-            ThemeChoice::Auto => None,
-            ThemeChoice::Named(name) => Theme::by_name(name),
-        };
-        let theme = named.map_or_else(|| Theme::choose(None, options.colours), |theme| theme.with_colours(options.colours));
         Self {
-            theme,
+            theme: theme(&options, None),
+            ground: None,
             glyphs: if options.ascii { ASCII } else { UNICODE },
             size,
             header: Header::default(),
@@ -128,13 +139,21 @@ impl Model {
             session: None,
             last_answer: None,
             said: None,
-            help: false,
+            help: None,
+            search: None,
             keys: Keys::default(),
             waiting_prompt: prompt,
             save_draft_at: None,
             dirty: true,
             options,
         }
+    }
+
+    /// The theme by the choice and by the terminal's background.
+    pub fn choose_theme(&mut self) {
+        self.theme = theme(&self.options, self.ground);
+        self.transcript.forget_layout();
+        self.dirty = true;
     }
 
     pub fn is_running(&self) -> bool {
@@ -173,7 +192,7 @@ impl Model {
     }
 
     pub fn may_take_focus(&self, now: u64) -> bool {
-        !self.is_too_small() && guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
+        !self.is_too_small() && self.search.is_none() && guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
     }
 
     /// The transcript and what its rows are made with.
@@ -196,4 +215,12 @@ impl Model {
     fn next_second(&self, now: u64) -> u64 {
         now + 1000 - now.saturating_sub(self.task.since) % 1000
     }
+}
+
+fn theme(options: &Options, ground: Option<(u8, u8, u8)>) -> Theme {
+    let named = match &options.theme {
+        ThemeChoice::Auto => None,
+        ThemeChoice::Named(name) => Theme::by_name(name),
+    };
+    named.map_or_else(|| Theme::choose(ground, options.colours), |theme| theme.with_colours(options.colours))
 }

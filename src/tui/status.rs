@@ -3,6 +3,7 @@
 use super::approval;
 use super::model::{Activity, Model};
 use super::theme::Token;
+use super::update::candidates;
 use super::view::GUTTER;
 use crate::protocol::{CallId, Mode};
 use crate::text;
@@ -90,7 +91,7 @@ fn context(model: &Model, left: Left) -> Item {
 pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer) {
     let mut hints = hints(model);
     let style = model.theme.style(Token::Faint);
-    let right = match (model.panels.is_open() || model.help, model.composer.is_empty()) {
+    let right = match (model.panels.is_open() || model.help.is_some(), model.composer.is_empty()) {
         (true, _) => "",
         (false, true) => "? keys",
         (false, false) => "f1 keys",
@@ -106,15 +107,21 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer) {
 
 /// What the keys do now, most likely first.
 fn hints(model: &Model) -> Vec<&'static str> {
-    if model.help {
-        return vec!["esc closes"];
+    if model.help.is_some() {
+        return vec!["esc closes", "up down pgup pgdn scroll"];
     }
     if let Some(panel) = model.panels.open() {
         return approval::hints(panel, model.panels.len());
     }
+    if model.search.is_some() {
+        return vec!["enter takes it", "ctrl+r older", "esc back"];
+    }
     let running = model.is_running();
     if !model.panels.is_empty() {
         return vec!["tab review", if running { "esc stop" } else { "enter send" }, "ctrl+o fold", "pgup scroll"];
+    }
+    if !candidates(&model.composer.text()).is_empty() {
+        return vec!["enter runs what is typed", "tab completes", "ctrl+c clear"];
     }
     let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };
     match (running, model.composer.is_empty()) {
@@ -177,6 +184,17 @@ fn running(calls: &[(CallId, String)]) -> Vec<String> {
     });
     let others = (calls.len() > 1).then(|| format!("{} more", calls.len() - 1));
     newest.into_iter().chain(others).collect()
+}
+
+/// For the terminal's own title: `aye · greeter · ▲ 1 waiting`.
+pub fn title(model: &Model) -> String {
+    let dot = model.glyphs.dot;
+    let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();
+    let waiting = match model.panels.len() {
+        0 => String::new(),
+        count => format!(" {dot} {} {count} waiting", model.glyphs.waits),
+    };
+    format!("aye {dot} {}{waiting}", text::reveal(directory))
 }
 
 pub fn counted(count: usize, noun: &str) -> String {

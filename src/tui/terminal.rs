@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Alternate screen, bracketed paste, focus reports, wheel reports in the modern form.
-const ENTER: &[u8] = b"\x1b[?1049h\x1b[?2004h\x1b[?1004h\x1b[?1000h\x1b[?1006h";
+/// The title is kept; alternate screen, bracketed paste, focus reports, wheel reports in the modern form.
+const ENTER: &[u8] = b"\x1b[22;2t\x1b[?1049h\x1b[?2004h\x1b[?1004h\x1b[?1000h\x1b[?1006h";
 /// What is asked once; nothing waits for the answers.
 pub const QUESTIONS: &[u8] = b"\x1b[?u\x1b]11;?\x1b\\";
 pub const PUSH_KITTY: &[u8] = b"\x1b[>1u";
 pub const FENCE: &[u8] = b"\x1b[5n";
-const LEAVE: &[u8] = b"\x1b[?2026l\x1b[r\x1b[0m\x1b[?1006l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?1049l\x1b[?25h";
+const LEAVE: &[u8] = b"\x1b[?2026l\x1b[r\x1b[0m\x1b[?1006l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?1049l\x1b[23;2t\x1b[?25h";
 /// Only where they were pushed: a terminal without the protocol may show the bytes.
 const POP_KITTY: &[u8] = b"\x1b[<u";
 

@@ -176,12 +176,21 @@ fn inside_the_terminal() {
             Some(host::run(Front { commands, events, options: options(), prompt: None, start }).await)
         }
     });
+    if reads_lines() {
+        println!("COOKED");
+    }
     if let Some(outcome) = outcome {
         let outcome = outcome.unwrap();
         println!("OUTCOME {:?} {:?} {:?}", outcome.ended, outcome.last_answer, outcome.resume_hint);
         assert_ne!(outcome.ended, Ended::Closed);
     }
     runtime.shutdown_background();
+}
+
+/// Whether the terminal gives whole lines, as it does for a shell's children.
+fn reads_lines() -> bool {
+    use nix::sys::termios::{LocalFlags, tcgetattr};
+    tcgetattr(std::io::stdin()).is_ok_and(|modes| modes.local_flags.contains(LocalFlags::ICANON | LocalFlags::ECHO))
 }
 
 #[test]
@@ -231,6 +240,24 @@ fn a_long_answer_costs_few_bytes() {
 }
 
 #[test]
+fn a_signal_gives_the_terminal_back_and_is_told() {
+    use nix::sys::signal::{Signal, kill};
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        let mut terminal = Terminal::start("edit", 24, 80);
+        terminal.wait_for("Ask, or describe a change");
+        terminal.send("change it\r");
+        terminal.wait_for("Waits for you");
+        let pid = terminal.child.process_id().unwrap();
+        kill(nix::unistd::Pid::from_raw(pid.cast_signed()), signal).unwrap();
+        let (ok, _, parser) = terminal.finish();
+        let screen = parser.screen();
+        assert!(ok && !screen.alternate_screen() && !screen.bracketed_paste() && !screen.hide_cursor(), "{signal}");
+        assert!(screen.contents().contains(&format!("OUTCOME Signal({})", signal as i32)), "{}", screen.contents());
+        assert!(screen.contents().contains("COOKED"), "{signal}");
+    }
+}
+
+#[test]
 fn a_panic_gives_the_terminal_back() {
     let mut terminal = Terminal::start("panic", 24, 80);
     terminal.wait_for("Ask, or describe a change");
@@ -239,6 +266,7 @@ fn a_panic_gives_the_terminal_back() {
     assert!(!parser.screen().alternate_screen() && !parser.screen().hide_cursor());
     let left = bytes.windows(8).position(|window| window == b"\x1b[?1049l").unwrap();
     assert!(String::from_utf8_lossy(&bytes[left..]).contains("this is a test"));
+    assert!(String::from_utf8_lossy(&bytes[left..]).contains("COOKED"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::protocol::{Approval, CommandPart, Risk};
 use crate::text;
 use crate::tui::diff::Diff;
 use crate::tui::glyphs::Glyphs;
+use crate::tui::status::counted;
 use crate::tui::theme::{Theme, Token};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -93,10 +94,15 @@ impl Body {
 
     pub fn facts(&self) -> Option<String> {
         match self {
-            Self::Edit { diff, .. } => {
-                let hunks = if diff.hunks() == 1 { "1 hunk".to_owned() } else { format!("{} hunks", diff.hunks()) };
-                Some(format!("{hunks} · +{} −{}", diff.added(), diff.removed()))
-            }
+            Self::Edit { diff, .. } => Some(format!("{} · {}", counted(diff.hunks(), "hunk"), self.counts().unwrap_or_default())),
+            Self::Command { .. } | Self::Words { .. } => None,
+        }
+    }
+
+    /// `+6 −5`
+    pub fn counts(&self) -> Option<String> {
+        match self {
+            Self::Edit { diff, .. } => Some(format!("+{} −{}", diff.added(), diff.removed())),
             Self::Command { .. } | Self::Words { .. } => None,
         }
     }
@@ -177,16 +183,34 @@ impl Command {
         let open = self.sandbox.contains("NONE") || self.sandbox.contains("OFF");
         rows.extend(wrapped(&self.sandbox, width, if open { Tone::Danger } else { Tone::Plain }));
         if !self.parts.is_empty() {
-            rows.push(Row(vec![
-                ("-- parts ".to_owned(), Tone::Faint),
-                ("-".repeat(usize::from(width).saturating_sub(9)), Tone::Faint),
-            ]));
+            rows.push(Row(vec![(parts_head(width), Tone::Faint)]));
         }
-        for (at, part) in self.parts.iter().enumerate() {
+        let mut parts: Vec<_> = self.parts.iter().enumerate().collect();
+        if width < TABLE_WIDTH {
+            // Where not all of them are seen at once the worst is seen first.
+            parts.sort_by_key(|(_, part)| std::cmp::Reverse(part.risk));
+        }
+        for (at, part) in parts {
             rows.extend(part_rows(at + 1, part, width));
         }
         rows
     }
+}
+
+/// Cells of the names of parts and of what decided them, beside number, verdict and risk.
+fn columns(width: u16) -> (usize, usize) {
+    let room = usize::from(width) - 20;
+    (room * 2 / 5, room - room * 2 / 5)
+}
+
+/// A rule with the heads of the columns.
+fn parts_head(width: u16) -> String {
+    let rule = |words: &str, cells: usize| format!("{words}{}", "-".repeat(cells.saturating_sub(words.len())));
+    if width < TABLE_WIDTH {
+        return rule("-- parts ", width.into());
+    }
+    let (left, right) = columns(width);
+    format!("{}{}{}", rule("-- parts ", left + 4 - 1), rule(" decided by ", right + 7), rule(" risk ", 10))
 }
 
 /// `1  cargo test    allow  built-in: reads only    low`, on one row where it fits.
@@ -200,8 +224,7 @@ fn part_rows(number: usize, part: &CommandPart, width: u16) -> Vec<Row> {
     let why = text::reveal(&format!("{}: {}", part.rule, part.reason)).replace('\n', " ");
     let (verdict, risk) = (part.verdict.as_str(), part.risk.as_str());
     if width >= TABLE_WIDTH {
-        let room = usize::from(width) - 20;
-        let (left, right) = (room * 2 / 5, room - room * 2 / 5);
+        let (left, right) = columns(width);
         let mut rows = Vec::new();
         let names = exact(&name, left - 1);
         let whys = pieces(&why, right - 2);
@@ -245,7 +268,9 @@ impl Row {
                 Tone::Danger => theme.style(Token::Danger),
             }
         };
-        let rule = |text: &str, tone| if tone == Tone::Faint { text.replace('-', glyphs.rule) } else { text.to_owned() };
+        let rule = |text: &str, tone| {
+            if tone == Tone::Faint && text.starts_with("--") { text.replace('-', glyphs.rule) } else { text.to_owned() }
+        };
         Line::from(self.0.iter().map(|(text, tone)| Span::styled(rule(text, *tone), style(*tone))).collect::<Vec<_>>())
     }
 }

@@ -121,6 +121,11 @@ impl Panel {
             None => line(&approval.action_summary),
         };
         let facts = body.facts().unwrap_or_default();
+        // The counts stand on the right.
+        let title = match body.counts() {
+            Some(counts) => title.strip_suffix(&counts).map(|title| title.trim_end().to_owned()).unwrap_or(title),
+            None => title,
+        };
         let (risk_level, critical) = (approval.risk_level, approval.critical);
         let panel = Self::new(Question::Approval(Box::new(approval)), title, line(&reason), choices, body);
         Self { facts, risk_words: risk, risk: Some(risk_level), critical, ..panel }

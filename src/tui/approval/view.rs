@@ -112,7 +112,7 @@ fn draw_choices(panel: &Panel, choices: Choices, area: Rect, buffer: &mut Buffer
     let mut cursor = None;
     let mut y = area.y;
     for at in own {
-        let (line, held) = choice_line(panel, at, look, frame);
+        let (line, held) = choice_line(panel, at, area.width, look, frame);
         buffer.set_line(area.x, y, &line, area.width);
         if held {
             cursor = Some(Position { x: area.x + (line.width() as u16).min(area.width.saturating_sub(1)), y });
@@ -127,32 +127,42 @@ fn draw_choices(panel: &Panel, choices: Choices, area: Rect, buffer: &mut Buffer
 
 fn head_line(panel: &Panel, width: u16, frame: Frame<'_>) -> Line<'static> {
     let Frame { theme, glyphs, place: (place, count), .. } = frame;
-    let count = (count > 1).then(|| format!("{place} of {count}"));
     let separator = format!(" {} ", glyphs.dot);
+    let title = panel.title.replace('−', glyphs.minus);
     let facts = panel.facts.replace('−', glyphs.minus).replace('·', glyphs.dot);
-    let words = [Some(facts), Some(panel.risk_words.clone()), count];
-    let words: Vec<_> = words.into_iter().flatten().filter(|words| !words.is_empty()).collect();
-    let mut right = words.join(&separator);
+    let count = if count > 1 { format!("{place} of {count}") } else { String::new() };
+    let room = usize::from(width.saturating_sub(GUTTER));
+    let mut right = [(facts, Token::Muted), (panel.risk_words.clone(), risk_token(panel)), (count, Token::Muted)].to_vec();
+    right.retain(|(words, _)| !words.is_empty());
+    let wide = |right: &[(String, Token)]| right.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>();
     // What is asked matters more than how long it is; the risk always stays.
-    if text::width(&right) + text::width(&panel.title) + 5 > usize::from(width) && !panel.facts.is_empty() {
-        right = words[1..].join(&separator);
+    if wide(&right) + text::width(&title) > room && !panel.facts.is_empty() {
+        right.remove(0);
     }
-    let right_width = text::width(&right);
-    let room = usize::from(width).saturating_sub(right_width + 5);
-    let title = text::truncate(&panel.title, room.max(8)).into_owned();
-    let gap = usize::from(width).saturating_sub(text::width(&title) + right_width + 3).max(1);
-    let token = match (panel.critical, panel.risk) {
+    let right_width = wide(&right).saturating_sub(3);
+    let title = text::truncate(&title, room.saturating_sub(right_width + 2).max(8)).into_owned();
+    let gap = room.saturating_sub(text::width(&title) + right_width).max(1);
+    let mut spans = vec![
+        Span::styled(format!("{} ", glyphs.waits), theme.style(Token::Warn)),
+        Span::styled(title, theme.style(Token::Heading)),
+        Span::raw(" ".repeat(gap)),
+    ];
+    for (at, (words, token)) in right.into_iter().enumerate() {
+        if at > 0 {
+            spans.push(Span::styled(separator.clone(), theme.style(Token::Muted)));
+        }
+        spans.push(Span::styled(words, theme.style(token)));
+    }
+    Line::from(spans)
+}
+
+fn risk_token(panel: &Panel) -> Token {
+    match (panel.critical, panel.risk) {
         (true, _) => Token::Critical,
         (false, Some(Risk::High)) => Token::Danger,
         (false, Some(Risk::Medium)) => Token::Warn,
         (false, Some(Risk::Low) | None) => Token::Muted,
-    };
-    Line::from(vec![
-        Span::styled(format!("{} ", glyphs.waits), theme.style(Token::Warn)),
-        Span::styled(title, theme.style(Token::Heading)),
-        Span::raw(" ".repeat(gap)),
-        Span::styled(right, theme.style(token)),
-    ])
+    }
 }
 
 /// What the first choice does while something has not been on the screen.
@@ -162,29 +172,33 @@ fn unseen_words(panel: &Panel, at: usize) -> Option<String> {
         .then(|| format!("show the next of {} not seen yet", counted(left, "line")))
 }
 
-fn choice_line(panel: &Panel, at: usize, look: guard::Look, frame: Frame<'_>) -> (Line<'static>, bool) {
+fn choice_line(panel: &Panel, at: usize, width: u16, look: guard::Look, frame: Frame<'_>) -> (Line<'static>, bool) {
     let Frame { theme, glyphs, .. } = frame;
     let choice = &panel.choices[at];
-    let words = unseen_words(panel, at).unwrap_or_else(|| choice.words.clone());
     let hidden = choice.act == Act::ApproveForSession && panel.unseen() > 0;
-    let (lead, token, tail) = match look {
-        guard::Look::Arming => (glyphs.arming, Token::Faint, String::new()),
-        guard::Look::Waiting(held) if held == at => ("", Token::Accent, format!(" {}", glyphs.cursor)),
-        guard::Look::Highlighted(held) if held == at => {
-            (glyphs.user, Token::Accent, "   enter confirms, any other key takes it back".to_owned())
-        }
-        guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) if hidden => {
-            ("", Token::Faint, ", once all of it was shown".to_owned())
-        }
-        guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) => ("", Token::Text, String::new()),
+    let words = match unseen_words(panel, at) {
+        Some(words) => words,
+        None if hidden => "always allow this: once all of it was shown".to_owned(),
+        None => choice.words.clone(),
+    };
+    let (lead, token) = match look {
+        guard::Look::Arming => (glyphs.arming, Token::Faint),
+        guard::Look::Waiting(held) if held == at => ("", Token::Accent),
+        guard::Look::Highlighted(held) if held == at => (glyphs.user, Token::Accent),
+        guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) if hidden => ("", Token::Faint),
+        guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) => ("", Token::Text),
     };
     let held = matches!(look, guard::Look::Waiting(held) | guard::Look::Highlighted(held) if held == at);
-    let then = match (panel.confirm(at), held) {
-        (Confirm::LetterThenEnter, false) => "   (then enter)",
-        (Confirm::LetterThenEnter, true) | (Confirm::Letter, _) => "",
+    let tail = match (panel.confirm(at), look) {
+        (_, guard::Look::Highlighted(held)) if held == at => "   enter confirms, any other key takes it back".to_owned(),
+        (_, guard::Look::Waiting(held)) if held == at => format!(" {}", glyphs.cursor),
+        (Confirm::LetterThenEnter, _) if !hidden => "   (then enter)".to_owned(),
+        (Confirm::LetterThenEnter | Confirm::Letter, _) => String::new(),
     };
-    let letter = choice.key.letter;
-    (Line::styled(format!("{lead:<2}{letter}  {words}{then}{tail}"), theme.style(token)), held)
+    // What to press is said to its end; what it does is said above, too.
+    let room = usize::from(width).saturating_sub(5 + text::width(&tail)).max(12);
+    let words = text::truncate(&words, room);
+    (Line::styled(format!("{lead:<2}{}  {words}{tail}", choice.key.letter), theme.style(token)), held)
 }
 
 /// Several choices in few words.
@@ -238,13 +252,15 @@ fn draw_draft(area: Rect, y: u16, buffer: &mut Buffer, frame: Frame<'_>) {
 }
 
 /// What waits, for the row above the composer.
-pub fn strip_words(panels: &Panels, glyphs: &Glyphs) -> Option<String> {
+pub fn strip_words(panels: &Panels, width: u16, glyphs: &Glyphs) -> Option<String> {
     let first = panels.current()?;
     if panels.is_open() {
         if panels.len() < 2 {
             return None;
         }
-        let names: Vec<_> = panels.iter().enumerate().map(|(at, panel)| format!("{} {}", at + 1, panel.name())).collect();
+        let room = (usize::from(width).saturating_sub(20) / panels.len()).max(12);
+        let name = |(at, panel): (usize, &Panel)| text::truncate(&format!("{} {}", at + 1, panel.name()), room).into_owned();
+        let names: Vec<_> = panels.iter().enumerate().map(name).collect();
         return Some(format!("{} wait for you   {}", panels.len(), names.join("   ")));
     }
     let others = if panels.len() > 1 { format!(" and {} more", panels.len() - 1) } else { String::new() };

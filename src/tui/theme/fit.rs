@@ -39,7 +39,7 @@ pub(super) fn syntax_style(palette: &Palette, colours: Colours, syntax: Syntax, 
         (Colours::Indexed256, Some(tint)) => on_tint(colour, tint, &Rounded),
         // Without tints the colour of the line is what says added or removed.
         (Colours::Sixteen | Colours::None, Some(_)) => token_style(palette, colours, ground),
-        (Colours::Sixteen, None) => sixteen_syntax(syntax),
+        (Colours::Sixteen, None) => sixteen_syntax(syntax, palette.light),
         (Colours::None, None) => Style::new(),
     }
 }
@@ -137,27 +137,30 @@ fn sixteen(token: Token, light: bool) -> Style {
     let pick = |dark: Color, on_light: Color| style.fg(if light { on_light } else { dark });
     match token {
         Token::Text | Token::Muted | Token::Faint | Token::Quote => style,
-        Token::Accent => pick(Color::LightBlue, Color::Blue),
-        Token::Heading => pick(Color::LightBlue, Color::Blue).add_modifier(Modifier::BOLD),
-        Token::Link => pick(Color::LightBlue, Color::Blue).add_modifier(Modifier::UNDERLINED),
+        Token::Accent => pick(Color::LightCyan, Color::Blue),
+        Token::Heading => pick(Color::LightCyan, Color::Blue).add_modifier(Modifier::BOLD),
+        Token::Link => pick(Color::LightCyan, Color::Blue).add_modifier(Modifier::UNDERLINED),
         Token::Code => pick(Color::Cyan, Color::Blue),
         Token::Ok | Token::Added => style.fg(Color::Green),
         Token::AddedWord => style.fg(Color::Green).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
         Token::Warn => pick(Color::Yellow, Color::Magenta),
         Token::Danger => pick(Color::LightRed, Color::Red),
-        Token::Removed => style.fg(Color::Red),
-        Token::RemovedWord => style.fg(Color::Red).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+        Token::Removed => pick(Color::LightRed, Color::Red),
+        Token::RemovedWord => pick(Color::LightRed, Color::Red).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
         Token::Critical => style.fg(Color::Red).add_modifier(Modifier::REVERSED | Modifier::BOLD),
     }
 }
 
-fn sixteen_syntax(syntax: Syntax) -> Style {
+/// On a dark ground the plain blues and magentas of many terminals cannot be read, on a light one the cyans.
+fn sixteen_syntax(syntax: Syntax, light: bool) -> Style {
     let style = Style::new();
-    match syntax {
-        Syntax::Keyword => style.fg(Color::Magenta),
-        Syntax::Function | Syntax::Type => style.fg(Color::Blue),
-        Syntax::Attribute | Syntax::Number => style.fg(Color::Cyan),
-        Syntax::String | Syntax::Comment | Syntax::Operator => style,
+    match (syntax, light) {
+        (Syntax::Keyword, false) => style.fg(Color::LightMagenta),
+        (Syntax::Keyword, true) => style.fg(Color::Magenta),
+        (Syntax::Function | Syntax::Type, false) => style.fg(Color::LightCyan),
+        (Syntax::Function | Syntax::Type, true) => style.fg(Color::Blue),
+        (Syntax::Attribute | Syntax::Number, false) => style.fg(Color::Cyan),
+        (Syntax::Attribute | Syntax::Number, true) | (Syntax::String | Syntax::Comment | Syntax::Operator, _) => style,
     }
 }
 

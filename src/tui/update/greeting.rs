@@ -8,7 +8,7 @@ use crate::tui::status;
 use crate::tui::theme::Token;
 
 /// For someone who looks at an empty screen.
-const TRY: [&str; 2] = ["explain this project", "find what is not tested"];
+const TRY: [&str; 2] = ["explain this project", "find untested code"];
 
 pub fn lines(model: &Model, access: &ModelAccess, resumed: bool) -> Vec<Inked> {
     let mut lines = vec![place(model), rules(model)];
@@ -48,6 +48,6 @@ fn attempts(model: &Model) -> Inked {
         line.push(words, Ink::of(Token::Text));
         line.push(&format!(" {} ", model.glyphs.dot), Ink::of(Token::Muted));
     }
-    line.push("? shows the keys", Ink::of(Token::Muted));
+    line.push("? keys", Ink::of(Token::Muted));
     line
 }

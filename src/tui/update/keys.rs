@@ -1,7 +1,7 @@
 //! Keys while the composer has the keyboard.
 
 use super::panel::is_text;
-use super::{draft_changed, quit, slash};
+use super::{draft_changed, quit, search, slash};
 use crate::protocol::Command;
 use crate::tui::front::ModelAccess;
 use crate::tui::model::{Activity, Effect, Model};
@@ -13,15 +13,15 @@ const KILL_MS: u64 = 3000;
 const QUIT_MS: u64 = 3000;
 
 pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
-    if model.help {
-        model.help = false;
-        if key.code == KeyCode::Esc || key.code == KeyCode::Char('?') || key.code == KeyCode::F(1) {
-            return;
-        }
+    if help_key(model, key) {
+        return;
     }
     model.keys.last_key = Some(now);
     if is_text(&key).is_some() {
         model.keys.last_text = Some(now);
+    }
+    if search::key(model, key, now) {
+        return;
     }
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     let new_line = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT);
@@ -31,16 +31,17 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Enter => enter(model, now, effects),
         KeyCode::Esc => escape(model, now, effects),
         KeyCode::Tab | KeyCode::BackTab => {
-            if !model.panels.is_empty() && !model.is_too_small() {
+            if !slash::complete(model, now) && !model.panels.is_empty() && !model.is_too_small() {
                 model.panels.open_current(model.keys.last_text);
             }
         }
         KeyCode::Char('c') if ctrl => interrupt(model, now, effects),
         KeyCode::Char('d') if ctrl && model.composer.is_empty() => quit(model, effects),
+        KeyCode::Char('r') if ctrl => search::start(model),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
-        KeyCode::Char('?') if model.composer.is_empty() => model.help = true,
-        KeyCode::F(1) => model.help = true,
+        KeyCode::Char('?') if model.composer.is_empty() => model.help = Some(0),
+        KeyCode::F(1) => model.help = Some(0),
         KeyCode::PageUp | KeyCode::PageDown | KeyCode::Home | KeyCode::End => scroll(model, key, now),
         KeyCode::Char('u' | 'd') if ctrl && model.composer.is_empty() => scroll(model, key, now),
         KeyCode::Char('u') if ctrl => {
@@ -51,6 +52,24 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Down if key.modifiers.is_empty() => changed(model, now, |composer| composer.down()),
         _ => changed(model, now, |composer| composer.key(key)),
     }
+}
+
+/// Whether the key was for the help; another one closes it and does what it does.
+fn help_key(model: &mut Model, key: KeyEvent) -> bool {
+    let Some(top) = model.help.take() else { return false };
+    let page = model.transcript.page();
+    let top = match key.code {
+        KeyCode::Up => top.saturating_sub(1),
+        KeyCode::Down => top + 1,
+        KeyCode::PageUp => top.saturating_sub(page),
+        KeyCode::PageDown => top + page,
+        KeyCode::Home => 0,
+        KeyCode::End => usize::MAX,
+        KeyCode::Esc | KeyCode::Char('?') | KeyCode::F(1) => return true,
+        _ => return false,
+    };
+    model.help = Some(top);
+    true
 }
 
 fn changed(model: &mut Model, now: u64, edit: impl FnOnce(&mut crate::tui::composer::Composer) -> bool) {

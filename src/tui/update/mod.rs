@@ -4,19 +4,19 @@ mod events;
 mod greeting;
 mod keys;
 mod panel;
+mod search;
 mod slash;
 
 #[cfg(test)]
 mod tests;
 
-pub use slash::COMMANDS;
+pub use slash::{COMMANDS, candidates};
 
 use super::approval::Panel;
 use super::front::{Ended, ModelAccess, Start, ThemeChoice};
 use super::guard::Stimulus;
 use super::input::Input;
 use super::model::{Activity, Effect, Model};
-use super::theme::Theme;
 use super::transcript::{CardState, Kind, Tone};
 use crate::protocol::{Command, Event};
 use crate::text;
@@ -120,11 +120,9 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             }
         }
         Input::Background(red, green, blue) => {
+            model.ground = Some((red, green, blue));
             if model.options.theme == ThemeChoice::Auto {
-                let theme = Theme::choose(Some((red, green, blue)), model.options.colours);
-                model.theme = theme;
-                model.transcript.forget_layout();
-                model.dirty = true;
+                model.choose_theme();
             }
         }
         Input::KittyKeyboard => {

@@ -73,6 +73,7 @@ pub fn paste(model: &mut Model, text: &str, now: u64) {
     if let Some(field) = model.panels.open_mut().and_then(|panel| panel.words.as_mut()) {
         return field.insert(text);
     }
+    model.search = None;
     let held = model.panels.open_mut().map(|panel| panel.guard.give_back()).unwrap_or_default();
     to_draft(model, &(held + text), now);
 }

@@ -1,32 +1,89 @@
 //! Commands that begin with `/`.
 
 use super::keys::take;
-use super::quit;
+use super::{draft_changed, quit};
 use crate::protocol::Command;
+use crate::text;
+use crate::tui::front::ThemeChoice;
 use crate::tui::model::{Effect, Model};
+use crate::tui::theme::Theme;
 
-/// What there is, for the help.
-pub const COMMANDS: &[(&str, &str)] =
-    &[("/help", "keys and commands"), ("/continue", "go on with a paused or interrupted task"), ("/quit", "save and leave")];
+/// What there is, for the help and the menu.
+pub const COMMANDS: &[(&str, &str)] = &[
+    ("/help", "keys and commands"),
+    ("/continue", "go on with a paused or interrupted task"),
+    ("/theme", "other colours: a name, or auto"),
+    ("/quit", "save and leave"),
+];
+
+const THEME: &str = "/theme ";
+
+/// What the draft could become while a command is typed.
+pub fn candidates(draft: &str) -> Vec<(String, &'static str)> {
+    if let Some(start) = draft.strip_prefix(THEME) {
+        let names = std::iter::once("auto").chain(Theme::names());
+        return names.filter(|name| name.starts_with(start)).map(|name| (format!("{THEME}{name}"), "")).collect();
+    }
+    if !draft.starts_with('/') {
+        return Vec::new();
+    }
+    COMMANDS.iter().filter(|(name, _)| name.starts_with(draft)).map(|(name, words)| ((*name).to_owned(), *words)).collect()
+}
+
+/// As far as it is clear what is meant; whether there is a menu at all.
+pub fn complete(model: &mut Model, now: u64) -> bool {
+    let draft = model.composer.text();
+    let found = candidates(&draft);
+    let Some((first, _)) = found.first() else { return false };
+    let mut end = first.len();
+    for (other, _) in &found {
+        end = end.min(first.bytes().zip(other.bytes()).take_while(|(one, two)| one == two).count());
+    }
+    let mut whole = first[..end].to_owned();
+    if found.len() == 1 && whole == THEME.trim_end() {
+        whole.push(' ');
+    }
+    if whole.len() > draft.len() {
+        model.composer.set(&whole);
+        draft_changed(model, now);
+    }
+    true
+}
 
 /// Runs exactly the word that was typed; an unknown one keeps the draft.
-pub fn run(model: &mut Model, word: &str, now: u64, effects: &mut Vec<Effect>) {
-    match word.trim() {
-        "help" => {
+pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) {
+    let (word, argument) = typed.trim().split_once(' ').unwrap_or((typed.trim(), ""));
+    match (word, argument.trim()) {
+        ("help", "") => {
             take(model, now, effects);
-            model.help = true;
+            model.help = Some(0);
         }
-        "quit" | "exit" => {
+        ("quit" | "exit", "") => {
             take(model, now, effects);
             quit(model, effects);
         }
-        "continue" => {
+        ("continue", "") => {
             take(model, now, effects);
             effects.push(Effect::Send(Command::Continue));
         }
-        unknown => {
+        ("theme", name) => theme(model, name, now, effects),
+        _ => {
             let names: Vec<_> = COMMANDS.iter().map(|(name, _)| *name).collect();
-            model.say(format!("there is no `/{}`, there are {}", crate::text::truncate(unknown, 24), names.join(" ")), now);
+            model.say(format!("there is no `/{}`, there are {}", text::truncate(typed.trim(), 24), names.join(" ")), now);
         }
     }
+}
+
+fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+    let choice = match (name, Theme::by_name(name)) {
+        ("auto", _) => ThemeChoice::Auto,
+        (_, Some(_)) => ThemeChoice::Named(name.to_owned()),
+        (_, None) => {
+            let name = text::truncate(name, 24);
+            return model.say(format!("there is no theme `{name}`; `/theme ` with nothing behind it lists them"), now);
+        }
+    };
+    take(model, now, effects);
+    model.options.theme = choice;
+    model.choose_theme();
 }

@@ -408,3 +408,110 @@ fn a_window_too_small_to_read_a_question_answers_none() {
     assert!(wait(&mut model, 9400).iter().all(|sent| sent == "draft \"y\""));
     assert_eq!(model.panels.len(), 1);
 }
+
+#[test]
+fn prompts_sent_before_are_found_by_their_words() {
+    check(
+        "Alpha one<enter>beta<enter>alpha two<enter>x<ctrl+r>ALPHA<enter>",
+        &["prompt \"Alpha one\"", "prompt \"beta\"", "prompt \"alpha two\""],
+        "alpha two",
+    );
+    let sent = ["prompt \"Alpha one\"", "prompt \"beta\"", "prompt \"alpha two\""];
+    check("Alpha one<enter>beta<enter>alpha two<enter>x<ctrl+r>alpha<ctrl+r><enter>", &sent, "Alpha one");
+    check("Alpha one<enter>beta<enter>alpha two<enter>x<ctrl+r>alpha<ctrl+r><ctrl+r><tab>", &sent, "Alpha one");
+    check("Alpha one<enter>beta<enter>alpha two<enter>x<ctrl+r>bet<esc>", &sent, "x");
+    check("Alpha one<enter>beta<enter>alpha two<enter>x<ctrl+r>none such<ctrl+c>", &sent, "x");
+}
+
+#[test]
+fn no_question_takes_the_keyboard_from_a_search() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "<ctrl+r>");
+    tell(&mut model, started("x"), 9000);
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 9500);
+    wait(&mut model, 12_000);
+    assert!(!model.panels.is_open());
+    play(&mut model, 13_000, "<esc>");
+    wait(&mut model, 15_000);
+    assert!(model.panels.is_open());
+}
+
+#[test]
+fn tab_completes_a_command_as_far_as_it_is_clear() {
+    check("/he<tab>", &[], "/help");
+    check("/<tab>", &[], "/");
+    check("/th<tab>li<tab>", &[], "/theme light");
+    check("/theme colour<tab>", &[], "/theme colour-blind-");
+    check("/qu<enter>", &[], "/qu");
+}
+
+#[test]
+fn the_menu_shows_what_a_command_could_become() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "/");
+    assert!(draw(&mut model, 2000).contains("/continue   go on with"));
+    play(&mut model, 3000, "q");
+    let screen = draw(&mut model, 4000);
+    assert!(screen.contains("/quit") && !screen.contains("/continue"), "{screen}");
+}
+
+#[test]
+fn a_theme_is_chosen_by_name_and_auto_follows_the_terminal() {
+    let mut model = model(80, 24);
+    update(&mut model, Msg::Input(Input::Background(255, 255, 255)), 10);
+    assert_eq!(model.theme.name, "light");
+    play(&mut model, 1000, "/theme high-contrast<enter>");
+    assert_eq!(model.theme.name, "high-contrast");
+    play(&mut model, 3000, "/theme auto<enter>");
+    assert_eq!(model.theme.name, "light");
+    play(&mut model, 6000, "/theme none<enter>");
+    assert_eq!(model.composer.text(), "/theme none");
+    assert!(draw(&mut model, 7500).contains("no theme `none`"));
+    play(&mut model, 8000, "<ctrl+c>/theme ");
+    assert!(draw(&mut model, 9900).contains("/theme colour-blind-dark"));
+}
+
+#[test]
+fn while_only_the_person_is_waited_for_nothing_ticks() {
+    let mut model = model(120, 36);
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, EventKind::ToolCallProgress { tool_name: "EditFile".to_owned(), bytes: 84 }, 1500);
+    assert!(draw(&mut model, 2000).contains("Writing an edit · 84 bytes · 0 s"));
+    assert!(model.deadline(2000).is_some());
+    tell(&mut model, requested("call-a", "EditFile", "Edit src/main.rs"), 3000);
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 3000);
+    let screen = draw(&mut model, 4000);
+    assert!(screen.contains("Waits for you · 1 approval") && !screen.contains("Writing"), "{screen}");
+    wait(&mut model, 6000);
+    assert_eq!(model.deadline(6000), None);
+    assert_eq!(play(&mut model, 60_000, "y"), Vec::<String>::new());
+    assert_eq!(wait(&mut model, 60_400), ["a Approved"]);
+    assert!(draw(&mut model, 60_500).contains("Waiting for the model · 0 s"));
+    assert!(model.deadline(60_500).is_some());
+}
+
+#[test]
+fn calls_at_the_same_time_are_counted() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 1000);
+    for id in ["1", "2"] {
+        tell(&mut model, requested(id, "RunCommand", "$ make"), 1000);
+        tell(&mut model, EventKind::ToolStarted { tool_call_id: call(id), rule: String::new() }, 1000);
+    }
+    assert!(draw(&mut model, 2000).contains("Running make · 1 more · 1 s"));
+    for id in ["2", "1"] {
+        tell(&mut model, crate::tui::samples::completed(id, ToolStatus::Succeeded, "", None), 3000);
+    }
+    assert!(draw(&mut model, 3000).contains("Waiting for the model · 0 s"));
+}
+
+#[test]
+fn the_help_scrolls_and_another_key_closes_it() {
+    let mut model = model(40, 12);
+    assert!(play(&mut model, 1000, "?").is_empty());
+    assert!(draw(&mut model, 1100).contains("Keys"));
+    play(&mut model, 2000, "<end>");
+    assert!(draw(&mut model, 2100).contains("/quit"));
+    play(&mut model, 3000, "a");
+    assert_eq!((model.help, model.composer.text()), (None, "a".to_owned()));
+}

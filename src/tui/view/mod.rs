@@ -1,6 +1,7 @@
 //! The model as cells.
 
 mod help;
+mod menu;
 mod strip;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use super::status;
 use super::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::Color;
 
 /// The column of signs at the left of every band.
 pub const GUTTER: u16 = 2;
@@ -28,10 +30,12 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let [rest, bottom] = split_bottom(rest, 1);
     let lower = lower_height(model, rest);
     let [rest, lower] = split_bottom(rest, lower);
+    let commands = menu::rows(model, rest.height / 2);
+    let [rest, menu] = split_bottom(rest, commands.len() as u16);
     let rows = strip::rows(model, area.width, rest.height / 3, now);
     let [transcript, strip] = split_bottom(rest, rows.len() as u16);
 
-    let scroll = if model.help && !model.panels.is_open() {
+    let scroll = if model.help.is_some() && !model.panels.is_open() {
         help::draw(model, transcript, buffer);
         None
     } else {
@@ -40,6 +44,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
         Some(Scroll { area: transcript, position })
     };
     strip::draw(model, &rows, strip, buffer);
+    menu::draw(model, &commands, menu, buffer);
     let cursor =
         if model.panels.is_open() { draw_panel(model, lower, buffer, now) } else { Some(draw_composer(model, lower, buffer)) };
     status::draw_status(model, bottom, buffer);
@@ -47,7 +52,19 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     if model.options.ascii {
         make_plain(buffer);
     }
+    if let Some(ground) = model.theme.background() {
+        paint(buffer, ground);
+    }
     Drawn { cursor, scroll }
+}
+
+/// A theme that brings its ground has it wherever nothing else is painted.
+fn paint(buffer: &mut Buffer, ground: Color) {
+    for cell in &mut buffer.content {
+        if cell.bg == Color::Reset {
+            cell.bg = ground;
+        }
+    }
 }
 
 fn split_bottom(area: Rect, rows: u16) -> [Rect; 2] {

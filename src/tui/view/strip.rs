@@ -30,7 +30,7 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         let words = format!("{words} {} end", glyphs.dot);
         rows.push(Row { sign: glyphs.down, words, right: "", token: Token::Accent });
     }
-    if let Some(words) = approval::strip_words(&model.panels, &glyphs) {
+    if let Some(words) = approval::strip_words(&model.panels, width, &glyphs) {
         rows.push(Row { sign: glyphs.waits, words, right: "", token: Token::Warn });
     }
     if let Some(next) = model.task.queued.first() {
@@ -47,6 +47,11 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     }
     if let Some((words, _)) = &model.said {
         rows.push(Row { sign: "", words: words.clone(), right: "", token: Token::Accent });
+    }
+    if let Some(search) = &model.search {
+        let none = if search.found { String::new() } else { format!(" {} no more", glyphs.dash) };
+        let words = format!("sent before: {}{}{none}", search.query, glyphs.cursor);
+        rows.push(Row { sign: "", words, right: "", token: if search.found { Token::Accent } else { Token::Warn } });
     }
     // The last ones matter most.
     let limit = usize::from(limit.clamp(1, 4));

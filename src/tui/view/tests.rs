@@ -127,7 +127,7 @@ fn an_interrupted_call() {
 
 #[test]
 fn the_help() {
-    check("help", |model| model.help = true);
+    check("help", |model| model.help = Some(0));
 }
 
 #[test]

@@ -1,0 +1,59 @@
+//! Keys while a prompt sent before is looked for.
+
+use super::draft_changed;
+use super::panel::is_text;
+use crate::tui::model::{Model, Search};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+pub fn start(model: &mut Model) {
+    model.search = Some(Search { query: String::new(), nth: 0, found: true, draft: model.composer.text() });
+}
+
+/// Whether the key was for the search; another one ends it and does what it does.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
+    let Some(mut search) = model.search.take() else { return false };
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Char('r') if ctrl => search.nth += usize::from(search.found && !search.query.is_empty()),
+        KeyCode::Backspace => {
+            search.query.pop();
+            search.nth = 0;
+        }
+        KeyCode::Esc => {
+            model.composer.set(&search.draft);
+            return true;
+        }
+        KeyCode::Char('c') if ctrl => {
+            model.composer.set(&search.draft);
+            return true;
+        }
+        KeyCode::Enter | KeyCode::Tab => {
+            draft_changed(model, now);
+            return true;
+        }
+        _ => match is_text(&key) {
+            Some(letter) => {
+                search.query.push(letter);
+                search.nth = 0;
+            }
+            None => {
+                draft_changed(model, now);
+                return false;
+            }
+        },
+    }
+    find(model, search);
+    true
+}
+
+/// Past the oldest one the last one found stays.
+fn find(model: &mut Model, mut search: Search) {
+    let found =
+        if search.query.is_empty() { Some(search.draft.clone()) } else { model.composer.sent_before(&search.query, search.nth) };
+    search.found = found.is_some();
+    match found {
+        Some(text) => model.composer.set(&text),
+        None => search.nth = search.nth.saturating_sub(1),
+    }
+    model.search = Some(search);
+}
