@@ -171,7 +171,8 @@ fn check_ledger(project: &Project, server: &Server) {
 fn check_files(project: &Project) {
     let mut found = Vec::new();
     files(&project.path(""), &mut found);
-    let strange = |name: &String| !(name == "ledger" || name == "calm" || name.ends_with(".txt"));
+    let is_text = |name: &str| std::path::Path::new(name).extension().is_some_and(|end| end == "txt");
+    let strange = |name: &String| !(name == "ledger" || name == "calm" || is_text(name));
     found.retain(strange);
     assert!(found.is_empty(), "left behind: {found:?}");
 }

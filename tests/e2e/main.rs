@@ -14,7 +14,7 @@ mod harness;
 mod paths;
 mod policy_cli;
 mod resume;
-mod tool_input;
 mod security;
+mod tool_input;
 mod tools_cli;
 mod typeahead;
