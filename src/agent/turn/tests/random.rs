@@ -298,7 +298,7 @@ impl World {
                 arguments: Arguments::parse(if how.is_multiple_of(11) { "{cut" } else { "{}" }),
             }));
         }
-        let calls = which % 5 > 0;
+        let calls = !which.is_multiple_of(5);
         let stop_reason = match how % 16 {
             0 => StopReason::MaxTokens,
             1 => StopReason::Refusal,
