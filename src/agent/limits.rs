@@ -1,7 +1,7 @@
 //! Every bound of the loop, by name.
 
 /// Steps of one task when nobody says otherwise.
-pub const MAX_STEPS: u32 = 200;
+pub const MAX_STEPS: u32 = 1_000;
 /// The share of `max_steps` at which the person is warned, in percent.
 pub const STEP_WARNING_PERCENT: u32 = 80;
 /// How much streamed text may be lost by a crash, in milliseconds of streaming.

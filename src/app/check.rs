@@ -5,16 +5,22 @@ use super::exit::Exit;
 use super::place::Place;
 use super::session;
 use super::trouble::Trouble;
+use crate::headless::lines;
 use crate::policy::{Enforcer, Explanation, Sandbox};
 use crate::protocol::{Arguments, Mode};
 use crate::tools::{self, Settings};
 use serde::Serialize;
-use serde_json::{Map, Value};
-use std::io::{BufRead, Write};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+
+/// A longer line is no action that could ever run.
+const LINE_BYTES: u64 = 64 << 20;
 
 #[derive(Serialize)]
-struct Answer {
-    id: Value,
+struct Answer<'a> {
+    /// As it came, to the letter.
+    id: Option<&'a RawValue>,
     #[serde(flatten)]
     explanation: Explanation,
 }
@@ -24,14 +30,16 @@ pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
     let policy = place.policy(common.policy.as_deref())?;
     let enforcer = place.enforcer(&policy, Sandbox::Present, Mode::Ask);
     let settings = session::tool_settings(place, &enforcer);
+    let mut input = BufReader::new(std::io::stdin().lock());
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    for line in std::io::stdin().lock().split(b'\n') {
-        let line = line.map_err(|error| Trouble::usage(format!("cannot read stdin: {error}")))?;
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
+    let mut line = Vec::new();
+    while next_line(&mut input, &mut line).map_err(|error| Trouble::usage(format!("cannot read stdin: {error}")))? {
         let answer = answer(&line, &enforcer, &settings);
-        let written = serde_json::to_writer(&mut out, &answer).map_err(std::io::Error::other).and_then(|()| out.write_all(b"\n"));
+        let mut written = lines::write(&mut out, &answer);
+        // Whoever waits for this answer before the next question gets it now.
+        if input.buffer().is_empty() {
+            written = written.and_then(|()| out.flush());
+        }
         if written.is_err() {
             return Ok(Exit::Completed);
         }
@@ -40,23 +48,43 @@ pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
     Ok(Exit::Completed)
 }
 
-fn answer(line: &[u8], enforcer: &Enforcer, settings: &Settings) -> Answer {
-    let request: Map<String, Value> = match serde_json::from_slice(line) {
-        Ok(request) => request,
-        Err(error) => {
-            let explanation = Explanation::unreadable(format!("the line is not a JSON object: {error}"));
-            return Answer { id: Value::Null, explanation };
-        }
+/// Reads one line without its end, of a line that is too long only the start; `false` where the input ends.
+fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+    line.clear();
+    if input.by_ref().take(LINE_BYTES + 1).read_until(b'\n', line)? == 0 {
+        return Ok(false);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    } else if line.len() as u64 > LINE_BYTES {
+        input.skip_until(b'\n')?;
+    }
+    Ok(true)
+}
+
+fn answer<'a>(line: &'a [u8], enforcer: &Enforcer, settings: &Settings) -> Answer<'a> {
+    let unreadable = |reason: String| Answer { id: None, explanation: Explanation::unreadable(reason) };
+    if line.len() as u64 > LINE_BYTES {
+        return unreadable(format!("the line has more than {LINE_BYTES} bytes"));
+    }
+    if line.trim_ascii().is_empty() {
+        return unreadable(format!("the line is empty, {EXPECTED}"));
+    }
+    match serde_json::from_slice::<BTreeMap<String, &RawValue>>(line) {
+        Ok(request) => Answer { id: request.get("id").copied(), explanation: explained(&request, enforcer, settings) },
+        Err(error) => unreadable(format!("the line is not a JSON object ({error}), {EXPECTED}")),
+    }
+}
+
+const EXPECTED: &str = "expected {\"tool\": NAME, \"arguments\": {…}}";
+
+fn explained(request: &BTreeMap<String, &RawValue>, enforcer: &Enforcer, settings: &Settings) -> Explanation {
+    let tool = request.get("tool").and_then(|tool| serde_json::from_str::<String>(tool.get()).ok());
+    let (Some(tool), Some(arguments)) = (tool, request.get("arguments")) else {
+        return Explanation::unreadable(EXPECTED.to_owned());
     };
-    let id = request.get("id").cloned().unwrap_or_default();
-    let explanation = match (request.get("tool"), request.get("arguments")) {
-        (Some(Value::String(tool)), Some(Value::Object(arguments))) => {
-            match tools::actions_for(tool, &Arguments::Object(arguments.clone()), settings) {
-                Ok(actions) => enforcer.explain(&actions, jiff::Timestamp::now()),
-                Err(error) => Explanation::unreadable(error.message),
-            }
-        }
-        _ => Explanation::unreadable("expected {\"tool\": NAME, \"arguments\": {…}}".to_owned()),
-    };
-    Answer { id, explanation }
+    match tools::actions_for(&tool, &Arguments::parse(arguments.get()), settings) {
+        Ok(actions) => enforcer.explain(&actions, jiff::Timestamp::now()),
+        Err(error) => Explanation::unreadable(error.message),
+    }
 }

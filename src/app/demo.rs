@@ -1,6 +1,6 @@
 //! `aye demo`: the real loop on a sample project, with a recorded model.
 
-use super::cli::{Common, ExecPrompt, OutputFormat, SessionChoice};
+use super::cli::{Common, ExecPrompt, OutputFormat, SessionChoice, Trust};
 use super::exit::Exit;
 use super::trouble::Trouble;
 use super::{exec, interactive};
@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 /// The recorded model's name.
-pub const MODEL: &str = "demo/recorded";
+const MODEL: &str = "demo/recorded";
 
 /// Copies the sample project to a new directory and starts there. With `yes`, or without a terminal, it runs without the screen.
 pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
@@ -21,21 +21,18 @@ pub fn run(common: &Common, yes: bool) -> Result<Exit, Trouble> {
     copy_project(directory.path()).map_err(|error| Trouble::failed(format!("cannot copy the sample project: {error}")))?;
     // Kept after the run: the session can be resumed, and what was changed can be looked at.
     let project = directory.keep();
-    let common = Common { directory: Some(project.clone()), model: Some(MODEL.to_owned()), ..common.clone() };
+    // The directory is aye's own making, so there is nothing to ask about it.
+    let (directory, model) = (Some(project.clone()), Some(MODEL.to_owned()));
+    let common = Common { directory, model, trust: Trust::ForThisRun, ..common.clone() };
     let prompt =
         demo::Demo::new(demo::Pace::Recorded).map_err(|failure| Trouble::failed(failure.message))?.first_prompt().to_owned();
     let exit = if !yes && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
-        let request = interactive::Request { prompt: Some(prompt), session: SessionChoice::New, demo: true };
+        let request = interactive::Request { prompt: Some(prompt), session: SessionChoice::New };
         interactive::run(&common, request)?
     } else {
         let approver = if yes { Approver::Everyone } else { Approver::Nobody };
-        let request = exec::Request {
-            prompt: ExecPrompt::Text(prompt),
-            session: SessionChoice::New,
-            format: OutputFormat::Text,
-            approver,
-            demo: true,
-        };
+        let request =
+            exec::Request { prompt: ExecPrompt::Text(prompt), session: SessionChoice::New, format: OutputFormat::Text, approver };
         exec::run(&common, request)?
     };
     super::say(&format!("The sample project is in {}\n", project.display()));

@@ -9,7 +9,8 @@ use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::config::trust::{Project, Standing, Trusted};
 use crate::headless::{self, Format, Output};
-use crate::protocol::{Command, Event, EventKind};
+use crate::ports::{Record, TaskEnd};
+use crate::protocol::{Command, Event};
 use crate::store::Store;
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
@@ -27,13 +28,12 @@ pub struct Request {
     pub session: SessionChoice,
     pub format: OutputFormat,
     pub approver: Approver,
-    pub demo: bool,
 }
 
 pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     let mut place = Place::find(common)?;
     let policy = place.policy(common.policy.as_deref())?;
-    let _log = super::start_log(&place);
+    let _log = super::start_log(&place, common.verbosity);
     let prompt = match request.prompt {
         ExecPrompt::Text(text) => Some(text),
         ExecPrompt::Stdin => Some(stdin()?),
@@ -41,17 +41,19 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     };
     let store = Store::open(&place.directories.data)?;
     let chosen = session::choose(&store, &mut place, &request.session)?;
-    let asked = if request.demo { Some(super::demo::MODEL) } else { common.model.as_deref() };
-    let model = session::choose_model(&place, asked, chosen.as_ref()).map_err(|error| match error {
+    let model = session::choose_model(&place, common.model.as_deref(), chosen.as_ref()).map_err(|error| match error {
         NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
         NoModel::Wrong(error) => error.into(),
     })?;
-    let mut session = session::open(store, &place, chosen, model.name())?;
+    let mut session = session::open(store, &place, &policy, chosen, model.name())?;
     for notice in &session.notices {
         super::warn(notice);
     }
+    if prompt.is_none() && is_done(&session.records) {
+        return Err(Trouble::usage("the session is done; say what to do next: `aye exec -c PROMPT`"));
+    }
     let project = Project::examine(&place.workspace);
-    let proof = if common.trust == TrustFlag::ForThisRun || request.demo {
+    let proof = if common.trust == TrustFlag::ForThisRun {
         Some(Trusted::for_this_run())
     } else {
         match project.standing(&place.directories.config) {
@@ -99,7 +101,7 @@ async fn drive(setup: agent::Setup, prompt: Option<String>, format: Format) -> E
             };
             match event {
                 Some(event) => {
-                    let over = is_over(&event.kind);
+                    let over = event.kind.is_over();
                     let _ = tell.send(event);
                     if over {
                         let _ = commands.send(Command::Quit).await;
@@ -134,38 +136,18 @@ async fn until(deadline: Option<tokio::time::Instant>) {
     }
 }
 
-/// Whether nothing more comes of the task; `nothing to continue` is such an end too.
-fn is_over(kind: &EventKind) -> bool {
-    match kind {
-        EventKind::TaskCompleted { .. }
-        | EventKind::TaskFailed { .. }
-        | EventKind::TaskCancelled { .. }
-        | EventKind::SessionPaused { .. } => true,
-        EventKind::SessionStarted { .. }
-        | EventKind::DraftRestored { .. }
-        | EventKind::TaskStarted { .. }
-        | EventKind::PromptQueued { .. }
-        | EventKind::StepStarted { .. }
-        | EventKind::LlmRequestStarted { .. }
-        | EventKind::TextChunk { .. }
-        | EventKind::ReasoningChunk { .. }
-        | EventKind::ToolCallProgress { .. }
-        | EventKind::LlmRequestCompleted { .. }
-        | EventKind::LlmRetry { .. }
-        | EventKind::AnswerDiscarded { .. }
-        | EventKind::ToolRequested { .. }
-        | EventKind::ApprovalRequested(_)
-        | EventKind::ApprovalResolved { .. }
-        | EventKind::ToolStarted { .. }
-        | EventKind::ToolOutputChunk { .. }
-        | EventKind::ToolCompleted { .. }
-        | EventKind::ToolInterrupted { .. }
-        | EventKind::StepCompleted { .. }
-        | EventKind::StepLimitApproaching { .. }
-        | EventKind::PolicyExpired { .. }
-        | EventKind::Notice { .. }
-        | EventKind::SessionCompleted { .. } => false,
-    }
+/// Whether the session waits for nothing but a prompt.
+fn is_done(records: &[Record]) -> bool {
+    let queue = records.iter().rev().find_map(|record| match record {
+        Record::Queue { prompts } => Some(prompts.is_empty()),
+        _ => None,
+    });
+    let last = records.iter().rev().find(|record| matches!(record, Record::TaskStarted { .. } | Record::TaskEnded { .. }));
+    queue.unwrap_or(true)
+        && !matches!(
+            last,
+            Some(Record::TaskStarted { .. } | Record::TaskEnded { end: TaskEnd::Failed { .. } | TaskEnd::Cancelled, .. })
+        )
 }
 
 fn stdin() -> Result<String, Trouble> {

@@ -1,6 +1,6 @@
 //! The screen and the session behind it.
 
-use super::cli::{Color, Common, SessionChoice, Trust as TrustFlag};
+use super::cli::{Color, Common, Nesting, SessionChoice, Trust as TrustFlag};
 use super::exit::Exit;
 use super::place::{Place, Policy};
 use super::session::{self, Session, Terms};
@@ -26,8 +26,6 @@ const CHANNEL_DEPTH: usize = 256;
 pub struct Request {
     pub prompt: Option<String>,
     pub session: SessionChoice,
-    /// For the demo: its model, and no question about the directory it made itself.
-    pub demo: bool,
 }
 
 pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
@@ -36,7 +34,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     }
     let mut place = Place::find(common)?;
     let policy = place.policy(common.policy.as_deref())?;
-    let _log = super::start_log(&place);
+    let _log = super::start_log(&place, common.verbosity);
     let runtime = super::runtime()?;
     runtime.block_on(async {
         let (commands, receive_commands) = mpsc::channel(CHANNEL_DEPTH);
@@ -44,13 +42,12 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         let (start, receive_start) = oneshot::channel();
         let store = Store::open(&place.directories.data)?;
         let chosen = session::choose(&store, &mut place, &request.session)?;
-        let asked = if request.demo { Some(super::demo::MODEL) } else { common.model.as_deref() };
-        let model = session::choose_model(&place, asked, chosen.as_ref());
+        let model = session::choose_model(&place, common.model.as_deref(), chosen.as_ref());
         if let Err(NoModel::Wrong(error)) = model {
             return Err(error.into());
         }
         let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
-        let session = session::open(store, &place, chosen, &name)?;
+        let session = session::open(store, &place, &policy, chosen, &name)?;
         let front = Front {
             commands,
             events: receive_events,
@@ -58,7 +55,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
             prompt: request.prompt,
             start: receive_start,
         };
-        let trusted = request.demo || common.trust == TrustFlag::ForThisRun;
+        let trusted = common.trust == TrustFlag::ForThisRun;
         let backstage = Backstage { place, policy, session, model, trusted, max_steps: common.max_steps };
         let session = tokio::spawn(backstage.run(start, receive_commands, events));
         let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;
@@ -132,6 +129,8 @@ impl Backstage {
             if trusted { Standing::Trusted(Trusted::for_this_run()) } else { project.standing(&place.directories.config) };
         let (answer, receive_answer) = oneshot::channel();
         let asks = project.brings().next().is_some() && !matches!(standing, Standing::Trusted(_)) && model.is_ok();
+        // A program that aye runs could press the key itself.
+        let asks = asks && Nesting::of_process() == Nesting::Outermost;
         let files = project.brings().map(|path| path.display().to_string()).collect();
         let history = session.history(&place);
         let (header, model_access) = head(&place, &policy, &model);

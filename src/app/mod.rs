@@ -38,7 +38,7 @@ pub fn main() -> ExitCode {
             return Exit::Completed.into();
         }
         Err(Stop::Usage(message)) => {
-            let _ = write!(std::io::stderr(), "{message}");
+            let _ = write!(std::io::stderr(), "{}", crate::text::clean(&message));
             return Exit::Usage.into();
         }
     };
@@ -53,11 +53,9 @@ pub fn main() -> ExitCode {
 
 fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
     match action {
-        Action::Interactive { prompt, session } => {
-            interactive::run(common, interactive::Request { prompt, session, demo: false })
-        }
+        Action::Interactive { prompt, session } => interactive::run(common, interactive::Request { prompt, session }),
         Action::Exec { prompt, session, format } => {
-            let request = exec::Request { prompt, session, format, approver: Approver::Nobody, demo: false };
+            let request = exec::Request { prompt, session, format, approver: Approver::Nobody };
             exec::run(common, request)
         }
         Action::Demo { answers } => demo::run(common, answers == Answers::Yes),
@@ -85,8 +83,15 @@ fn runtime() -> Result<tokio::runtime::Runtime, Trouble> {
         .map_err(|error| Trouble::failed(format!("cannot start: {error}")))
 }
 
-fn start_log(place: &Place) -> logging::Log {
-    let (log, problem) = logging::start(&place.directories.data, place.environment.get("AYE_LOG"));
+/// `-v` says how much is logged, unless AYE_LOG says it more exactly.
+fn start_log(place: &Place, verbosity: u8) -> logging::Log {
+    let by_flag = match verbosity {
+        0 => None,
+        1 => Some("aye=info"),
+        2 => Some("aye=debug"),
+        3.. => Some("aye=trace"),
+    };
+    let (log, problem) = logging::start(&place.directories.data, place.environment.get("AYE_LOG").or(by_flag));
     if let Some(message) = problem {
         warn(&message);
     }
@@ -106,7 +111,6 @@ fn say(text: &str) {
 
 /// One JSON value a line.
 fn say_json(value: &impl serde::Serialize) {
-    if let Ok(line) = serde_json::to_string(value) {
-        say(&(line + "\n"));
-    }
+    let _ = crate::headless::lines::write(&mut std::io::stdout(), value);
+    let _ = std::io::stdout().flush();
 }

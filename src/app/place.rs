@@ -4,13 +4,18 @@ use super::cli::Common;
 use super::trouble::Trouble;
 use crate::config::{Directories, Environment, Settings};
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
-use crate::protocol::{Mode, WorkspaceId};
+use crate::protocol::{Mode, SessionId, WorkspaceId};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The layer that nothing else can loosen.
 const MANAGED_POLICY: &str = "/etc/aye/policy.toml";
 /// A bundle is read whole; one larger than this is a mistake.
 const POLICY_BYTES: u64 = 4 << 20;
+/// What git writes about a branch is one line.
+const HEAD_BYTES: u64 = 1024;
+/// A longer name of a branch is not shown to anyone.
+const BRANCH_BYTES: usize = 120;
 
 pub struct Place {
     pub environment: Environment,
@@ -28,6 +33,20 @@ pub struct Place {
 pub struct Policy {
     pub layers: Vec<Layer>,
     pub name: String,
+}
+
+impl Policy {
+    /// Whether it holds for this session; `None` is no session, or one that has no id yet.
+    pub fn holds_for(&self, session: Option<&SessionId>) -> Result<(), Trouble> {
+        let only = self.layers.iter().filter_map(|layer| layer.bundle.session_id.as_deref());
+        match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
+            None => Ok(()),
+            Some(only) => Err(Trouble::usage(format!(
+                "the policy ({}) is for the session `{only}` only; resume that one, or take `session_id` out of the file",
+                self.name
+            ))),
+        }
+    }
 }
 
 impl Place {
@@ -56,7 +75,7 @@ impl Place {
             Some(path) => {
                 let bundle =
                     bundle(path)?.ok_or_else(|| Trouble::usage(format!("there is no policy file `{}`", path.display())))?;
-                (Layer { scope: Scope::User, bundle }, path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+                (Layer { scope: Scope::File, bundle }, path.file_name().unwrap_or_default().to_string_lossy().into_owned())
             }
             None => match bundle(&own)? {
                 Some(bundle) => (Layer { scope: Scope::User, bundle }, "user".to_owned()),
@@ -93,18 +112,36 @@ impl Place {
         }
     }
 
-    /// The branch that is checked out, read from `.git` alone.
+    /// The branch that is checked out, read from `.git` alone. A project says what it likes there, and nobody was asked
+    /// about it yet: only what git itself would have written is taken.
     pub fn branch(&self) -> Option<String> {
-        let git = self.workspace.ancestors().map(|level| level.join(".git")).find(|git| git.exists())?;
-        let git = match std::fs::read_to_string(&git) {
+        let level = self.workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok())?;
+        let git = level.join(".git").canonicalize().ok()?;
+        let git = match one_line(&git) {
             // A work tree beside its repository: the file says where that is.
-            Ok(pointer) => self.workspace.join(pointer.strip_prefix("gitdir:")?.trim()),
-            Err(_) => git,
+            Some(pointer) => level.join(pointer.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?,
+            None => git,
         };
-        let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
-        let head = head.trim();
-        Some(head.strip_prefix("ref: refs/heads/").map_or_else(|| head.chars().take(9).collect(), ToOwned::to_owned))
+        branch_of(&one_line(&git.join("HEAD"))?)
     }
+}
+
+/// The only line of a small plain file. Nothing else is opened, so that nothing can make the start wait.
+fn one_line(real: &Path) -> Option<String> {
+    let mut text = String::new();
+    crate::sys::path::open_file(real).ok()?.take(HEAD_BYTES).read_to_string(&mut text).ok()?;
+    let line = text.trim_end();
+    (!line.contains(|letter: char| letter.is_control())).then(|| line.to_owned())
+}
+
+/// What a `HEAD` means: a branch, or the start of a commit's name.
+fn branch_of(head: &str) -> Option<String> {
+    if let Some(name) = head.strip_prefix("ref: refs/heads/") {
+        let odd = |letter: char| letter.is_whitespace() || "~^:?*[\\".contains(letter);
+        return (1..=BRANCH_BYTES).contains(&name.len()).then(|| name.to_owned()).filter(|name| !name.contains(odd));
+    }
+    let commit = matches!(head.len(), 40 | 64) && head.bytes().all(|byte| byte.is_ascii_hexdigit());
+    commit.then(|| head.chars().take(9).collect())
 }
 
 /// Sessions belong to a directory by the hash of its real path.

@@ -30,8 +30,6 @@ pub struct Session {
     pub claim: Claim,
     pub records: Vec<Record>,
     pub draft: String,
-    /// The model it was begun with; absent for a new one.
-    pub model: Option<String>,
     /// What the person should know before anything else.
     pub notices: Vec<String>,
 }
@@ -69,8 +67,20 @@ pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Resul
 }
 
 /// Takes the chosen session for this process, or makes a new one.
-pub fn open(store: Store, place: &Place, chosen: Option<SessionSummary>, model: &str) -> Result<Session, Trouble> {
+pub fn open(
+    store: Store,
+    place: &Place,
+    policy: &Policy,
+    chosen: Option<SessionSummary>,
+    model: &str,
+) -> Result<Session, Trouble> {
+    policy.holds_for(chosen.as_ref().map(|summary| &summary.session_id))?;
     let mut notices = store.notices().to_vec();
+    if place.enforcer(policy, Sandbox::Absent, place.mode).workspace_is_too_wide() {
+        let workspace = place.workspace_for_people();
+        notices
+            .push(format!("`{workspace}` is so wide that aye asks before every read, write and command; start it in a project"));
+    }
     let Some(summary) = chosen else {
         let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
         let claim = store.create(NewSession {
@@ -79,14 +89,14 @@ pub fn open(store: Store, place: &Place, chosen: Option<SessionSummary>, model: 
             workspace: place.workspace.clone(),
             model: model.to_owned(),
         });
-        return Ok(Session { store, claim, records: Vec::new(), draft: String::new(), model: None, notices });
+        return Ok(Session { store, claim, records: Vec::new(), draft: String::new(), notices });
     };
     let claim = store.claim(&summary.session_id)?;
     let Loaded { records, skipped, draft, .. } = store.load(&summary.session_id)?;
     if skipped > 0 {
         notices.push(format!("{skipped} records of this session cannot be read by this version; they stay where they are"));
     }
-    Ok(Session { store, claim, records, draft, model: Some(summary.model), notices })
+    Ok(Session { store, claim, records, draft, notices })
 }
 
 /// The model to ask: the flag's, the resumed session's, or the one that is set.
@@ -183,7 +193,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
         secret_names: place.settings.key_variables(),
         may_read: Arc::new(move |path| {
             let target = Target { given: String::new(), real: path.to_owned(), place: crate::protocol::Place::File { bytes: 0 } };
-            judge.explain(&[Action::Read { target }], jiff::Timestamp::UNIX_EPOCH).verdict == VerdictKind::Allow
+            judge.explain(&[Action::Read { target }], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
         }),
         helper: Helper::default(),
     }

@@ -8,6 +8,7 @@ use crate::agent;
 use crate::headless::{self, Format, Output};
 use crate::store::Store;
 use crate::text::clean;
+use std::fmt::Write;
 use std::io::IsTerminal;
 use tokio::sync::mpsc;
 
@@ -28,16 +29,22 @@ pub fn list(place: &Place, json: bool, scope: SessionScope) -> Result<Exit, Trou
         let state = format!("{:?}", session.status).to_lowercase();
         let title = session.title.as_deref().unwrap_or("(only a draft)");
         let when = session.updated.strftime("%Y-%m-%d %H:%M");
-        lines += &format!("{id}  {when}  {state:8}  {}\n", clean(title));
+        // A list for people; whoever writes to a string cannot fail.
+        let _ = writeln!(lines, "{id}  {when}  {state:8}  {}", one_line(title));
         if scope == SessionScope::All {
-            lines += &format!("          {}\n", clean(&session.workspace));
+            let _ = writeln!(lines, "          {}", one_line(&session.workspace));
         }
     }
     if sessions.is_empty() {
-        lines = "no sessions here yet\n".to_owned();
+        lines.push_str("no sessions here yet\n");
     }
     super::say(&lines);
     Ok(Exit::Completed)
+}
+
+/// So that no title can pass for a session of its own.
+fn one_line(text: &str) -> String {
+    clean(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
 /// Prints a session as `exec` would have told it.

@@ -23,7 +23,9 @@ struct Bench {
 }
 
 fn bench(place: &Place, common: &Common) -> Result<Bench, Trouble> {
-    let policy = place.enforcer(&place.policy(common.policy.as_deref())?, Sandbox::Absent, place.mode);
+    let policy = place.policy(common.policy.as_deref())?;
+    policy.holds_for(None)?;
+    let policy = place.enforcer(&policy, Sandbox::Absent, place.mode);
     let router = session::router(place, &policy);
     Ok(Bench { policy, router })
 }

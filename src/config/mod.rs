@@ -14,10 +14,10 @@ pub mod trust;
 pub use directories::Directories;
 pub use environment::{Environment, Secret};
 pub use error::ConfigError;
-pub use instructions::{InstructionFile, Length, of_person as instructions_of_person};
+pub use instructions::{InstructionFile, of_person as instructions_of_person};
 pub use keys::schema;
 pub use provider::{Api, ModelChoice, NoModel};
-pub use settings::{Llm, Settings};
+pub use settings::Settings;
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,6 @@
 use super::document::{Origin, Value};
+use super::instructions::Length;
+use super::settings::Llm;
 use super::trust::{Project, Standing, Trusted};
 use super::*;
 use std::fs;

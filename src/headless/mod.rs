@@ -1,5 +1,6 @@
 //! aye exec: events as lines.
 
+pub mod lines;
 mod plain;
 
 use crate::protocol::{ErrorCode, Event, EventKind, FailureKind};
@@ -77,10 +78,10 @@ impl<'a> Teller<'a> {
         self.verdict.learn(&event.kind);
         match self.format {
             Format::Text => self.plain.tell(&event.kind, &mut self.output)?,
-            Format::StreamJson => write_line(self.output.out, &event)?,
+            Format::StreamJson => lines::write(self.output.out, &event)?,
             Format::Json => {
-                let ended = self.last.as_ref().is_some_and(|last| ends_a_task(&last.kind));
-                if ends_a_task(&event.kind) || !ended {
+                let ended = self.last.as_ref().is_some_and(|last| last.kind.is_over());
+                if event.kind.is_over() || !ended {
                     self.last = Some(event);
                 }
             }
@@ -90,25 +91,10 @@ impl<'a> Teller<'a> {
 
     fn finish(&mut self) -> io::Result<()> {
         if let Some(last) = self.last.take() {
-            write_line(self.output.out, &last)?;
+            lines::write(self.output.out, &last)?;
         }
         self.output.out.flush()
     }
-}
-
-fn write_line(out: &mut dyn Write, event: &Event) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, event)?;
-    out.write_all(b"\n")
-}
-
-fn ends_a_task(kind: &EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::TaskCompleted { .. }
-            | EventKind::TaskFailed { .. }
-            | EventKind::TaskCancelled { .. }
-            | EventKind::SessionPaused { .. }
-    )
 }
 
 /// What the run comes to, by what was heard of it until now.

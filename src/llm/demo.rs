@@ -41,6 +41,7 @@ pub enum Pace {
     /// As a model would.
     Recorded,
     /// All at once.
+    #[cfg(test)]
     Instant,
 }
 
@@ -96,6 +97,7 @@ impl Demo {
         })?;
         let pace = match pace {
             Pace::Recorded => Duration::from_millis(conversation.pace_ms),
+            #[cfg(test)]
             Pace::Instant => Duration::ZERO,
         };
         Ok(Self { conversation: Arc::new(conversation), pace })

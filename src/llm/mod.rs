@@ -37,15 +37,6 @@ impl Api {
             Self::OpenAiChat => "https://api.openai.com/v1",
         }
     }
-
-    /// As `config.toml` names it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "anthropic" => Some(Self::Anthropic),
-            "openai-chat" => Some(Self::OpenAiChat),
-            _ => None,
-        }
-    }
 }
 
 /// A key; nothing prints it.
@@ -80,25 +71,6 @@ pub struct ProviderSpec {
     /// The variable the key comes from, for the sentence that asks for it.
     pub key_variable: String,
     pub timeouts: Timeouts,
-}
-
-impl ProviderSpec {
-    /// A provider that needs no configuration but its key.
-    pub fn built_in(name: &str) -> Option<Self> {
-        let (api, key_variable) = match name {
-            "anthropic" => (Api::Anthropic, "ANTHROPIC_API_KEY"),
-            "openai" | "openai-chat" => (Api::OpenAiChat, "OPENAI_API_KEY"),
-            _ => return None,
-        };
-        Some(Self {
-            name: name.to_owned(),
-            api,
-            base_url: api.home().to_owned(),
-            key: None,
-            key_variable: key_variable.to_owned(),
-            timeouts: Timeouts::default(),
-        })
-    }
 }
 
 /// Both halves of `provider/name`; the name may have slashes of its own.

@@ -13,6 +13,7 @@ pub enum Scope {
     /// Cannot be loosened by anything.
     Managed,
     /// Can only tighten.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no file of a project takes effect but its AGENTS.md"))]
     Project,
 }
 

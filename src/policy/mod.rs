@@ -11,8 +11,8 @@ mod paths;
 pub mod permit;
 mod shell;
 
-pub use bundle::{Bundle, BundleError, Environment, Llm, SandboxSetting};
+pub use bundle::{Bundle, BundleError, Environment, SandboxSetting};
 pub use enforcer::{Enforcer, Explanation};
 pub use layer::{Layer, Scope};
 pub use paths::{Context, Sandbox};
-pub use permit::{Denial, Grant, Permit, Question, Verdict};
+pub use permit::{Permit, Question, Verdict};

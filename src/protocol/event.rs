@@ -162,3 +162,13 @@ pub enum EventKind {
         duration_ms: u64,
     },
 }
+
+impl EventKind {
+    /// Whether nothing more comes of the task without the person.
+    pub fn is_over(&self) -> bool {
+        matches!(
+            self,
+            Self::TaskCompleted { .. } | Self::TaskFailed { .. } | Self::TaskCancelled { .. } | Self::SessionPaused { .. }
+        )
+    }
+}

@@ -5,6 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::width::grapheme_width;
 use super::*;
 
 const GRAPHEMES: &[(&str, usize)] = &[

@@ -1,7 +1,7 @@
 //! EditFile: passages of a file replaced, the rest kept to the byte.
 
 use super::document::{Document, Form, NotText};
-use super::file_change::{Before, Change, commit, proposal};
+use super::file_change::{Before, Change, HAS_NUL, commit, proposal};
 use super::paths::{Meant, Paths, not_found};
 use super::replacement::{Mismatch, Which, replace, with_lf};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
@@ -66,13 +66,17 @@ impl Tool for EditFile {
         let Some(content) = document.form.encode(&document.text) else {
             let name = document.form.name();
             return Err(invalid(format!(
-                "`{}` is {name}, which lacks a character of `newText`; nothing was changed",
+                "`{}` is {name}, which lacks a character of `newText`; nothing was changed. use only characters that {name} has, or write \
+                 the whole file with WriteFile, which makes it UTF-8",
                 target.given
             )));
         };
         let verb = if matches!(before, Before::Absent) { "Create" } else { "Edit" };
         let proposal = proposal(verb, &target, &before, &document.text, content.len() as u64, settings);
-        let done = proposal.summary.replacen("Edit", "Edited", 1).replacen("Create", "Created", 1);
+        let mut done = proposal.summary.replacen("Edit", "Edited", 1).replacen("Create", "Created", 1);
+        if document.text.contains('\0') {
+            done = format!("{done}; it {HAS_NUL}");
+        }
         let change = Change { target: target.clone(), content, before: before.image(), parents: Parents::Create, done };
         Ok(Draft {
             summary: proposal.summary.clone(),
@@ -117,10 +121,14 @@ fn edited(arguments: &Arguments, target: &Target, before: &Before, settings: &Se
 
 fn not_text(target: &Target, why: NotText) -> ToolError {
     match why {
-        NotText::Binary => invalid(format!("`{}` is a binary file and cannot be edited as text", target.given)),
-        NotText::Malformed => {
-            invalid(format!("`{}` is not well-formed in its own encoding; an edit could damage it", target.given))
-        }
+        NotText::Binary => invalid(format!(
+            "`{}` is a binary file and cannot be edited as text; change it with a program, through RunCommand",
+            target.given
+        )),
+        NotText::Malformed => invalid(format!(
+            "`{}` is not well-formed in its own encoding; an edit could damage it. change it with a program, through RunCommand",
+            target.given
+        )),
     }
 }
 
@@ -155,6 +163,9 @@ fn apply(text: &str, edit: &Edit, index: usize, target: &Target) -> Result<Strin
 fn closest(text: &str, edit: &Edit) -> String {
     /// Most lines shown.
     const SHOWN: usize = 8;
+    if text.is_empty() {
+        return "the file is empty; fill it with an empty `oldText`".to_owned();
+    }
     let (plain, wanted) = (with_lf(text), with_lf(&edit.old_text));
     let Some(first) = wanted.lines().map(str::trim).find(|line| !line.is_empty()) else {
         return "it is only white space; give a line of text with it".to_owned();

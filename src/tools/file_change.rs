@@ -3,6 +3,7 @@
 use super::document::{Document, NotText};
 use super::paths::{open_error, shown, special};
 use super::replacement::with_lf;
+use super::repository::guard;
 use super::tool::{Failed, Output, Settings, invalid};
 use crate::protocol::{ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::file::{self, Parents, PreImage, ReadError, WriteError};
@@ -11,6 +12,9 @@ use std::time::Duration;
 
 /// How long the search for the smallest diff may take; a longer diff is as true.
 const DIFF_LIMIT: Duration = Duration::from_millis(500);
+
+/// What the person and the model are told of content with a NUL byte: most often it was not meant.
+pub(super) const HAS_NUL: &str = "has a NUL byte, so that it counts as binary and cannot be read or edited as text";
 
 /// New content for one file, and what the file was when the person was asked.
 pub(super) struct Change {
@@ -31,6 +35,7 @@ pub(super) enum Before {
 
 impl Before {
     pub(super) fn of(target: &Target, settings: &Settings) -> Result<Self, ToolError> {
+        guard(target, settings)?;
         match target.place {
             Place::Missing => return Ok(Self::Absent),
             Place::Directory => return Err(invalid(format!("`{}` is a directory, not a file", target.given))),
@@ -39,7 +44,7 @@ impl Before {
         }
         let bytes = file::read(&target.real, settings.max_file_size_bytes).map_err(|error| match error {
             ReadError::TooLarge { bytes, limit } => {
-                let message = format!("`{}` has {bytes} bytes; files of more than {limit} are not changed", target.given);
+                let message = format!("`{}` has {bytes} bytes; files of more than {limit} are not edited. change it with a program, through RunCommand", target.given);
                 ToolError::new(ErrorCode::FileTooLarge, message)
             }
             ReadError::Io(error) => open_error(target, &error),
@@ -71,6 +76,9 @@ pub(super) fn proposal(verb: &str, target: &Target, before: &Before, new: &str, 
     let (old, new) = (with_lf(&old), with_lf(new));
     let old_name = if matches!(before, Before::Absent) { "/dev/null".to_owned() } else { format!("a/{name}") };
     let (diff, added, removed) = unified(&old, &new, &old_name, &format!("b/{name}"));
+    if new.contains('\0') {
+        notes.push(HAS_NUL.to_owned());
+    }
     if diff.is_empty() && matches!(before, Before::Text { .. }) {
         notes.push("the text stays the same".to_owned());
     }
@@ -136,9 +144,12 @@ fn refused(change: &Change, error: WriteError) -> Failed {
             let message = format!("the directory `{}` does not exist; set `createDirectories` to make it", parent.display());
             (ErrorCode::FileNotFound, message)
         }
-        WriteError::ReadOnly => (ErrorCode::PermissionDenied, format!("`{given}` is read-only; nothing was written")),
+        WriteError::ReadOnly => (
+            ErrorCode::PermissionDenied,
+            format!("`{given}` is read-only; nothing was written. ask the person to make it writable"),
+        ),
         WriteError::Io(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            (ErrorCode::PermissionDenied, format!("`{given}`: permission denied; nothing was written"))
+            (ErrorCode::PermissionDenied, format!("`{given}`: permission denied; nothing was written. ask the person for access"))
         }
         WriteError::Io(error) => (ErrorCode::ToolExecutionFailed, format!("`{given}`: {error}; nothing was written")),
     };

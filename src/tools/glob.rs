@@ -2,7 +2,8 @@
 
 use super::paths::{Meant, Paths, shown};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
-use super::walk::{First, below, matcher, walk};
+use super::unread::Unread;
+use super::walk::{Depth, First, below, matcher, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use globset::GlobMatcher;
@@ -27,8 +28,23 @@ pub(super) struct Arguments {
 
 pub(super) struct Work {
     base: Target,
+    /// What is to match below `base`.
+    rest: String,
     matcher: GlobMatcher,
+    depth: Depth,
     pattern: String,
+}
+
+impl Work {
+    fn names_directory(&self) -> bool {
+        self.depth == Depth::Levels(1) && self.base.real.join(&self.rest).is_dir()
+    }
+}
+
+/// How far below a place a pattern can match.
+fn depth_of(pattern: &str) -> Depth {
+    // An alternative may hold a slash.
+    if pattern.contains("**") || pattern.contains('{') { Depth::All } else { Depth::Levels(pattern.split('/').count()) }
 }
 
 impl Tool for Glob {
@@ -52,7 +68,7 @@ impl Tool for Glob {
             actions: vec![Action::Read { target: base.clone() }],
             proposal: None,
             effect: Effect::Reads,
-            work: Work { base, matcher: matcher("pattern", &rest)?, pattern: arguments.pattern },
+            work: Work { base, matcher: matcher("pattern", &rest)?, depth: depth_of(&rest), rest, pattern: arguments.pattern },
         })
     }
 
@@ -93,8 +109,9 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
         Place::Missing => return Ok(format!("no file matches `{}`: `{}` does not exist", work.pattern, work.base.given)),
         Place::File { .. } | Place::Special => return Err(invalid(format!("`{}` is not a directory", work.base.given))),
     }
+    let unread = Unread::new();
     let found = Mutex::new(First::new(MAX_ENTRIES));
-    walk(&work.base, settings, kill, || {
+    walk(&work.base, settings, work.depth, &unread, kill, || {
         |entry| {
             let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
             if !is_directory && work.matcher.is_match(below(entry.path(), &work.base.real)) {
@@ -105,11 +122,14 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     let seen = found.seen;
     let mut lines: Vec<String> = found.into_sorted().iter().map(|path| shown(path, settings)).collect();
+    if lines.is_empty() && work.names_directory() {
+        return Ok(format!("`{}` is a directory; list it with ListDirectory, or search below it with `/**`", work.pattern));
+    }
     if lines.is_empty() {
-        return Ok(format!("no file matches `{}` (ignored files are not searched)", work.pattern));
+        return Ok(format!("no file matches `{}` (ignored files are not searched){}", work.pattern, unread.note(settings)));
     }
     if seen > MAX_ENTRIES as u64 {
         lines.push(format!("[{MAX_ENTRIES} of {seen} files shown; use a narrower pattern]"));
     }
-    Ok(lines.join("\n"))
+    Ok(lines.join("\n") + &unread.note(settings))
 }

@@ -2,13 +2,14 @@
 
 use super::paths::{Meant, Paths, not_found, open_error, shown, special};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
-use super::walk::{First, below, matcher, walk};
+use super::unread::Unread;
+use super::walk::{Depth, First, below, matcher, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::open_file;
 use globset::GlobMatcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
 use ignore::DirEntry;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -103,7 +104,16 @@ fn expression(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
         .fixed_strings(arguments.literal.unwrap_or(false))
         .line_terminator(Some(b'\n'))
         .build(&arguments.pattern)
-        .map_err(|error| invalid(format!("`pattern`: {error}; set `literal` to look for the text as it is")))
+        .map_err(|error| invalid(format!("`pattern`: {}", why_not(&error))))
+}
+
+fn why_not(error: &grep_regex::Error) -> String {
+    match error.kind() {
+        grep_regex::ErrorKind::NotAllowed(_) | grep_regex::ErrorKind::Banned(_) => {
+            "it has a line break, and lines are searched one by one; look for a part that stands in one line".to_owned()
+        }
+        _ => format!("{error}; set `literal` to look for the text as it is"),
+    }
 }
 
 /// A pattern without a slash is for the name, wherever the file is.
@@ -123,28 +133,77 @@ struct Hit {
 
 fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
     let hits = Mutex::new(First::new(MAX_MATCHES));
+    let unread = Unread::new();
     match work.target.place {
         Place::Missing => return Err(not_found(&work.target, settings)),
         Place::Special => return Err(special(&work.target)),
         Place::File { .. } => {
             let found = FileSearch::new(work).search(&work.target.real, &hits, kill);
-            found.map_err(|error| open_error(&work.target, &error))?;
+            let content = found.map_err(|skip| skip.error(&work.target))?;
+            if content == Content::Binary {
+                let found = hits.into_inner().unwrap_or_else(PoisonError::into_inner);
+                return binary(found, work, settings);
+            }
         }
-        Place::Directory => walk(&work.target, settings, kill, || {
+        Place::Directory => walk(&work.target, settings, Depth::All, &unread, kill, || {
             let mut files = FileSearch::new(work);
-            let hits = &hits;
+            let (hits, unread) = (&hits, &unread);
             move |entry: &DirEntry| {
                 let path = entry.path();
                 let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-                if is_file && work.files.as_ref().is_none_or(|files| files.is_match(below(path, &work.target.real))) {
-                    // What cannot be read has no matches.
-                    let _ = files.search(path, hits, kill);
+                let wanted = || work.files.as_ref().is_none_or(|files| files.is_match(below(path, &work.target.real)));
+                if is_file
+                    && wanted()
+                    && let Err(skip) = files.search(path, hits, kill)
+                {
+                    match skip {
+                        Skip::LongLine => unread.add(path, long_line()),
+                        Skip::Io(error) => unread.add_io(path, &error),
+                    }
                 }
             }
         })?,
     }
     let hits = hits.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(answer(hits, work, settings))
+    Ok(answer(hits, work, settings) + &unread.note(settings))
+}
+
+/// What was found before the first NUL byte, if anything.
+fn binary(hits: First<Hit>, work: &Work, settings: &Settings) -> Result<String, ToolError> {
+    let how = "RunCommand can, for example with `grep -a`";
+    if hits.seen > 0 {
+        return Ok(format!("{}\n[not searched after the first NUL byte: a binary file; {how}]", answer(hits, work, settings)));
+    }
+    Err(invalid(format!("`{}` is a binary file, which Grep does not search; {how}", work.target.given)))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Text,
+    Binary,
+}
+
+/// Why a file was not searched to its end.
+enum Skip {
+    LongLine,
+    Io(io::Error),
+}
+
+impl Skip {
+    fn error(&self, target: &Target) -> ToolError {
+        match self {
+            Self::LongLine => invalid(format!(
+                "`{}` has {}, which Grep does not search; RunCommand can, for example with `grep -o`",
+                target.given,
+                long_line()
+            )),
+            Self::Io(error) => open_error(target, error),
+        }
+    }
+}
+
+fn long_line() -> String {
+    format!("a line of more than {} MB", MAX_BUFFER_BYTES / 1024 / 1024)
 }
 
 /// What one thread searches one file after the other with.
@@ -164,10 +223,17 @@ impl FileSearch {
         Self { searcher, expression: work.expression.clone() }
     }
 
-    fn search(&mut self, path: &Path, hits: &Mutex<First<Hit>>, kill: &CancellationToken) -> io::Result<()> {
-        let file = open_file(path)?;
-        let sink = Collector { path, hits, kill, before: Vec::new(), current: None };
-        self.searcher.search_file(&self.expression, &file, sink)
+    fn search(&mut self, path: &Path, hits: &Mutex<First<Hit>>, kill: &CancellationToken) -> Result<Content, Skip> {
+        let file = open_file(path).map_err(Skip::Io)?;
+        let mut sink = Collector { path, hits, kill, before: Vec::new(), current: None, content: Content::Text, late: None };
+        let searched = self.searcher.search_file(&self.expression, &file, &mut sink);
+        sink.close();
+        match searched {
+            Ok(()) => Ok(sink.content),
+            // The only error here that is not the system's: the buffer would have to grow over its limit.
+            Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::Other => Err(Skip::LongLine),
+            Err(error) => Err(Skip::Io(error)),
+        }
     }
 }
 
@@ -178,12 +244,25 @@ struct Collector<'a> {
     kill: &'a CancellationToken,
     before: Vec<(u64, char, String)>,
     current: Option<Hit>,
+    content: Content,
+    /// Matches after one that came too late to be shown: those come later still, and are only counted.
+    late: Option<u64>,
 }
 
 impl Collector<'_> {
     fn flush(&mut self) {
-        if let Some(hit) = self.current.take() {
-            self.hits.lock().unwrap_or_else(PoisonError::into_inner).push(hit);
+        if let Some(hit) = self.current.take()
+            && !self.hits.lock().unwrap_or_else(PoisonError::into_inner).push(hit)
+        {
+            self.late = Some(0);
+        }
+    }
+
+    /// To be called however the search ended: what was found before an error was found.
+    fn close(&mut self) {
+        self.flush();
+        if let Some(late) = self.late.take() {
+            self.hits.lock().unwrap_or_else(PoisonError::into_inner).seen += late;
         }
     }
 }
@@ -193,6 +272,10 @@ impl Sink for Collector<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         self.flush();
+        if let Some(late) = &mut self.late {
+            *late += 1;
+            return Ok(!self.kill.is_cancelled());
+        }
         let line = found.line_number().unwrap_or(0);
         let mut lines = std::mem::take(&mut self.before);
         lines.push((line, ':', bounded(found.bytes())));
@@ -201,6 +284,9 @@ impl Sink for Collector<'_> {
     }
 
     fn context(&mut self, _: &Searcher, around: &SinkContext<'_>) -> io::Result<bool> {
+        if self.late.is_some() {
+            return Ok(true);
+        }
         let line = (around.line_number().unwrap_or(0), '-', bounded(around.bytes()));
         match (around.kind(), &mut self.current) {
             (SinkContextKind::After, Some(hit)) => hit.lines.push(line),
@@ -209,8 +295,10 @@ impl Sink for Collector<'_> {
         Ok(true)
     }
 
-    fn finish(&mut self, _: &Searcher, _: &grep_searcher::SinkFinish) -> io::Result<()> {
-        self.flush();
+    fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> io::Result<()> {
+        if end.binary_byte_offset().is_some() {
+            self.content = Content::Binary;
+        }
         Ok(())
     }
 }
@@ -229,10 +317,11 @@ fn bounded(line: &[u8]) -> String {
 fn answer(hits: First<Hit>, work: &Work, settings: &Settings) -> String {
     let seen = hits.seen;
     if seen == 0 {
-        return format!(
-            "no line matches `{}` in `{}` (ignored and binary files are not searched)",
-            work.pattern, work.target.given
-        );
+        let left_out = match work.target.place {
+            Place::Directory => " (ignored and binary files are not searched)",
+            Place::File { .. } | Place::Missing | Place::Special => "",
+        };
+        return format!("no line matches `{}` in `{}`{left_out}", work.pattern, work.target.given);
     }
     let mut text = String::new();
     for (index, hit) in hits.into_sorted().into_iter().enumerate() {

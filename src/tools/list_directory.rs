@@ -2,7 +2,8 @@
 
 use super::paths::{Meant, Paths, not_found, open_error, shown, special};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
-use super::walk::{First, below, walk};
+use super::unread::Unread;
+use super::walk::{Depth, First, below, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::entries;
@@ -29,13 +30,13 @@ pub(super) struct Arguments {
 
 pub(super) struct Work {
     target: Target,
-    depth: Depth,
+    extent: Extent,
 }
 
 #[derive(Clone, Copy)]
-enum Depth {
-    One,
-    All,
+enum Extent {
+    Entries,
+    Tree,
 }
 
 impl Tool for ListDirectory {
@@ -59,7 +60,7 @@ impl Tool for ListDirectory {
             actions,
             proposal: None,
             effect: Effect::Reads,
-            work: Work { target, depth: if arguments.recursive == Some(true) { Depth::All } else { Depth::One } },
+            work: Work { target, extent: if arguments.recursive == Some(true) { Extent::Tree } else { Extent::Entries } },
         })
     }
 
@@ -77,19 +78,24 @@ fn list(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
         }
         Place::Special => return Err(special(&work.target)),
     }
-    let found = match work.depth {
-        Depth::One => one(&work.target, settings)?,
-        Depth::All => all(&work.target, settings, kill)?,
+    let unread = Unread::new();
+    let found = match work.extent {
+        Extent::Entries => one(&work.target, settings)?,
+        Extent::Tree => all(&work.target, settings, &unread, kill)?,
     };
     let seen = found.seen;
     let mut lines = found.into_sorted();
     if lines.is_empty() {
-        return Ok(format!("(`{}` is empty)", shown(&work.target.real, settings)));
+        let nothing = match work.extent {
+            Extent::Entries => "is empty",
+            Extent::Tree => "is empty but for what is ignored",
+        };
+        return Ok(format!("(`{}` {nothing}){}", shown(&work.target.real, settings), unread.note(settings)));
     }
     if seen > MAX_ENTRIES as u64 {
         lines.push(format!("[{MAX_ENTRIES} of {seen} entries shown; list a directory below, or search with Glob]"));
     }
-    Ok(lines.join("\n"))
+    Ok(lines.join("\n") + &unread.note(settings))
 }
 
 fn one(target: &Target, settings: &Settings) -> Result<First<String>, ToolError> {
@@ -105,9 +111,9 @@ fn one(target: &Target, settings: &Settings) -> Result<First<String>, ToolError>
     Ok(found)
 }
 
-fn all(target: &Target, settings: &Settings, kill: &CancellationToken) -> Result<First<String>, ToolError> {
+fn all(target: &Target, settings: &Settings, unread: &Unread, kill: &CancellationToken) -> Result<First<String>, ToolError> {
     let found = Mutex::new(First::new(MAX_ENTRIES));
-    walk(target, settings, kill, || {
+    walk(target, settings, Depth::All, unread, kill, || {
         |entry| {
             let line = line(entry.path(), below(entry.path(), &target.real), entry.file_type());
             found.lock().unwrap_or_else(PoisonError::into_inner).push(line);

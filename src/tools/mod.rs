@@ -6,16 +6,19 @@ mod edit_file;
 mod file_change;
 mod glob;
 mod grep;
+mod habits;
 mod list_directory;
 mod paths;
 mod read_file;
 mod registry;
 mod replacement;
+mod repository;
 mod router;
 mod run_command;
 #[cfg(test)]
 mod tests;
 mod tool;
+mod unread;
 mod walk;
 mod write_file;
 

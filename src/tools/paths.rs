@@ -100,9 +100,11 @@ pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
     let given = &target.given;
     match error.kind() {
         io::ErrorKind::NotFound => ToolError::new(ErrorCode::FileNotFound, format!("`{given}` does not exist any more")),
-        io::ErrorKind::PermissionDenied => ToolError::new(ErrorCode::PermissionDenied, format!("`{given}`: permission denied")),
+        io::ErrorKind::PermissionDenied => {
+            ToolError::new(ErrorCode::PermissionDenied, format!("`{given}`: permission denied; ask the person for access"))
+        }
         io::ErrorKind::NotADirectory => moved(given),
-        _ if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) => moved(given),
+        _ if path::met_a_link(error) => moved(given),
         _ => ToolError::new(ErrorCode::ToolExecutionFailed, format!("`{given}`: {error}")),
     }
 }
@@ -121,7 +123,9 @@ pub(super) fn special(target: &Target) -> ToolError {
 pub(super) fn not_found(target: &Target, settings: &Settings) -> ToolError {
     let mut message = format!("`{}` does not exist", target.given);
     let similar = similar_names(&target.real, settings);
-    if !similar.is_empty() {
+    if similar.is_empty() {
+        message.push_str("; look for it with Glob or ListDirectory");
+    } else {
         message.push_str("; did you mean ");
         message.push_str(&similar.join(" or "));
         message.push('?');

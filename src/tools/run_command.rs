@@ -4,9 +4,8 @@ use super::paths::{Meant, Paths};
 use super::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
-use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, run};
+use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, run, signal_name};
 use futures_util::FutureExt;
-use nix::sys::signal::Signal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -51,7 +50,7 @@ impl Tool for RunCommand {
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let cwd = paths.target("cwd", arguments.cwd.as_deref().unwrap_or("."), Meant::Directory)?;
-        Ok(vec![Action::Exec { command: arguments.command.clone(), cwd }])
+        Ok(vec![Action::Exec { command: with_input(&arguments.command, arguments.stdin.as_deref()), cwd }])
     }
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
@@ -74,7 +73,7 @@ impl Tool for RunCommand {
         }
         Ok(Draft {
             summary: format!("$ {}", first_line(command)),
-            actions: vec![Action::Exec { command: command.clone(), cwd: cwd.clone() }],
+            actions: vec![Action::Exec { command: with_input(command, arguments.stdin.as_deref()), cwd: cwd.clone() }],
             proposal: Some(Proposal { summary: format!("Run: {}", first_line(command)), ..Proposal::default() }),
             effect: Effect::Runs { timeout_seconds },
             work: Work { command: arguments.command, cwd, timeout_seconds, stdin: arguments.stdin },
@@ -101,6 +100,17 @@ impl Tool for RunCommand {
     }
 }
 
+/// The line as it is judged and shown: what it is given to read is as much a part of it as its words.
+fn with_input(command: &str, input: Option<&str>) -> String {
+    let Some(input) = input.filter(|input| !input.is_empty()) else { return command.to_owned() };
+    let mut end = "STDIN".to_owned();
+    while input.lines().chain(command.lines()).any(|line| line == end) {
+        end.push('_');
+    }
+    let gap = if input.ends_with('\n') { "" } else { "\n" };
+    format!("{{ {command}\n}} <<'{end}'\n{input}{gap}{end}")
+}
+
 /// Of a command of several lines the first, and a mark that there are more; the approval shows it whole.
 fn first_line(command: &str) -> String {
     match command.trim().split_once('\n') {
@@ -124,11 +134,14 @@ fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) ->
     match finished.end {
         End::Exited(code) => Ok(format!("Exit code: {code}\n{printed}")),
         End::Signalled(signal) => {
-            let name = Signal::try_from(signal).map_or("unknown", Signal::as_str);
+            let name = signal_name(signal).unwrap_or("unknown");
             Ok(format!("Exit code: {} (killed by signal {signal}, {name})\n{printed}", SIGNAL_BASE + signal))
         }
         End::TimedOut => {
-            let message = format!("killed after {timeout_seconds} s with all it had started; what it printed until then follows");
+            let message = format!(
+                "killed after {timeout_seconds} s with all it had started; what it printed until then follows. where it needs longer, set \
+                 `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run a part of it"
+            );
             Err(Failed { error: ToolError::new(ErrorCode::ToolExecutionTimeout, message), printed })
         }
         End::Killed => {

@@ -1,10 +1,10 @@
 //! How a tree is walked for a search: what is ignored stays out, links are not followed, the answer is bounded and in order.
 
 use super::tool::{Settings, invalid};
+use super::unread::Unread;
 use crate::protocol::{ErrorCode, Target, ToolError};
-use crate::sys::path::open_directory;
+use crate::sys::path::{Identity, identity as identity_of};
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use nix::sys::stat::fstat;
 use std::collections::BinaryHeap;
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
@@ -14,10 +14,29 @@ const MAX_THREADS: usize = 8;
 /// What version control keeps for itself.
 const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".svn", ".jj"];
 
+/// How far below its start a walk goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// What is in the directory itself, in those in it, and so on.
+    Levels(usize),
+    All,
+}
+
+impl Depth {
+    fn levels(self) -> Option<usize> {
+        match self {
+            Self::Levels(levels) => Some(levels),
+            Self::All => None,
+        }
+    }
+}
+
 /// Visits what is below a directory, in no order, with one visitor for each thread. Ends early when `kill` fires.
 pub(super) fn walk<V: FnMut(&DirEntry) + Send>(
     target: &Target,
     settings: &Settings,
+    depth: Depth,
+    unread: &Unread,
     kill: &CancellationToken,
     visitor: impl Fn() -> V,
 ) -> Result<(), ToolError> {
@@ -29,6 +48,7 @@ pub(super) fn walk<V: FnMut(&DirEntry) + Send>(
         .require_git(false)
         .follow_links(false)
         .threads(threads)
+        .max_depth(depth.levels())
         .filter_entry(move |entry| entry.depth() == 0 || (!is_version_control(entry) && may_read(entry.path())))
         .build_parallel();
     walker.run(|| {
@@ -37,11 +57,10 @@ pub(super) fn walk<V: FnMut(&DirEntry) + Send>(
             if kill.is_cancelled() {
                 return WalkState::Quit;
             }
-            // A directory that cannot be read has nothing to show.
-            if let Ok(entry) = entry
-                && entry.depth() > 0
-            {
-                visit(&entry);
+            match entry {
+                Ok(entry) if entry.depth() > 0 => visit(&entry),
+                Ok(_) => {}
+                Err(error) => unread.add_error(&error),
             }
             WalkState::Continue
         })
@@ -57,10 +76,8 @@ fn is_version_control(entry: &DirEntry) -> bool {
     entry.file_name().to_str().is_some_and(|name| VERSION_CONTROL.contains(&name))
 }
 
-fn identity(target: &Target) -> Result<(u64, u64), ToolError> {
-    let opened = open_directory(&target.real).map_err(|error| super::paths::open_error(target, &error))?;
-    let stat = fstat(&opened).map_err(|errno| super::paths::open_error(target, &errno.into()))?;
-    Ok((stat.st_dev, stat.st_ino))
+fn identity(target: &Target) -> Result<Identity, ToolError> {
+    identity_of(&target.real).map_err(|error| super::paths::open_error(target, &error))
 }
 
 fn moved(target: &Target) -> ToolError {
@@ -80,14 +97,17 @@ impl<T: Ord> First<T> {
         Self { kept: BinaryHeap::new(), limit, seen: 0 }
     }
 
-    pub(super) fn push(&mut self, item: T) {
+    /// Whether it is among the first so far. What is larger than one that was not will not be either.
+    pub(super) fn push(&mut self, item: T) -> bool {
         self.seen += 1;
-        if self.kept.len() < self.limit {
-            self.kept.push(item);
-        } else if self.kept.peek().is_some_and(|last| item < *last) {
-            self.kept.pop();
+        let kept = self.kept.len() < self.limit || self.kept.peek().is_some_and(|last| item < *last);
+        if kept {
             self.kept.push(item);
         }
+        if self.kept.len() > self.limit {
+            self.kept.pop();
+        }
+        kept
     }
 
     pub(super) fn into_sorted(self) -> Vec<T> {

@@ -1,7 +1,7 @@
 //! WriteFile: the whole content of a file, new or replaced.
 
 use super::document::{Document, Form};
-use super::file_change::{Before, Change, commit, proposal};
+use super::file_change::{Before, Change, HAS_NUL, commit, proposal};
 use super::paths::{Meant, Paths};
 use super::replacement::replace_all;
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking};
@@ -47,7 +47,10 @@ impl Tool for WriteFile {
         let mut proposal = proposal(verb, &target, &before, &text, bytes, settings);
         proposal.notes.extend(note);
         let parents = if arguments.create_directories.unwrap_or(true) { Parents::Create } else { Parents::MustExist };
-        let done = format!("Wrote {bytes} bytes to {}", target.given);
+        let mut done = format!("Wrote {bytes} bytes to {}", target.given);
+        if text.contains('\0') {
+            done = format!("{done}; it {HAS_NUL}");
+        }
         let change = Change { target: target.clone(), content, before: before.image(), parents, done };
         Ok(Draft {
             summary: proposal.summary.clone(),

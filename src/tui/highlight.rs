@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::ink::{Ink, Inked};
 use super::theme::{Syntax, Token};
 
-pub use worker::{on_progress, ready};
+pub use worker::on_progress;
 
 /// Longest piece of code, in lines, and longest line, in bytes, that gets colours.
 const LINES: usize = 5000;

@@ -7,7 +7,7 @@ use super::glyphs::{ASCII, Glyphs, UNICODE};
 use super::guard;
 use super::theme::Theme;
 use super::transcript::{Look, Transcript};
-use crate::protocol::{Command, SessionId};
+use crate::protocol::{CallId, Command, SessionId};
 use ratatui::layout::Size;
 
 /// Below this the screen says so, and no question is asked on it.
@@ -24,11 +24,10 @@ pub enum Activity {
         tool: String,
         bytes: u64,
     },
+    /// Calls run, the newest last.
     Running {
-        summary: String,
+        calls: Vec<(CallId, String)>,
     },
-    /// A question to the person is open.
-    Waiting,
     Retrying {
         at: u64,
         attempt: u32,
@@ -142,6 +141,22 @@ impl Model {
         self.task.activity != Activity::Idle
     }
 
+    /// Whether the task goes on only when the person has answered: then there is nothing to count.
+    pub fn waits_for_person(&self) -> bool {
+        match self.task.activity {
+            Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.panels.approvals() > 0,
+            Activity::Idle | Activity::Running { .. } | Activity::Retrying { .. } | Activity::Stopping => false,
+        }
+    }
+
+    /// The time of a question is not the model's time: what follows counts from here.
+    pub fn person_had_the_turn(&mut self, now: u64) {
+        match self.task.activity {
+            Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.set_activity(Activity::Thinking, now),
+            Activity::Idle | Activity::Running { .. } | Activity::Retrying { .. } | Activity::Stopping => {}
+        }
+    }
+
     pub fn set_activity(&mut self, activity: Activity, now: u64) {
         self.task.activity = activity;
         self.task.since = now;
@@ -171,7 +186,7 @@ impl Model {
     pub fn deadline(&self, now: u64) -> Option<u64> {
         let guard = self.panels.open().and_then(|panel| panel.guard.deadline(now).filter(|_| panel.words.is_none()));
         let said = self.said.as_ref().map(|(_, until)| *until);
-        let elapsed = self.is_running().then(|| self.next_second(now));
+        let elapsed = (self.is_running() && !self.waits_for_person()).then(|| self.next_second(now));
         let focus = (self.panels.waits_for_idle() && self.composer.is_empty())
             .then(|| self.keys.last_key.map_or(now, |at| at + guard::IDLE_MS));
         [guard, said, elapsed, focus, self.save_draft_at].into_iter().flatten().min()

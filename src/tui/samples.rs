@@ -1,6 +1,6 @@
 //! A session as the tests of the screen need it.
 
-use super::front::{Front, Header, ModelAccess, Options, Start, ThemeChoice};
+use super::front::{Header, ModelAccess, Options, Start, ThemeChoice};
 use super::model::{Effect, Model};
 use super::theme::Colours;
 use super::update::{Msg, update};

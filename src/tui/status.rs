@@ -3,157 +3,192 @@
 use super::approval;
 use super::model::{Activity, Model};
 use super::theme::Token;
-use crate::protocol::Mode;
+use super::view::GUTTER;
+use crate::protocol::{CallId, Mode};
 use crate::text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-/// A part of the status row; what comes later in the order is dropped first.
-struct Item {
-    words: String,
-    token: Token,
-    /// Lower stays longer; zero is never dropped.
-    order: u8,
+/// Cells of the bar that shows how full the context is.
+const BAR: u64 = 8;
+
+/// What the status row leaves out, one after the other, until it fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Left {
+    Nothing,
+    Bar,
+    Cwd,
+    Branch,
+    Tokens,
+    Cost,
+    Model,
 }
+
+const LEAVING: [Left; 7] = [Left::Nothing, Left::Bar, Left::Cwd, Left::Branch, Left::Tokens, Left::Cost, Left::Model];
+
+/// Words, and what they are.
+type Item = (String, Token);
 
 pub fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer) {
     let separator = format!(" {} ", model.glyphs.separator);
-    let mut items = items(model);
-    loop {
-        let width: usize = items.iter().map(|item| text::width(&item.words) + 3).sum();
-        let droppable =
-            items.iter().enumerate().filter(|(_, item)| item.order > 0).max_by_key(|(_, item)| item.order).map(|(at, _)| at);
-        match droppable {
-            Some(at) if width > usize::from(area.width) => {
-                items.remove(at);
-            }
-            Some(_) | None => break,
-        }
-    }
-    let mut spans = vec![Span::raw(" ")];
-    for (at, item) in items.into_iter().enumerate() {
+    let room = usize::from(area.width.saturating_sub(GUTTER));
+    let wide = |items: &[Item]| items.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>() > room + 3;
+    let all = LEAVING.into_iter().map(|left| items(model, left));
+    let items = all.reduce(|wider, next| if wide(&wider) { next } else { wider }).unwrap_or_default();
+    let mut spans = Vec::new();
+    for (at, (words, token)) in items.into_iter().enumerate() {
         if at > 0 {
             spans.push(Span::styled(separator.clone(), model.theme.style(Token::Faint)));
         }
-        spans.push(Span::styled(item.words, model.theme.style(item.token)));
+        spans.push(Span::styled(words, model.theme.style(token)));
     }
-    buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
+    buffer.set_line(area.x + GUTTER, area.y, &Line::from(spans), area.width.saturating_sub(GUTTER));
 }
 
-fn items(model: &Model) -> Vec<Item> {
+fn items(model: &Model, left: Left) -> Vec<Item> {
     let header = &model.header;
-    let mut items = Vec::new();
-    let mut add = |words: String, token, order| {
-        if !words.is_empty() {
-            items.push(Item { words: text::clean(&words).replace('·', model.glyphs.dot), token, order });
-        }
-    };
-    if model.access.is_none() {
-        add("starting".to_owned(), Token::Muted, 0);
-    }
-    add(header.model.clone(), Token::Muted, 1);
-    let (context, token) = context_words(model);
-    add(context, token, 3);
-    add(model.tally.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default(), Token::Muted, 2);
-    if model.access.is_some() {
-        let token = if header.mode == Mode::Auto { Token::Danger } else { Token::Muted };
-        add(header.mode.as_str().to_owned(), token, 0);
-    }
-    let open = header.sandbox.contains("OFF") || header.sandbox.contains("NONE") || header.sandbox.contains("off ·");
-    add(header.sandbox.clone(), if open { Token::Danger } else { Token::Muted }, 0);
-    add(header.branch.clone().unwrap_or_default(), Token::Muted, 4);
-    add(model.options.cwd.clone(), Token::Muted, 5);
-    items
+    let plain = |words: &str, from: Left| (if left < from { words.to_owned() } else { String::new() }, Token::Muted);
+    let cost = model.tally.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default();
+    let mode = if model.access.is_some() { header.mode.as_str() } else { "starting" };
+    let items = [
+        plain(&header.model, Left::Model),
+        context(model, left),
+        plain(&cost, Left::Cost),
+        (mode.to_owned(), if header.mode == Mode::Auto { Token::Danger } else { Token::Muted }),
+        (header.sandbox.clone(), if is_open(&header.sandbox) { Token::Warn } else { Token::Muted }),
+        plain(header.branch.as_deref().unwrap_or_default(), Left::Branch),
+        plain(&model.options.cwd, Left::Cwd),
+    ];
+    let shown = items.into_iter().filter(|(words, _)| !words.is_empty());
+    shown.map(|(words, token)| (text::clean(&words).replace('·', model.glyphs.dot), token)).collect()
 }
 
-fn context_words(model: &Model) -> (String, Token) {
+/// Whether the words say that nothing stands around a command.
+pub fn is_open(sandbox: &str) -> bool {
+    let sandbox = sandbox.to_ascii_lowercase();
+    ["none", "off"].iter().any(|word| sandbox.split([' ', ':', ',']).nth(1) == Some(*word))
+}
+
+fn context(model: &Model, left: Left) -> Item {
     let used = model.tally.context_tokens;
-    match model.header.context_tokens {
-        Some(limit) if limit > 0 && used > 0 => {
-            let percent = used * 100 / limit;
-            let token = if percent >= 80 { Token::Warn } else { Token::Muted };
-            (format!("ctx {percent}% {}/{}", tokens(used), tokens(limit)), token)
-        }
-        Some(_) | None if used > 0 => (format!("ctx {}", tokens(used)), Token::Muted),
-        Some(_) | None => (String::new(), Token::Muted),
+    let Some(limit) = model.header.context_tokens.filter(|limit| *limit > 0) else {
+        return (if used > 0 { format!("ctx {}", tokens(used)) } else { String::new() }, Token::Muted);
+    };
+    let percent = used * 100 / limit;
+    let filled = (used * BAR).div_ceil(limit).min(BAR) as usize;
+    let bar = model.glyphs.bar_full.repeat(filled) + &model.glyphs.bar_empty.repeat(BAR as usize - filled);
+    let bar = if left < Left::Bar { format!("{bar} ") } else { String::new() };
+    let token = if percent >= 80 { Token::Warn } else { Token::Muted };
+    if left < Left::Tokens {
+        (format!("ctx {bar}{percent}% {}/{}", tokens(used), tokens(limit)), token)
+    } else {
+        (format!("{percent}%"), token)
     }
 }
 
 pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer) {
-    let mut hints: Vec<&str> = Vec::new();
-    if model.help {
-        hints.push("esc closes");
-    } else if let Some(panel) = model.panels.open() {
-        hints = approval::hints(panel, model.panels.len());
-    } else if !model.panels.is_empty() {
-        hints.push("tab review");
-        hints.push("enter send");
-        hints.push(if model.is_running() { "esc stop" } else { "pgup scroll" });
-    } else if model.is_running() {
-        hints.extend(if model.task.activity == Activity::Stopping {
-            ["esc kill", "enter queue"]
-        } else {
-            ["esc stop", "enter queue"]
-        });
-        hints.extend(["ctrl+o fold", "pgup scroll"]);
-    } else {
-        hints.push("enter send");
-        hints.push(if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" });
-        hints.extend(["/help", "ctrl+o fold", "ctrl+d quit"]);
-    }
+    let mut hints = hints(model);
     let style = model.theme.style(Token::Faint);
-    let right = match (model.panels.is_open(), model.composer.is_empty()) {
+    let right = match (model.panels.is_open() || model.help, model.composer.is_empty()) {
         (true, _) => "",
-        (false, true) => "? keys ",
-        (false, false) => "f1 keys ",
+        (false, true) => "? keys",
+        (false, false) => "f1 keys",
     };
-    let room = usize::from(area.width).saturating_sub(right.len() + 1);
+    let room = usize::from(area.width.saturating_sub(GUTTER)).saturating_sub(right.len() + 2);
     let separator = format!(" {} ", model.glyphs.dot);
-    while hints.len() > 1 && text::width(&hints.join(&separator)) + 1 > room {
+    while hints.len() > 1 && text::width(&hints.join(&separator)) > room {
         hints.pop();
     }
-    let words = format!(" {}", hints.join(&separator));
-    buffer.set_stringn(area.x, area.y, words, area.width.into(), style);
+    buffer.set_stringn(area.x + GUTTER, area.y, hints.join(&separator), area.width.into(), style);
     buffer.set_stringn(area.right().saturating_sub(right.len() as u16), area.y, right, right.len(), style);
 }
 
-/// What goes on, for the strip: words at the left, what to press at the right.
-pub fn activity(model: &Model, now: u64) -> Option<(String, &'static str)> {
-    let elapsed = now.saturating_sub(model.task.since) / 1000;
-    let g = &model.glyphs;
-    let words = match &model.task.activity {
-        Activity::Idle => return None,
-        Activity::Thinking => format!("Waiting for the model {} {elapsed} s", g.dot),
-        Activity::Answering => format!("Answering {} {elapsed} s", g.dot),
-        Activity::Calling { tool, bytes } => format!("Writing a {tool} call {} {bytes} bytes {} {elapsed} s", g.dot, g.dot),
-        Activity::Running { summary } => format!("{summary} {} {elapsed} s", g.dot),
-        Activity::Waiting => format!("Waits for your decision {} {elapsed} s", g.dot),
-        Activity::Retrying { at, attempt, max_attempts, message } => {
-            let left = at.saturating_sub(now).div_ceil(1000);
-            format!("{message} {} attempt {attempt} of {max_attempts} in {left} s", g.dot)
-        }
-        Activity::Stopping => {
-            return Some((
-                format!("{} Stopping: nothing new starts, what runs may finish {} {elapsed} s", g.running, g.dot),
-                "esc kills it",
-            ));
-        }
-    };
-    let used = if model.task.tokens_in + model.task.tokens_out > 0 {
-        format!(" {} {} {} {} {}", g.dot, g.up_tokens, tokens(model.task.tokens_in), g.down_tokens, tokens(model.task.tokens_out))
-    } else {
-        String::new()
-    };
-    Some((format!("{} {words}{used}", g.running), "esc stops the task"))
+/// What the keys do now, most likely first.
+fn hints(model: &Model) -> Vec<&'static str> {
+    if model.help {
+        return vec!["esc closes"];
+    }
+    if let Some(panel) = model.panels.open() {
+        return approval::hints(panel, model.panels.len());
+    }
+    let running = model.is_running();
+    if !model.panels.is_empty() {
+        return vec!["tab review", if running { "esc stop" } else { "enter send" }, "ctrl+o fold", "pgup scroll"];
+    }
+    let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };
+    match (running, model.composer.is_empty()) {
+        (true, _) if model.task.activity == Activity::Stopping => vec!["esc kill", "enter queue", "ctrl+o fold", "pgup scroll"],
+        (true, true) => vec!["esc stop", "ctrl+o fold", "pgup scroll"],
+        (true, false) => vec!["enter queue", "esc stop", new_line, "ctrl+o fold"],
+        (false, true) => vec!["enter send", new_line, "/ commands", "ctrl+r history", "ctrl+o fold", "ctrl+d quit"],
+        (false, false) => vec!["enter send", new_line, "ctrl+c clear"],
+    }
 }
 
-/// `940`, `12.1k`, `1.2M`
+/// What goes on, for the strip: a sign, words, and what to press at the right.
+pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'static str)> {
+    let g = &model.glyphs;
+    if model.waits_for_person() {
+        let waiting = counted(model.panels.approvals(), "approval");
+        return Some((g.waits, format!("Waits for you {} {waiting}", g.dot), "esc stops the task"));
+    }
+    let elapsed = format!("{} s", now.saturating_sub(model.task.since) / 1000);
+    let mut words = match &model.task.activity {
+        Activity::Idle => return None,
+        Activity::Thinking => vec!["Waiting for the model".to_owned()],
+        Activity::Answering => vec!["Answering".to_owned()],
+        Activity::Calling { tool, bytes } => vec![calling(tool), counted(*bytes as usize, "byte")],
+        Activity::Running { calls } => running(calls),
+        Activity::Retrying { at, attempt, max_attempts, message } => {
+            let left = at.saturating_sub(now).div_ceil(1000);
+            let words = format!("{message} {} attempt {attempt} of {max_attempts} in {left} s", g.dot);
+            return Some((g.running, words, "esc stops the task"));
+        }
+        Activity::Stopping => {
+            let words = "Stopping: nothing new starts, what runs may finish";
+            return Some((g.running, format!("{words} {} {elapsed}", g.dot), "esc kills it"));
+        }
+    };
+    words.push(elapsed);
+    if model.task.tokens_in + model.task.tokens_out > 0 {
+        let (sent, got) = (tokens(model.task.tokens_in), tokens(model.task.tokens_out));
+        words.push(format!("{} {sent} {} {got} tokens", g.up_tokens, g.down_tokens));
+    }
+    Some((g.running, words.join(&format!(" {} ", g.dot)), "esc stops the task"))
+}
+
+/// What the model is putting together while it writes the arguments of a call.
+fn calling(tool: &str) -> String {
+    match tool {
+        "EditFile" => "Writing an edit".to_owned(),
+        "WriteFile" => "Writing a file".to_owned(),
+        "RunCommand" => "Writing a command".to_owned(),
+        "ReadFile" | "ListDirectory" => "Choosing what to read".to_owned(),
+        "Grep" | "Glob" => "Writing a search".to_owned(),
+        other => format!("Preparing `{other}`"),
+    }
+}
+
+fn running(calls: &[(CallId, String)]) -> Vec<String> {
+    let newest = calls.last().map(|(_, summary)| match summary.strip_prefix("$ ") {
+        Some(command) => format!("Running {command}"),
+        None => summary.clone(),
+    });
+    let others = (calls.len() > 1).then(|| format!("{} more", calls.len() - 1));
+    newest.into_iter().chain(others).collect()
+}
+
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// `940`, `12.1k`, `200k`, `1.2M`
 fn tokens(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
-        1_000..100_000 => format!("{}.{}k", count / 1000, count % 1000 / 100),
-        100_000..1_000_000 => format!("{}k", count / 1000),
+        1_000..100_000 if count % 1000 >= 100 => format!("{}.{}k", count / 1000, count % 1000 / 100),
+        1_000..1_000_000 => format!("{}k", count / 1000),
         _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
     }
 }

@@ -23,8 +23,6 @@ pub enum Token {
     Warn,
     Danger,
     Critical,
-    Surface,
-    Raised,
     Added,
     AddedWord,
     Removed,
@@ -33,7 +31,6 @@ pub enum Token {
     Heading,
     Link,
     Quote,
-    Selection,
 }
 
 /// What a piece of source code is.

@@ -204,9 +204,12 @@ impl Terminal {
         self.master.resize(size(columns, rows)).unwrap();
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.process_id().unwrap()
+    }
+
     pub fn signal(&self, signal: Signal) {
-        let pid = self.child.process_id().unwrap();
-        kill(Pid::from_raw(pid as i32), signal).unwrap();
+        kill(Pid::from_raw(self.pid() as i32), signal).unwrap();
     }
 
     /// As a crash would end it: nothing of it runs any more when this returns.

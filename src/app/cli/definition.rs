@@ -56,7 +56,7 @@ pub(super) struct CommonArgs {
     /// Write no colours
     #[arg(long = "no-color", global = true)]
     pub no_color: bool,
-    /// Say more; may be repeated
+    /// Log more; may be repeated. The log is in the data directory
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
 }

@@ -8,7 +8,7 @@ mod rule;
 pub use capability::{Environment, Files, Pattern, SandboxSetting, Shell};
 pub use extras::{ApprovalRule, Llm};
 pub use reader::BundleError;
-pub use rule::{Blocked, Decision, Rule};
+pub use rule::{Decision, Rule};
 
 use jiff::Timestamp;
 use reader::{Section, Source, suggestion};
@@ -33,6 +33,8 @@ pub const CAPABILITIES: &[&str] = &[
 /// What one file says may happen.
 #[derive(Debug, Clone, Default)]
 pub struct Bundle {
+    /// The only session it holds for, if it names one.
+    pub session_id: Option<String>,
     pub expires_at: Option<Timestamp>,
     pub llm: Llm,
     pub read: Option<Files>,
@@ -106,8 +108,11 @@ impl Bundle {
             None => return Err(root.source.error(&(0..0), "`schema_version` is missing, expected `schema_version = 1`")),
         }
         root.text("bundle_version")?;
-        root.text("session_id")?;
-        let mut bundle = Self { expires_at: root.timestamp("expires_at")?, ..Self::default() };
+        let mut bundle = Self {
+            session_id: root.text("session_id")?.map(|text| text.text),
+            expires_at: root.timestamp("expires_at")?,
+            ..Self::default()
+        };
         if let Some(section) = root.section("llm")? {
             bundle.llm = Llm::read(&section)?;
         }

@@ -4,7 +4,7 @@ use super::bundle::{Environment, Llm, SandboxSetting};
 use super::command::{self, Scene};
 use super::decided::{Decided, Finding};
 use super::files::{self, Access};
-use super::layer::{Layer, Ready, Scope};
+use super::layer::{Layer, Ready};
 use super::paths::{Context, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Verdict};
 use crate::protocol::{Action, CommandPart, Mode, Risk, VerdictKind};
@@ -227,14 +227,6 @@ impl Enforcer {
     /// The strictest sandbox any layer asks for.
     pub fn sandbox(&self) -> SandboxSetting {
         self.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref()?.sandbox).min().unwrap_or_default()
-    }
-
-    pub fn set_mode(&mut self, mode: Mode) {
-        self.context.mode = mode;
-    }
-
-    pub fn mode(&self) -> Mode {
-        self.context.mode
     }
 
     /// Whether the workspace is so wide that everything asks, which the start has to say.

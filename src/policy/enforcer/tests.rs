@@ -1,5 +1,5 @@
 use super::*;
-use crate::policy::Bundle;
+use crate::policy::{Bundle, Scope};
 use crate::protocol::{Place, Target};
 use std::path::{Path, PathBuf};
 
@@ -232,7 +232,7 @@ fn modes_loosen_only_what_they_may() {
     for (line, plan, edit, auto) in lines {
         for (mode, expected) in [(Mode::Plan, plan), (Mode::AutoEdit, edit), (Mode::Auto, auto)] {
             let mut enforcer = built_in();
-            enforcer.set_mode(mode);
+            enforcer.context.mode = mode;
             let expected = match expected {
                 'a' => VerdictKind::Allow,
                 'd' => VerdictKind::Deny,
@@ -247,7 +247,7 @@ fn modes_loosen_only_what_they_may() {
         (Mode::Auto, VerdictKind::Allow, VerdictKind::Ask, VerdictKind::Deny),
     ] {
         let mut enforcer = built_in();
-        enforcer.set_mode(mode);
+        enforcer.context.mode = mode;
         let of = |action: Action| enforcer.explain(&[action], now()).verdict;
         assert_eq!(of(Action::Write { target: target("a") }), write, "{mode:?}");
         assert_eq!(of(Action::Delete { target: target("a") }), delete, "{mode:?}");
@@ -261,7 +261,7 @@ fn without_a_sandbox_an_allowed_line_asks_unless_the_person_chose_so() {
     let mut enforcer =
         Enforcer::new(vec![Layer { scope: Scope::BuiltIn, bundle: Bundle::built_in().expect("parses") }], unheld.clone());
     assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Ask);
-    enforcer.set_mode(Mode::Auto);
+    enforcer.context.mode = Mode::Auto;
     assert_eq!(verdict(&enforcer, "cargo test"), VerdictKind::Ask);
     let off = parsed("schema_version = 1\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"");
     let enforcer = Enforcer::new(vec![Layer { scope: Scope::User, bundle: off }], unheld);
@@ -349,7 +349,7 @@ fn a_workspace_that_is_too_wide_asks_for_everything() {
         let wide = Context { roots: vec![PathBuf::from(root)], ..context() };
         let bundle = Bundle::built_in().expect("parses");
         let mut enforcer = Enforcer::new(vec![Layer { scope: Scope::BuiltIn, bundle }], wide);
-        enforcer.set_mode(Mode::Auto);
+        enforcer.context.mode = Mode::Auto;
         assert!(enforcer.workspace_is_too_wide());
         for action in [Action::Read { target: target("a") }, Action::Write { target: target("a") }] {
             assert_eq!(enforcer.explain(&[action], now()).verdict, VerdictKind::Ask, "{root}");

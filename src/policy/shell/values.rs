@@ -75,12 +75,6 @@ impl Values {
         }
     }
 
-    /// Every text a variable can hold, as far as the line says.
-    pub fn texts(&mut self) -> Vec<String> {
-        let words: Vec<Word> = self.variables.values().flatten().flatten().cloned().collect();
-        words.iter().flat_map(|word| self.expand(word, 0)).flatten().map(|arg| arg.text).collect()
-    }
-
     /// All readings of a command's words.
     pub fn readings(&mut self, words: &[Word]) -> Vec<Vec<Arg>> {
         let mut readings: Vec<Vec<Arg>> = vec![Vec::new()];

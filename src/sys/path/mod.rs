@@ -4,7 +4,7 @@ mod open;
 #[cfg(test)]
 mod tests;
 
-pub use open::{entries, open_directory, open_file, open_parent};
+pub use open::{Identity, entries, identity, met_a_link, open_directory, open_file, open_parent};
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;

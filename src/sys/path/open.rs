@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
 /// Enough to name entries below it; needs no right to read it.
@@ -27,6 +28,24 @@ pub fn open_file(real: &Path) -> io::Result<File> {
 /// Opens a directory for listing.
 pub fn open_directory(real: &Path) -> io::Result<OwnedFd> {
     Ok(open_without_links(real, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?)
+}
+
+/// What tells one directory from any other, whatever its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+/// Of the directory at `real`, which must be free of links.
+pub fn identity(real: &Path) -> io::Result<Identity> {
+    let metadata = File::from(open_directory(real)?).metadata()?;
+    Ok(Identity { device: metadata.dev(), inode: metadata.ino() })
+}
+
+/// Whether an open failed because a link stands where none stood when the path was resolved.
+pub fn met_a_link(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::ELOOP as i32)
 }
 
 /// Opens the directory that holds `real`, to create or replace an entry in it, and gives the entry's name.

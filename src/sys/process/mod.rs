@@ -11,7 +11,7 @@ mod wire;
 
 pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment};
-pub use run::{End, Finished, Helper, Namespaces, ProcessError, Spec, run};
+pub use run::{End, Finished, Helper, ProcessError, Spec, run, signal_name};
 use supervise::SUPERVISE;
 pub use supervise::supervise_main;
 

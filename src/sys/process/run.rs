@@ -3,6 +3,7 @@
 use super::capture::{Captured, whole_start};
 use super::supervise::{SUPERVISE, WITHOUT_NAMESPACES};
 use super::wire::{self, Job, KILL, Report, TERMINATE};
+use nix::sys::signal::Signal;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -189,6 +190,11 @@ async fn wait_for_end(control: &mut UnixStream, timeout: Duration, kill: &Cancel
         Ok(report) => ended(report).map(|_| end),
         Err(_) => Err(ProcessError::HelperLost),
     }
+}
+
+/// `SIGKILL` and the like.
+pub fn signal_name(number: i32) -> Option<&'static str> {
+    Signal::try_from(number).ok().map(Signal::as_str)
 }
 
 fn ended(report: io::Result<Report>) -> Result<End, ProcessError> {

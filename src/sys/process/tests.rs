@@ -1,3 +1,4 @@
+use super::run::Namespaces;
 use super::*;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -192,3 +192,37 @@ fn a_large_file_is_replaced_in_bounded_time() {
     let (_, message) = bench.error("EditFile", edit("f", "nothing like it at all", "x"));
     assert!(message.contains("nothing in it looks like it"), "{message}");
 }
+
+#[test]
+fn a_repository_that_no_name_shows_is_not_given_programs() {
+    let bench = Bench::new();
+    for (name, content) in [("deep/repo/HEAD", "ref: refs/heads/x\n"), ("deep/repo/objects/a", ""), ("deep/repo/refs/a", "")] {
+        bench.write(name, content);
+    }
+    bench.write("half/objects/a", "");
+    bench.write("half/HEAD", "");
+    bench.write("plain/config", "[core]\n");
+    let refused = ["deep/repo/config", "deep/repo/hooks/pre-commit", "deep/repo/INFO/attributes", "half/refs/heads/main"];
+    for path in refused {
+        let (code, message) = bench.error("WriteFile", json!({"path": path, "content": "[core]\n"}));
+        assert_eq!(code, ErrorCode::PolicyDenied, "{path}: {message}");
+        assert!(!bench.path(path).exists(), "{path}");
+    }
+    for path in ["deep/repo/description", "deep/config", "plain/config", "half/config", "half/info/x"] {
+        bench.output("WriteFile", json!({"path": path, "content": "x\n"}));
+    }
+}
+
+#[test]
+fn content_that_will_be_no_text_is_said() {
+    let bench = Bench::new();
+    bench.write("f", "one\n");
+    for (tool, arguments) in [
+        ("WriteFile", json!({"path": "new", "content": "a\0b"})),
+        ("EditFile", json!({"path": "f", "oldText": "one", "newText": "a\0b"})),
+    ] {
+        let plan = bench.plan(tool, arguments.clone()).unwrap();
+        assert!(plan.proposal.unwrap().notes.iter().any(|note| note.contains("NUL")));
+        assert!(bench.output(tool, arguments).contains("has a NUL byte"));
+    }
+}

@@ -173,8 +173,68 @@ fn names_from_habit_are_taken() {
     let edit = json!({"file_path": "f", "edits": [{"old_string": "one", "new_string": "two", "replace_all": false}]});
     bench.output("edit", edit);
     assert_eq!(bench.read("f"), b"two");
-    assert!(bench.output("bash", json!({"cmd": "echo hi"})).contains("hi"));
+    assert!(bench.output("bash", json!({"cmd": "echo hi", "description": "says hi"})).contains("hi"));
     assert!(bench.output("ls", json!({})).contains('f'));
+}
+
+#[test]
+fn an_edit_is_taken_in_every_shape_that_means_one_thing() {
+    let edit = json!({"oldText": "one", "newText": "two"});
+    let shapes = [
+        json!({"path": "f", "oldText": "one", "newText": "two"}),
+        json!({"path": "f", "old_string": "one", "new_string": "two", "replace_all": "false"}),
+        json!({"path": "f", "old_str": "one", "new_str": "two", "edits": null}),
+        json!({"path": "f", "oldText": "one", "newText": "two", "edits": []}),
+        json!({"path": "f", "edits": edit}),
+        json!({"path": "f", "edits": json!([edit]).to_string()}),
+        json!({"path": "f", "edits": [edit.to_string()]}),
+        json!({"path": "f", "edits": [{"old_text": "one", "new_text": "two", "replaceAll": null}]}),
+    ];
+    for shape in shapes {
+        let bench = Bench::new();
+        bench.write("f", "one\n");
+        bench.output("EditFile", shape.clone());
+        assert_eq!(bench.read("f"), b"two\n", "{shape}");
+    }
+    let bench = Bench::new();
+    bench.write("f", "one one\n");
+    bench.output("EditFile", json!({"path": "f", "oldText": "one", "newText": "two", "replaceAll": "True"}));
+    assert_eq!(bench.read("f"), b"two two\n");
+}
+
+#[test]
+fn what_an_edit_could_mean_in_two_ways_is_refused() {
+    let cases = [
+        (json!({"path": "f", "oldText": "one", "newText": "x", "edits": [{"oldText": "a", "newText": "b"}]}), "beside `edits`"),
+        (json!({"path": "f", "replaceAll": true, "edits": [{"oldText": "a", "newText": "b"}]}), "`replaceAll` stands beside"),
+        (json!({"path": "f", "oldText": "one", "old_string": "one", "newText": "x"}), "`oldText` is given twice"),
+        (json!({"path": "f", "oldText": "one"}), "missing field `newText`"),
+        (json!({"path": "f", "edits": "[{\"oldText\": \"one"}), "`edits` is text that is not JSON"),
+        (json!({"path": "f", "edits": "one"}), "`edits` is text that is not JSON"),
+    ];
+    for (arguments, part) in cases {
+        let bench = Bench::new();
+        bench.write("f", "one\n");
+        let (code, message) = bench.error("EditFile", arguments);
+        assert_eq!(code, ErrorCode::InvalidRequest);
+        assert!(message.contains(part), "{message}");
+        assert_eq!(bench.read("f"), b"one\n");
+    }
+}
+
+#[test]
+fn numbers_and_truth_values_are_taken_as_text() {
+    let bench = Bench::new();
+    bench.write("f", "1\n2\n3\n");
+    assert!(bench.output("ReadFile", json!({"path": "f", "offset": " 2 ", "limit": "1"})).starts_with("2\n["));
+    assert!(bench.output("ReadFile", json!({"path": "f", "offset": 2.0, "limit": 1})).starts_with("2\n["));
+    assert!(bench.output("Grep", json!({"pattern": "2.", "literal": "false", "context": "0"})).starts_with("no line"));
+    for (name, value) in [("limit", json!("ten")), ("limit", json!("1.5")), ("limit", json!(-1)), ("offset", json!(true))] {
+        let (_, message) = bench.error("ReadFile", json!({"path": "f", name: value}));
+        assert!(message.contains(&format!("`{name}`")), "{message}");
+    }
+    let (_, message) = bench.error("Grep", json!({"pattern": "2", "literal": "maybe"}));
+    assert!(message.contains("`literal`"), "{message}");
 }
 
 #[test]

@@ -181,6 +181,14 @@ fn searches_are_bounded_and_say_so() {
     assert!(text.ends_with("[1000 of 1101 entries shown; list a directory below, or search with Glob]"), "list");
     let text = bench.output("Grep", json!({"pattern": "x"}));
     assert!(text.starts_with("f0000:1:x\n") && text.contains("f0199:1:x\n[200 of 1100 matches shown"), "grep");
+    for name in ["m/a", "m/b", "m/c"] {
+        bench.write(name, "z\n".repeat(300));
+    }
+    for context in [0, 1] {
+        let text = bench.output("Grep", json!({"pattern": "z", "context": context}));
+        assert!(text.starts_with("m/a:1:z\n") && text.contains("m/a:200:z\n"), "many in one file, in order");
+        assert!(!text.contains("m/b") && text.contains("[200 of 900 matches shown"), "{}", text.lines().last().unwrap());
+    }
     let text = bench.output("Grep", json!({"pattern": "y"}));
     assert!(text.len() < 1_100 && text.contains("[... line of 5000 bytes]"), "{}", text.len());
 }
@@ -194,4 +202,70 @@ fn a_search_ends_when_it_is_killed() {
     let permit = Permit::for_test(plan.actions.clone());
     let result = block_on(Router::new(bench.settings.clone()).run(plan, permit, context));
     assert_eq!(result.error.unwrap().code, ErrorCode::Cancelled);
+}
+
+#[test]
+fn what_a_search_cannot_see_is_said() {
+    let bench = Bench::new();
+    bench.write("long", [vec![b'a'; 17 * 1024 * 1024], b" needle\n".to_vec()].concat());
+    bench.write("short", "needle\n");
+    bench.write("mixed", [b"early needle\n".to_vec(), vec![b'a'; 17 * 1024 * 1024]].concat());
+    bench.write("binary", b"needle\n\0");
+    let found = bench.output("Grep", json!({"pattern": "needle"}));
+    let reason = "a line of more than 16 MB";
+    let told = format!("mixed:1:early needle\nshort:1:needle\n[2 not read to the end: `long`: {reason}; `mixed`: {reason}]");
+    assert_eq!(found, told);
+    let none = bench.output("Grep", json!({"pattern": "nothing", "glob": "long"}));
+    assert!(none.starts_with("no line matches") && none.contains("`long`"), "{none}");
+    for (path, part) in [("long", "a line of more than 16 MB"), ("binary", "is a binary file")] {
+        let (code, message) = bench.error("Grep", json!({"pattern": "needle", "path": path}));
+        assert_eq!(code, ErrorCode::InvalidRequest);
+        assert!(message.contains(part) && message.contains("RunCommand"), "{message}");
+    }
+    for pattern in ["a\nb", "a\\nb"] {
+        let (_, message) = bench.error("Grep", json!({"pattern": pattern}));
+        assert!(message.contains("lines are searched one by one"), "{message}");
+    }
+}
+
+#[test]
+fn a_pattern_goes_no_deeper_than_it_can_match() {
+    let bench = Bench::new();
+    for name in ["a.txt", "one/b.txt", "one/two/c.txt", "one/two/three/d.txt"] {
+        bench.write(name, "");
+    }
+    let cases = [
+        ("*.txt", "a.txt"),
+        ("*/*.txt", "one/b.txt"),
+        ("one/*/c.txt", "one/two/c.txt"),
+        ("{one/*,*}/c.txt", "one/two/c.txt"),
+        ("**/d.txt", "one/two/three/d.txt"),
+        ("./a.txt", "a.txt"),
+        ("one", "`one` is a directory; list it with ListDirectory, or search below it with `/**`"),
+    ];
+    for (pattern, found) in cases {
+        assert_eq!(bench.output("Glob", json!({"pattern": pattern})), found, "{pattern}");
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_is_named() {
+    use super::super::unread::Unread;
+    let settings = Bench::new().settings;
+    let denied = |name: &str, kind: std::io::ErrorKind| ignore::Error::WithDepth {
+        depth: 1,
+        err: Box::new(ignore::Error::WithPath {
+            path: settings.workspace.join(name),
+            err: Box::new(ignore::Error::Io(kind.into())),
+        }),
+    };
+    let unread = Unread::new();
+    unread.add_error(&denied("gone", std::io::ErrorKind::NotFound));
+    assert_eq!(unread.note(&settings), "");
+    let unread = Unread::new();
+    for name in ["d", "c", "b", "a"] {
+        unread.add_error(&denied(name, std::io::ErrorKind::PermissionDenied));
+    }
+    let why = "permission denied";
+    assert_eq!(unread.note(&settings), format!("\n[4 not read to the end: `a`: {why}; `b`: {why}; `c`: {why}; …]"));
 }

@@ -38,7 +38,6 @@ enum Tone {
     Code,
     Warn,
     Danger,
-    Critical,
 }
 
 /// How an approval is said on its choices.
@@ -107,6 +106,17 @@ impl Body {
             Self::Edit { diff, notes } => wrapped_count(notes, width) + diff.height(width),
             Self::Command { .. } => self.with_rows(width, <[Row]>::len),
             Self::Words { text } => text.split('\n').map(|line| text::wrap(line, width.into()).len()).sum(),
+        }
+    }
+
+    /// Removed lines among the rows of `range`, where there are such.
+    pub fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
+        match self {
+            Self::Edit { diff, notes } => {
+                let above = wrapped_count(notes, width);
+                diff.removed_in(width, range.start.saturating_sub(above)..range.end.saturating_sub(above))
+            }
+            Self::Command { .. } | Self::Words { .. } => 0,
         }
     }
 
@@ -233,7 +243,6 @@ impl Row {
                 Tone::Code => theme.style(Token::Code),
                 Tone::Warn => theme.style(Token::Warn),
                 Tone::Danger => theme.style(Token::Danger),
-                Tone::Critical => theme.style(Token::Critical),
             }
         };
         let rule = |text: &str, tone| if tone == Tone::Faint { text.replace('-', glyphs.rule) } else { text.to_owned() };

@@ -2,6 +2,7 @@
 
 mod body;
 mod panels;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod view;

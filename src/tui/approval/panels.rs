@@ -33,6 +33,11 @@ impl Panels {
         self.list.len()
     }
 
+    /// How many of them a running task waits for.
+    pub fn approvals(&self) -> usize {
+        self.list.iter().filter(|panel| matches!(panel.question, Question::Approval(_))).count()
+    }
+
     pub fn is_open(&self) -> bool {
         self.open
     }

@@ -1,17 +1,18 @@
 //! The panel on the screen.
 
+use super::rows::{Choices, Rows, body_width};
 use super::{Act, Panel, Panels};
 use crate::protocol::Risk;
 use crate::text;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::guard::{self, Confirm};
+use crate::tui::status::counted;
 use crate::tui::theme::{Theme, Token};
+use crate::tui::view::GUTTER;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
-
-/// From this height on every choice has a row.
-const ROOMY: u16 = 13;
+use std::ops::Range;
 
 /// What a frame knows besides the panel.
 #[derive(Debug, Clone, Copy)]
@@ -27,87 +28,100 @@ pub struct Frame<'a> {
 
 /// How many rows the panel wants, at most `limit`.
 pub fn height(panel: &Panel, width: u16, limit: u16, has_draft: bool) -> u16 {
-    let chrome = 4 + choice_rows(panel, limit) + u16::from(has_draft);
-    let body = panel.body.rows(width.saturating_sub(2)).min(usize::from(u16::MAX / 2)) as u16;
-    (chrome + body).min(limit)
-}
-
-fn choice_rows(panel: &Panel, height: u16) -> u16 {
-    if panel.words.is_some() {
-        1
-    } else if height >= ROOMY {
-        panel.choices.len() as u16
-    } else {
-        1
-    }
+    Rows::of(panel, width, limit, has_draft).total()
 }
 
 pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
-    let Frame { theme, glyphs, .. } = frame;
-    let inner = area.width.saturating_sub(2);
-    // As high as it wants to be, or high enough.
-    let whole =
-        usize::from(area.height) >= 4 + panel.choices.len() + panel.body.rows(inner) + usize::from(!frame.draft.is_empty());
-    let choices = choice_rows(panel, if whole { ROOMY } else { area.height });
-    let draft = u16::from(!frame.draft.is_empty());
-    let tight = area.height < 9;
-    let head = if tight { 1 } else { 2 };
-    let rules = if tight { 0 } else { 2 };
-    let body_rows = area.height.saturating_sub(head + rules + choices + draft).max(1);
-    let total = panel.body.rows(inner);
-    panel.scroll = panel.scroll.min(total.saturating_sub(usize::from(body_rows)));
-    // The counter takes the last row when something is below.
-    let below = total.saturating_sub(panel.scroll) > usize::from(body_rows);
-    let shown = usize::from(body_rows - u16::from(below && body_rows > 1)).min(total.saturating_sub(panel.scroll));
-    panel.note_shown(inner, shown);
-
-    let mut y = area.y;
-    let mut row = |line: &Line<'_>, x: u16| {
-        buffer.set_line(area.x + x, y, line, area.width.saturating_sub(x));
-        y += 1;
-    };
-    row(&head_line(panel, area.width, frame), 0);
-    if !tight {
-        row(&Line::styled(format!("  {}", text::truncate(&panel.reason, inner.into())), theme.style(Token::Muted)), 0);
-        row(&Line::styled(glyphs.rule.repeat(area.width.into()), theme.style(Token::Faint)), 0);
+    let rows = Rows::of(panel, area.width, area.height, !frame.draft.is_empty());
+    draw_head(panel, rows, area, buffer, frame);
+    let y = draw_body(panel, rows, area, buffer, frame);
+    let mut area = Rect { y, height: area.bottom().saturating_sub(y), ..area };
+    if rows.rules {
+        draw_rule(area, buffer, frame);
+        area = Rect { y: y + 1, height: area.height.saturating_sub(1), ..area };
     }
-    for line in panel.body.lines(inner, panel.scroll..panel.scroll + shown, theme, glyphs) {
-        row(&line, 1);
-    }
-    if below && body_rows > 1 {
-        let left = total - panel.scroll - shown;
-        let words = format!("{} {left} {} below, pgdn", glyphs.down, if left == 1 { "line" } else { "lines" });
-        row(&Line::styled(words, theme.style(Token::Warn)), 1);
-    }
-    if !tight {
-        row(&Line::styled(glyphs.rule.repeat(area.width.into()), theme.style(Token::Faint)), 0);
-    }
-    if let Some(field) = &panel.words {
-        let label = " deny because: ";
-        buffer.set_stringn(area.x, y, label, area.width.into(), theme.style(Token::Warn));
-        let x = area.x + label.len() as u16;
-        let place = Rect { x, y, width: area.width.saturating_sub(label.len() as u16).max(1), height: 1 };
-        let cursor = field.draw(place, buffer, theme);
-        draft_line(buffer, area, y + 1, frame);
-        return Some(cursor);
-    }
-    let look = panel.guard.look(frame.now);
-    let mut cursor = None;
-    if choices == 1 {
-        let line = choices_in_one(panel, look, frame);
-        buffer.set_line(area.x, y, &line, area.width);
-        y += 1;
+    let cursor = if panel.words.is_some() {
+        draw_words(panel, area, buffer, frame)
     } else {
-        for at in 0..panel.choices.len() {
-            let (line, held) = choice_line(panel, at, look, frame);
-            if held {
-                cursor = Some(Position { x: area.x + (line.width() as u16).min(area.width.saturating_sub(1)), y });
-            }
-            buffer.set_line(area.x, y, &line, area.width);
-            y += 1;
-        }
+        draw_choices(panel, rows.choices, area, buffer, frame)
+    };
+    draw_draft(area, area.y + rows.answers, buffer, frame);
+    cursor
+}
+
+fn draw_head(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
+    buffer.set_line(area.x, area.y, &head_line(panel, area.width, frame), area.width);
+    if rows.rules {
+        let reason = text::truncate(&panel.reason, body_width(area.width).into()).into_owned();
+        buffer.set_line(area.x + GUTTER, area.y + 1, &Line::styled(reason, frame.theme.style(Token::Muted)), area.width - GUTTER);
+        draw_rule(Rect { y: area.y + 2, ..area }, buffer, frame);
     }
-    draft_line(buffer, area, y, frame);
+}
+
+fn draw_rule(area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
+    let rule = frame.glyphs.rule.repeat(area.width.into());
+    buffer.set_stringn(area.x, area.y, rule, area.width.into(), frame.theme.style(Token::Faint));
+}
+
+/// What is asked about, from where it is scrolled to; the row below it.
+fn draw_body(panel: &mut Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> u16 {
+    let Frame { theme, glyphs, .. } = frame;
+    let inner = body_width(area.width);
+    let room = usize::from(rows.body);
+    let total = panel.body.rows(inner);
+    panel.scroll = panel.scroll.min(total.saturating_sub(room));
+    // The counter takes the last row when something is below.
+    let counts = total.saturating_sub(panel.scroll) > room && room > 1;
+    let shown = (room - usize::from(counts)).min(total.saturating_sub(panel.scroll));
+    panel.note_shown(inner, shown);
+    let top = area.y + rows.head();
+    let lines = panel.body.lines(inner, panel.scroll..panel.scroll + shown, theme, glyphs);
+    for (y, line) in (top..).zip(&lines) {
+        buffer.set_line(area.x + GUTTER, y, line, area.width - GUTTER);
+    }
+    if counts {
+        let left = total - panel.scroll - shown;
+        let removed = panel.body.removed_in(inner, panel.scroll + shown..total);
+        let removed = if removed > 0 { format!(", {removed} removed") } else { String::new() };
+        let words = format!("{} {} below{removed} {} pgdn", glyphs.down, counted(left, "line"), glyphs.dot);
+        let line = Line::styled(words, theme.style(Token::Warn));
+        buffer.set_line(area.x, top + shown as u16, &line, area.width);
+    }
+    top + rows.body
+}
+
+/// The field for the words of a denial.
+fn draw_words(panel: &Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+    let field = panel.words.as_ref()?;
+    let label = "deny because: ";
+    let left = GUTTER + label.len() as u16;
+    buffer.set_stringn(area.x + GUTTER, area.y, label, area.width.into(), frame.theme.style(Token::Warn));
+    let width = area.width.saturating_sub(left).max(1);
+    Some(field.draw(Rect { x: area.x + left, y: area.y, width, height: 1 }, buffer, frame.theme))
+}
+
+/// The choices, and where the cursor stands while one of them is held.
+fn draw_choices(panel: &Panel, choices: Choices, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+    let look = panel.guard.look(frame.now);
+    let all = 0..panel.choices.len();
+    let (own, packed) = match choices {
+        Choices::Rows => (all, 0..0),
+        Choices::FirstRow => (0..1, 1..all.end),
+        Choices::OneRow => (0..0, all),
+    };
+    let mut cursor = None;
+    let mut y = area.y;
+    for at in own {
+        let (line, held) = choice_line(panel, at, look, frame);
+        buffer.set_line(area.x, y, &line, area.width);
+        if held {
+            cursor = Some(Position { x: area.x + (line.width() as u16).min(area.width.saturating_sub(1)), y });
+        }
+        y += 1;
+    }
+    if !packed.is_empty() {
+        buffer.set_line(area.x, y, &packed_line(panel, packed, look, frame), area.width);
+    }
     cursor
 }
 
@@ -144,8 +158,8 @@ fn head_line(panel: &Panel, width: u16, frame: Frame<'_>) -> Line<'static> {
 /// What the first choice does while something has not been on the screen.
 fn unseen_words(panel: &Panel, at: usize) -> Option<String> {
     let left = panel.unseen();
-    let lines = if left == 1 { "line" } else { "lines" };
-    (panel.choices[at].act == Act::Approve && left > 0).then(|| format!("show the next of {left} {lines} not seen yet"))
+    (panel.choices[at].act == Act::Approve && left > 0)
+        .then(|| format!("show the next of {} not seen yet", counted(left, "line")))
 }
 
 fn choice_line(panel: &Panel, at: usize, look: guard::Look, frame: Frame<'_>) -> (Line<'static>, bool) {
@@ -170,16 +184,16 @@ fn choice_line(panel: &Panel, at: usize, look: guard::Look, frame: Frame<'_>) ->
         (Confirm::LetterThenEnter, true) | (Confirm::Letter, _) => "",
     };
     let letter = choice.key.letter;
-    (Line::styled(format!(" {lead:<2}{letter}  {words}{then}{tail}"), theme.style(token)), held)
+    (Line::styled(format!("{lead:<2}{letter}  {words}{then}{tail}"), theme.style(token)), held)
 }
 
-fn choices_in_one(panel: &Panel, look: guard::Look, frame: Frame<'_>) -> Line<'static> {
+/// Several choices in few words.
+fn packed_line(panel: &Panel, choices: Range<usize>, look: guard::Look, frame: Frame<'_>) -> Line<'static> {
     let Frame { theme, glyphs, .. } = frame;
-    let mut spans = vec![Span::raw(" ")];
-    if look == guard::Look::Arming {
-        spans.push(Span::styled(format!("{} ", glyphs.arming), theme.style(Token::Faint)));
-    }
-    for (at, choice) in panel.choices.iter().enumerate() {
+    let lead = if look == guard::Look::Arming { glyphs.arming } else { "" };
+    let mut spans = vec![Span::styled(format!("{lead:<2}"), theme.style(Token::Faint))];
+    for at in choices {
+        let choice = &panel.choices[at];
         let held = matches!(look, guard::Look::Waiting(held) | guard::Look::Highlighted(held) if held == at);
         let token = match (look, held) {
             (guard::Look::Arming, _) => Token::Faint,
@@ -189,12 +203,12 @@ fn choices_in_one(panel: &Panel, look: guard::Look, frame: Frame<'_>) -> Line<'s
         let words = if unseen_words(panel, at).is_some() { "next" } else { choice.short };
         let then = match (panel.confirm(at), look) {
             (_, guard::Look::Highlighted(highlighted)) if highlighted == at => " (enter)",
-            (Confirm::LetterThenEnter, _) => "+enter",
+            (Confirm::LetterThenEnter, _) => " +enter",
             (Confirm::Letter, _) => "",
         };
         let lead = if held { glyphs.user } else { "" };
-        spans.push(Span::styled(format!("{lead}{} {words}{then}", choice.key.letter), theme.style(token)));
-        spans.push(Span::raw("  "));
+        spans.push(Span::styled(format!("{lead}{}  {words}{then}", choice.key.letter), theme.style(token)));
+        spans.push(Span::raw("   "));
     }
     Line::from(spans)
 }
@@ -215,16 +229,11 @@ pub fn hints(panel: &Panel, count: usize) -> Vec<&'static str> {
     hints
 }
 
-fn draft_line(buffer: &mut Buffer, area: Rect, y: u16, frame: Frame<'_>) {
+fn draw_draft(area: Rect, y: u16, buffer: &mut Buffer, frame: Frame<'_>) {
     if !frame.draft.is_empty() && y < area.bottom() {
-        let words = format!(" draft: {}", frame.draft);
-        buffer.set_stringn(
-            area.x,
-            y,
-            text::truncate(&words, area.width.into()),
-            area.width.into(),
-            frame.theme.style(Token::Muted),
-        );
+        let words = format!("draft: {}", frame.draft);
+        let words = text::truncate(&words, body_width(area.width).into());
+        buffer.set_stringn(area.x + GUTTER, y, words, area.width.into(), frame.theme.style(Token::Muted));
     }
 }
 
@@ -236,14 +245,11 @@ pub fn strip_words(panels: &Panels, glyphs: &Glyphs) -> Option<String> {
             return None;
         }
         let names: Vec<_> = panels.iter().enumerate().map(|(at, panel)| format!("{} {}", at + 1, panel.name())).collect();
-        return Some(format!("{} {} wait for you   {}", glyphs.waits, panels.len(), names.join("   ")));
+        return Some(format!("{} wait for you   {}", panels.len(), names.join("   ")));
     }
     let others = if panels.len() > 1 { format!(" and {} more", panels.len() - 1) } else { String::new() };
     let name = first.name();
-    Some(format!(
-        "{} {name}{others} {} waits for you {} tab to review (typing stays in your draft)",
-        glyphs.waits, glyphs.dash, glyphs.dot
-    ))
+    Some(format!("{name}{others} {} waits for you {} tab to review (typing stays in your draft)", glyphs.dash, glyphs.dot))
 }
 
 impl Panel {

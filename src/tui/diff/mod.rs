@@ -48,12 +48,6 @@ impl Diff {
         self.laid_out(width, |layout| layout.ends.last().copied().unwrap_or(0))
     }
 
-    /// The row at which each hunk begins.
-    pub fn hunk_rows(&self, width: u16) -> Vec<usize> {
-        let row = |layout: &Layout, entry: usize| entry.checked_sub(1).map_or(0, |before| layout.ends[before]);
-        self.laid_out(width, |layout| self.hunks.iter().map(|hunk| row(layout, hunk.first)).collect())
-    }
-
     /// How many removed lines have a row in `range`.
     pub fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
         self.laid_out(width, |layout| {

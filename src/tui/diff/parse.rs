@@ -43,8 +43,6 @@ pub(super) struct ChangeLine {
 #[derive(Debug)]
 pub(super) struct Hunk {
     pub path: Option<PathBuf>,
-    /// The entry its rows begin with.
-    pub first: usize,
     pub old: Vec<usize>,
     pub new: Vec<usize>,
 }
@@ -63,7 +61,7 @@ pub(super) fn number_width(entries: &[Entry]) -> usize {
         Entry::Line(line) => Some(line.number),
         Entry::File(_) | Entry::Note(_) | Entry::Break(_) => None,
     });
-    numbers.max().unwrap_or(0).to_string().len().max(3)
+    numbers.max().unwrap_or(0).to_string().len().max(2)
 }
 
 pub(super) fn parse(unified: &str, path: Option<&Path>) -> (Vec<Entry>, Vec<Hunk>) {
@@ -190,12 +188,11 @@ impl Reader {
 
     fn hunk(&mut self, old: Cursor, new: Cursor, place: &str) {
         (self.old, self.new) = (old, new);
-        let first = self.entries.len();
         if self.in_file {
             self.entries.push(Entry::Break(text::expand_tabs(&text::reveal(place.trim())).into_owned()));
         }
         self.in_file = true;
-        self.hunks.push(Hunk { path: self.path.clone(), first, old: Vec::new(), new: Vec::new() });
+        self.hunks.push(Hunk { path: self.path.clone(), old: Vec::new(), new: Vec::new() });
     }
 
     fn change(&mut self, side: Side, content: &str) {

@@ -9,8 +9,6 @@ mod tests;
 pub const ALONE_MS: u64 = 350;
 /// From the terminal's answer until the choices work.
 pub const ARMING_MS: u64 = 500;
-/// How long the terminal has to answer.
-pub const ANSWER_MS: u64 = 1000;
 /// Without an answer the choices work this long after the frame.
 pub const UNANSWERED_MS: u64 = 1500;
 /// After the window got focus, was resized, or the process was resumed.

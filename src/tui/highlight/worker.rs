@@ -30,11 +30,6 @@ pub(super) struct Parser {
     scopes: ScopeStack,
 }
 
-/// Whether the grammars are loaded; they are not before something needs them.
-pub fn ready() -> bool {
-    GRAMMARS.get().is_some()
-}
-
 /// Sets what is called, from another thread, when new colours are there and a frame should be drawn. Only the first call counts.
 pub fn on_progress(wake: impl Fn() + Send + Sync + 'static) {
     let _ = WAKE.set(Box::new(wake));

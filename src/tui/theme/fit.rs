@@ -100,9 +100,8 @@ impl Fit for Rounded {
 
 fn rich(palette: &Palette, token: Token, fit: &impl Fit) -> Style {
     let fg = |colour| Style::new().fg(fit.text(colour, palette.background, CONTRAST));
-    let text = Style::new().fg(fit.text(palette.text, palette.background, TEXT_CONTRAST));
     match token {
-        Token::Text => text,
+        Token::Text => Style::new().fg(fit.text(palette.text, palette.background, TEXT_CONTRAST)),
         Token::Muted | Token::Quote => fg(palette.muted),
         Token::Faint => fg(palette.faint),
         Token::Accent => fg(palette.accent),
@@ -111,9 +110,6 @@ fn rich(palette: &Palette, token: Token, fit: &impl Fit) -> Style {
         Token::Warn => fg(palette.warn),
         Token::Danger => fg(palette.danger),
         Token::Critical => fg(palette.critical).add_modifier(Modifier::REVERSED | Modifier::BOLD),
-        Token::Surface => text.bg(fit.ground(palette.surface)),
-        Token::Raised => text.bg(fit.ground(palette.raised)),
-        Token::Selection => text.bg(fit.tint(palette.selection).0),
         Token::Heading => fg(palette.accent).add_modifier(Modifier::BOLD),
         Token::Link => fg(palette.accent).add_modifier(Modifier::UNDERLINED),
         Token::Added => line(palette.added, fit),
@@ -140,7 +136,7 @@ fn sixteen(token: Token, light: bool) -> Style {
     let style = Style::new();
     let pick = |dark: Color, on_light: Color| style.fg(if light { on_light } else { dark });
     match token {
-        Token::Text | Token::Muted | Token::Faint | Token::Quote | Token::Surface | Token::Raised => style,
+        Token::Text | Token::Muted | Token::Faint | Token::Quote => style,
         Token::Accent => pick(Color::LightBlue, Color::Blue),
         Token::Heading => pick(Color::LightBlue, Color::Blue).add_modifier(Modifier::BOLD),
         Token::Link => pick(Color::LightBlue, Color::Blue).add_modifier(Modifier::UNDERLINED),
@@ -152,7 +148,6 @@ fn sixteen(token: Token, light: bool) -> Style {
         Token::Removed => style.fg(Color::Red),
         Token::RemovedWord => style.fg(Color::Red).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
         Token::Critical => style.fg(Color::Red).add_modifier(Modifier::REVERSED | Modifier::BOLD),
-        Token::Selection => style.add_modifier(Modifier::REVERSED),
     }
 }
 
@@ -169,10 +164,10 @@ fn sixteen_syntax(syntax: Syntax) -> Style {
 fn colourless(token: Token) -> Style {
     let style = Style::new();
     match token {
-        Token::Text | Token::Muted | Token::Faint | Token::Quote | Token::Surface | Token::Raised => style,
+        Token::Text | Token::Muted | Token::Faint | Token::Quote => style,
         Token::Ok | Token::Code | Token::Added | Token::Removed => style,
         Token::Accent | Token::Link | Token::AddedWord | Token::RemovedWord => style.add_modifier(Modifier::UNDERLINED),
         Token::Warn | Token::Danger | Token::Heading => style.add_modifier(Modifier::BOLD),
-        Token::Critical | Token::Selection => style.add_modifier(Modifier::REVERSED),
+        Token::Critical => style.add_modifier(Modifier::REVERSED),
     }
 }

@@ -17,9 +17,6 @@ pub(super) struct Palette {
     /// Whether the background is painted or left to the terminal.
     pub paint: bool,
     pub background: Rgb,
-    pub surface: Rgb,
-    pub raised: Rgb,
-    pub selection: Rgb,
     pub text: Rgb,
     pub muted: Rgb,
     pub faint: Rgb,

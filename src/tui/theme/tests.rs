@@ -2,7 +2,7 @@ use ratatui::style::{Color, Modifier};
 
 use super::*;
 
-const TOKENS: [Token; 19] = [
+const TOKENS: [Token; 16] = [
     Token::Text,
     Token::Muted,
     Token::Faint,
@@ -11,8 +11,6 @@ const TOKENS: [Token; 19] = [
     Token::Warn,
     Token::Danger,
     Token::Critical,
-    Token::Surface,
-    Token::Raised,
     Token::Added,
     Token::AddedWord,
     Token::Removed,
@@ -21,7 +19,6 @@ const TOKENS: [Token; 19] = [
     Token::Heading,
     Token::Link,
     Token::Quote,
-    Token::Selection,
 ];
 
 const SYNTAX: [Syntax; 8] = [
@@ -57,11 +54,6 @@ fn faults(theme: &Theme) -> Vec<String> {
         let ground = style.bg.map_or(theme.palette.background, number);
         let least = if token == Token::Text { 7.0 } else { 4.5 };
         check(format!("{token:?}"), number(style.fg.expect("a colour")), ground, least);
-    }
-    for token in [Token::Surface, Token::Raised] {
-        let ground = number(theme.style(token).bg.expect("a ground"));
-        check(format!("Text on {token:?}"), number(theme.style(Token::Text).fg.expect("a colour")), ground, 7.0);
-        check(format!("Muted on {token:?}"), number(theme.style(Token::Muted).fg.expect("a colour")), ground, 4.5);
     }
     for syntax in SYNTAX {
         let colour = number(theme.syntax(syntax, Token::Text).fg.expect("a colour"));

@@ -53,7 +53,6 @@ pub struct Card {
     output: String,
     live: Live,
     diff: Option<Diff>,
-    reason: Option<String>,
 }
 
 impl Card {
@@ -66,7 +65,6 @@ impl Card {
             output: String::new(),
             live: Live::default(),
             diff: None,
-            reason: None,
         }
     }
 
@@ -104,13 +102,6 @@ impl Card {
 
     pub fn is_running(&self) -> bool {
         matches!(self.state, CardState::Running { .. })
-    }
-
-    pub fn has_ended(&self) -> bool {
-        match self.state {
-            CardState::Requested | CardState::Waiting | CardState::Running { .. } => false,
-            CardState::Done { .. } | CardState::Failed { .. } | CardState::Denied { .. } | CardState::Unknown => true,
-        }
     }
 
     pub fn sign(&self, glyphs: &Glyphs) -> (&'static str, Token) {

@@ -3,14 +3,14 @@
 use super::Look;
 use super::card::Card;
 use crate::text;
+use crate::tui::ink::Inked;
 use crate::tui::markdown::Document;
 use crate::tui::theme::Token;
+use crate::tui::view::GUTTER;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-/// The gutter that carries the kind of an entry.
-pub const GUTTER: u16 = 2;
 /// Rows of thinking shown while it goes on.
 const THINKING_ROWS: usize = 3;
 
@@ -35,6 +35,7 @@ pub enum Kind {
     Reasoning { text: String, filter: text::Filter, live: bool },
     Card(Card),
     Note { text: String, tone: Tone },
+    Greeting(Vec<Inked>),
 }
 
 pub struct Entry {
@@ -48,7 +49,8 @@ pub struct Entry {
 pub fn stands_apart(before: &Kind, after: &Kind) -> bool {
     match after {
         Kind::User(_) | Kind::Answer { .. } => true,
-        Kind::Card(_) | Kind::Note { .. } => matches!(before, Kind::User(_)),
+        Kind::Card(_) | Kind::Note { .. } => matches!(before, Kind::User(_) | Kind::Greeting(_)),
+        Kind::Greeting(_) => true,
         Kind::Reasoning { .. } => !matches!(before, Kind::Card(_) | Kind::Reasoning { .. }),
     }
 }
@@ -71,7 +73,7 @@ impl Entry {
             + match &mut self.kind {
                 Kind::Answer { document, .. } => document.height(width),
                 Kind::Card(card) => card.diff_height(width, look.fold),
-                Kind::User(_) | Kind::Reasoning { .. } | Kind::Note { .. } => 0,
+                Kind::User(_) | Kind::Reasoning { .. } | Kind::Note { .. } | Kind::Greeting(_) => 0,
             }
     }
 
@@ -115,7 +117,7 @@ impl Entry {
                 rows.extend(card.diff_rows(width, at(range.start)..at(range.end), look.theme));
                 rows
             }
-            Kind::User(_) | Kind::Reasoning { .. } | Kind::Note { .. } => {
+            Kind::User(_) | Kind::Reasoning { .. } | Kind::Note { .. } | Kind::Greeting(_) => {
                 laid.iter().skip(range.start).take(range.len()).cloned().collect()
             }
         }
@@ -126,6 +128,7 @@ impl Entry {
             Kind::User(_) => (look.glyphs.user, Token::Accent),
             Kind::Answer { state: AnswerState::Discarded(_), .. } => (look.glyphs.note, Token::Warn),
             Kind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => ("", Token::Text),
+            Kind::Greeting(_) => ("", Token::Text),
             Kind::Reasoning { .. } => (look.glyphs.note, Token::Faint),
             Kind::Card(card) => card.sign(look.glyphs),
             Kind::Note { tone: Tone::Plain, .. } => (look.glyphs.note, Token::Muted),
@@ -149,6 +152,9 @@ impl Entry {
             Kind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => Vec::new(),
             Kind::Reasoning { text, live, .. } => thinking(text, *live, width, look),
             Kind::Card(card) => card.rows(width, look),
+            Kind::Greeting(lines) => {
+                lines.iter().flat_map(|line| line.wrap(width.into())).map(|line| line.line(look.theme)).collect()
+            }
             Kind::Note { text, tone } => {
                 let token = match tone {
                     Tone::Plain => Token::Muted,

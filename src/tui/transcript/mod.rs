@@ -115,7 +115,7 @@ impl Transcript {
         entry.forget_layout();
         match &mut entry.kind {
             Kind::Card(card) => Some(card),
-            Kind::User(_) | Kind::Answer { .. } | Kind::Reasoning { .. } | Kind::Note { .. } => None,
+            Kind::User(_) | Kind::Answer { .. } | Kind::Reasoning { .. } | Kind::Note { .. } | Kind::Greeting(_) => None,
         }
     }
 
@@ -125,7 +125,7 @@ impl Transcript {
                 entry.laid = None;
                 Some(card)
             }
-            Kind::User(_) | Kind::Answer { .. } | Kind::Reasoning { .. } | Kind::Note { .. } => None,
+            Kind::User(_) | Kind::Answer { .. } | Kind::Reasoning { .. } | Kind::Note { .. } | Kind::Greeting(_) => None,
         })
     }
 

@@ -20,9 +20,7 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
             set_card(model, &approval.tool_call_id, CardState::Waiting);
             model.panels.forget_approval(&approval.approval_id, last_text);
             model.panels.add(Panel::approval(approval), focus, last_text);
-            if model.is_running() {
-                busy(model, Activity::Waiting, now);
-            }
+            model.person_had_the_turn(now);
         }
         EventKind::ToolInterrupted { tool_call_id, tool_name, summary, known } => {
             interrupted(model, &tool_call_id, &summary);
@@ -103,9 +101,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ApprovalResolved { approval_id, tool_call_id, .. } => {
             model.panels.forget_approval(&approval_id, model.keys.last_text);
             set_card(model, &tool_call_id, CardState::Requested);
-            if model.task.activity == Activity::Waiting && model.panels.is_empty() {
-                model.set_activity(Activity::Thinking, now);
-            }
+            model.person_had_the_turn(now);
         }
         EventKind::ToolStarted { tool_call_id, rule } => tool_started(model, &tool_call_id, &rule, now),
         EventKind::ToolOutputChunk { tool_call_id, text } => {
@@ -115,6 +111,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::ToolCompleted { tool_call_id, status, latency_ms, output_text, error, proposal, .. } => {
             model.panels.forget_call(&tool_call_id, model.keys.last_text);
+            tool_ended(model, &tool_call_id, now);
             let message = error.map(|error| text::clean(&error.message).into_owned()).unwrap_or_default();
             let state = match status {
                 ToolStatus::Succeeded => CardState::Done { latency_ms },
@@ -189,9 +186,23 @@ fn set_card(model: &mut Model, id: &CallId, state: CardState) {
 fn tool_started(model: &mut Model, id: &CallId, rule: &str, now: u64) {
     let Some(card) = model.transcript.card_mut(id) else { return };
     card.started(rule, now);
-    let summary = card.summary().to_owned();
-    if model.task.activity != Activity::Stopping {
-        model.set_activity(Activity::Running { summary }, now);
+    let call = (id.clone(), card.summary().to_owned());
+    match &mut model.task.activity {
+        Activity::Stopping => {}
+        Activity::Running { calls } => calls.push(call),
+        Activity::Idle | Activity::Thinking | Activity::Answering | Activity::Calling { .. } | Activity::Retrying { .. } => {
+            model.set_activity(Activity::Running { calls: vec![call] }, now);
+        }
+    }
+}
+
+/// The last call that ran leaves it to the model.
+fn tool_ended(model: &mut Model, id: &CallId, now: u64) {
+    if let Activity::Running { calls } = &mut model.task.activity {
+        calls.retain(|(running, _)| running != id);
+        if calls.is_empty() {
+            model.set_activity(Activity::Thinking, now);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What changes when something happens: the model and a message in, effects out.
 
 mod events;
+mod greeting;
 mod keys;
 mod panel;
 mod slash;
@@ -138,8 +139,8 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
 fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>) {
     model.dirty = true;
     model.header = start.header;
-    model.transcript.push(Kind::Note { text: greeting(model), tone: Tone::Plain });
     let resumed = !start.history.is_empty();
+    model.transcript.push(Kind::Greeting(greeting::lines(model, &start.model_access, resumed)));
     for event in start.history {
         events::replay(model, event, now);
     }
@@ -162,23 +163,6 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
             model.composer.set(&prompt);
         }
     }
-}
-
-fn greeting(model: &Model) -> String {
-    let branch = model.header.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
-    let dot = model.glyphs.dot;
-    let mut words = format!("aye {} {dot} {}{branch}", model.options.version, model.options.cwd);
-    let facts: Vec<_> = [
-        (!model.header.policy.is_empty()).then(|| format!("policy {}", model.header.policy)),
-        Some(format!("mode {}", model.header.mode.as_str())),
-        (!model.header.sandbox.is_empty()).then(|| model.header.sandbox.clone()),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    words.push('\n');
-    words.push_str(&facts.join(&format!(" {dot} ")));
-    text::clean(&words).into_owned()
 }
 
 /// What a killed process left open is said, not taken up.

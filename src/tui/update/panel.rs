@@ -102,6 +102,7 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
 fn answer(model: &mut Model, act: Act, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
     let Some(answer) = model.panels.open_mut().and_then(|panel| panel.answer(act, reason)) else { return };
     model.panels.done(Some(now));
+    model.person_had_the_turn(now);
     effects.push(match answer {
         Answer::Decide(approval_id, decision) => Effect::Send(Command::Decide { approval_id, decision }),
         Answer::Resolve(tool_call_id, resolution) => Effect::Send(Command::Resolve { tool_call_id, resolution }),

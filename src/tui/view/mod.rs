@@ -14,6 +14,9 @@ use super::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
+/// The column of signs at the left of every band.
+pub const GUTTER: u16 = 2;
+
 pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let area = buffer.area;
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
@@ -61,7 +64,7 @@ fn first_line(draft: &str) -> &str {
 fn lower_height(model: &Model, rest: Rect) -> u16 {
     match model.panels.open() {
         Some(panel) => {
-            let limit = (rest.height * 7 / 10).max(7).min(rest.height);
+            let limit = (model.size.height * 7 / 10).max(7).min(rest.height);
             approval::height(panel, rest.width, limit, !model.composer.is_empty())
         }
         None => model.composer.rows(composer_width(rest.width)).min(rest.height.saturating_sub(4).max(1)) + 2,

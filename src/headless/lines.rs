@@ -1,0 +1,47 @@
+//! How a value becomes one line of JSON that is one line to every reader and nothing else to a terminal.
+
+use serde::Serialize;
+use serde_json::ser::{CompactFormatter, Formatter, Serializer};
+use std::io::{self, Write};
+
+/// Writes the value and ends the line. Strings mean the same; what a terminal obeys or does not show is escaped in them.
+pub fn write(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(&mut *out, Harmless)).map_err(io::Error::from)?;
+    out.write_all(b"\n")
+}
+
+struct Harmless;
+
+impl Formatter for Harmless {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some((at, letter)) = rest.char_indices().find(|(_, letter)| is_obeyed(*letter)) {
+            CompactFormatter.write_string_fragment(writer, &rest[..at])?;
+            write!(writer, "\\u{:04x}", u32::from(letter))?;
+            rest = &rest[at + letter.len_utf8()..];
+        }
+        CompactFormatter.write_string_fragment(writer, rest)
+    }
+}
+
+/// DEL and the second set of controls, what ends a line for some readers, and what turns the direction of the text.
+fn is_obeyed(letter: char) -> bool {
+    matches!(letter, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_means_the_same_and_holds_nothing_a_terminal_obeys() {
+        let text = "a\u{1b}]0;x\u{7}\u{9b}31m é \u{202e}b\u{2028}c\u{7f}\n\"\\";
+        let mut line = Vec::new();
+        write(&mut line, &serde_json::json!({ text: text })).unwrap();
+        let line = String::from_utf8(line).unwrap();
+        assert!(line.ends_with('\n') && line.contains("é") && line.contains("\\u009b31m"), "{line}");
+        assert!(!line.trim_end().contains(|letter: char| letter.is_control() || is_obeyed(letter)), "{line}");
+        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(read[text], text);
+    }
+}

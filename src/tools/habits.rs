@@ -1,0 +1,160 @@
+//! What models write instead of what the schema says, and what it stands for where only one thing can be meant.
+
+use super::tool::invalid;
+use crate::protocol::ToolError;
+use serde_json::{Map, Value};
+
+/// Names that models use out of habit, and the one they stand for. Taken where the schema knows the second and not the first.
+const ALIASES: &[(&str, &[&str])] = &[
+    ("path", &["file_path", "filepath", "file", "filename", "file_name", "directory", "dir", "target_file"]),
+    ("content", &["contents", "text", "file_text"]),
+    ("oldText", &["old_string", "old_str", "search", "old"]),
+    ("newText", &["new_string", "new_str", "replace", "replacement", "new"]),
+    ("replaceAll", &["replace_all_occurrences"]),
+    ("createDirectories", &["create_parents", "mkdir"]),
+    ("command", &["cmd", "script", "line"]),
+    ("cwd", &["workdir", "working_directory", "directory"]),
+    ("timeout", &["timeout_seconds", "timeout_s"]),
+    ("stdin", &["input"]),
+    ("pattern", &["query", "regex"]),
+    ("ignoreCase", &["case_insensitive", "-i"]),
+    ("context", &["context_lines", "-C"]),
+    ("glob", &["include", "file_pattern"]),
+    ("limit", &["max_lines", "num_lines"]),
+    ("offset", &["start_line", "start"]),
+];
+
+/// Names under which models say why they call: nothing that a tool could do otherwise.
+const REMARKS: &[&str] = &["description", "explanation", "justification"];
+
+/// Most of a wrong value that is repeated.
+const SHOWN_CHARACTERS: usize = 80;
+
+/// Makes `value` what `schema` says: own names, own types. Refuses what has no meaning or two; ignored, the call would not be
+/// what was meant.
+pub(super) fn settle(value: &mut Value, schema: &Value, at: &str) -> Result<(), ToolError> {
+    retype(value, kind(schema), at)?;
+    expect_kind(value, schema, at)?;
+    match value {
+        Value::Object(object) => {
+            let Some(known) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
+            rename(object, schema, known, at)?;
+            for (name, inner) in object.iter_mut() {
+                settle(inner, &known[name], &within(at, name))?;
+            }
+            Ok(())
+        }
+        Value::Array(values) => {
+            let Some(items) = schema.get("items") else { return Ok(()) };
+            values.iter_mut().enumerate().try_for_each(|(index, inner)| settle(inner, items, &format!("{at}[{index}]")))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+    }
+}
+
+fn kind(schema: &Value) -> &str {
+    schema.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn within(at: &str, name: &str) -> String {
+    if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
+}
+
+/// A value of another type that says the same. What cannot be read so stays for the message of the parser.
+fn retype(value: &mut Value, kind: &str, at: &str) -> Result<(), ToolError> {
+    let meant = match (kind, &*value) {
+        ("integer", Value::String(text)) => text.trim().parse::<f64>().ok().and_then(whole),
+        ("integer", Value::Number(number)) if number.is_f64() => number.as_f64().and_then(whole),
+        ("boolean", Value::String(text)) => text.trim().to_lowercase().parse().ok().map(Value::Bool),
+        ("array" | "object", Value::String(text)) => {
+            let read = serde_json::from_str(text);
+            Some(read.map_err(|error| invalid(format!("`{at}` is text that is not JSON ({error}); send it as an {kind}")))?)
+        }
+        _ => None,
+    };
+    if let Some(meant) = meant {
+        *value = meant;
+    }
+    if kind == "array" && value.is_object() {
+        *value = Value::Array(vec![value.take()]);
+    }
+    Ok(())
+}
+
+/// Says what was expected in the words of the schema.
+fn expect_kind(value: &Value, schema: &Value, at: &str) -> Result<(), ToolError> {
+    let (fits, expected) = match kind(schema) {
+        "integer" => (value.is_u64(), "a whole number, 0 or more"),
+        "boolean" => (value.is_boolean(), "`true` or `false`"),
+        "string" => (value.is_string(), "a string"),
+        "array" => (value.is_array(), "an array"),
+        "object" => (value.is_object(), "an object"),
+        _ => return Ok(()),
+    };
+    if fits {
+        return Ok(());
+    }
+    let given = value.to_string();
+    let shown: String = given.chars().take(SHOWN_CHARACTERS).collect();
+    let rest = if shown.len() < given.len() { "…" } else { "" };
+    Err(invalid(format!("`{at}` is {shown}{rest}; expected {expected}")))
+}
+
+/// `10.0` as `10`; larger numbers are not exact, and no argument is as large.
+fn whole(number: f64) -> Option<Value> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    (number.fract() == 0.0 && number.abs() < EXACT).then(|| Value::from(number as i64))
+}
+
+/// Puts every argument under its own name, and what belongs to the only item of a list into that item.
+fn rename(object: &mut Map<String, Value>, schema: &Value, known: &Map<String, Value>, at: &str) -> Result<(), ToolError> {
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let list = known.iter().find_map(|(name, schema)| Some((name, schema.get("items")?.get("properties")?.as_object()?)));
+    let mut item = Map::new();
+    for (name, given) in std::mem::take(object) {
+        if REMARKS.contains(&name.as_str()) && !known.contains_key(&name) {
+            continue;
+        }
+        let (own, into) = match (own_name(&name, known), list) {
+            (Some(own), _) => (own, &mut *object),
+            (None, Some((_, of_item))) => (own_name(&name, of_item).ok_or_else(|| unknown(&name, known, at))?, &mut item),
+            (None, None) => return Err(unknown(&name, known, at)),
+        };
+        if given.is_null() && !required.contains(&own) {
+            continue;
+        }
+        if into.insert(own.to_owned(), given).is_some() {
+            return Err(invalid(format!("`{}` is given twice", within(at, own))));
+        }
+    }
+    let Some((list, _)) = list.filter(|_| !item.is_empty()) else { return Ok(()) };
+    let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    if object.get(list).is_none_or(empty) {
+        object.insert(list.clone(), Value::Array(vec![item.into()]));
+        return Ok(());
+    }
+    let names: Vec<_> = item.keys().map(|name| format!("`{name}`")).collect();
+    Err(invalid(format!("{} stands beside `{list}`; put it into the one of `{list}` that it is for", names.join(" and "))))
+}
+
+fn own_name<'a>(name: &'a str, known: &'a Map<String, Value>) -> Option<&'a str> {
+    if let Some((own, _)) = known.get_key_value(name) {
+        return Some(own);
+    }
+    let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
+    if let Some(own) = known.keys().find(|own| plain(own) == plain(name)) {
+        return Some(own);
+    }
+    let habit = |other: &&str| plain(other) == plain(name);
+    ALIASES.iter().find(|(own, others)| known.contains_key(*own) && others.iter().any(habit)).map(|(own, _)| *own)
+}
+
+fn unknown(name: &str, known: &Map<String, Value>, at: &str) -> ToolError {
+    let closest = known.keys().map(|own| (strsim::jaro_winkler(own, name), own)).max_by(|left, right| left.0.total_cmp(&right.0));
+    let hint = match closest {
+        Some((score, own)) if score > 0.75 => format!("did you mean `{own}`?"),
+        _ => format!("expected {}", known.keys().map(|own| format!("`{own}`")).collect::<Vec<_>>().join(", ")),
+    };
+    invalid(format!("`{}` is not an argument of this tool; {hint}", within(at, name)))
+}

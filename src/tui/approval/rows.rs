@@ -1,0 +1,68 @@
+//! How the rows of a panel are shared out, from its width and the rows there are.
+
+use super::Panel;
+use crate::tui::view::GUTTER;
+
+/// Rows of the body from which on every choice has a row of its own, and the first one has.
+const ROOMY: u16 = 8;
+const ENOUGH: u16 = 4;
+
+/// How the choices stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choices {
+    /// One on each row.
+    Rows,
+    /// The first on a row, the others on the next.
+    FirstRow,
+    OneRow,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rows {
+    /// Whether the reason and the rules around the body are shown.
+    pub rules: bool,
+    pub body: u16,
+    pub choices: Choices,
+    /// Rows of the choices, or of the field in their place.
+    pub answers: u16,
+    draft: u16,
+}
+
+pub fn body_width(width: u16) -> u16 {
+    width.saturating_sub(GUTTER).max(1)
+}
+
+impl Rows {
+    /// The best way that fits into `limit` rows. With the total it comes to as the limit it comes to the same.
+    pub fn of(panel: &Panel, width: u16, limit: u16, has_draft: bool) -> Self {
+        let wanted = panel.body.rows(body_width(width)).clamp(1, usize::from(u16::MAX / 2)) as u16;
+        let ways = [(true, Choices::Rows, ROOMY), (true, Choices::FirstRow, ENOUGH), (true, Choices::OneRow, ENOUGH)];
+        ways.into_iter()
+            .map(|(rules, choices, least)| (Self::new(panel, rules, choices, has_draft), least))
+            .find(|(rows, least)| rows.total() + wanted.min(*least) <= limit)
+            .map_or_else(|| Self::new(panel, false, Choices::OneRow, has_draft), |(rows, _)| rows)
+            .with_body(wanted, limit)
+    }
+
+    fn new(panel: &Panel, rules: bool, choices: Choices, has_draft: bool) -> Self {
+        let answers = match (choices, panel.words.is_some()) {
+            (_, true) | (Choices::OneRow, false) => 1,
+            (Choices::FirstRow, false) => 2.min(panel.choices.len() as u16),
+            (Choices::Rows, false) => panel.choices.len() as u16,
+        };
+        Self { rules, body: 0, choices, answers, draft: u16::from(has_draft) }
+    }
+
+    fn with_body(self, wanted: u16, limit: u16) -> Self {
+        Self { body: wanted.min(limit.saturating_sub(self.total())).max(1), ..self }
+    }
+
+    /// Rows above the body.
+    pub fn head(self) -> u16 {
+        if self.rules { 3 } else { 1 }
+    }
+
+    pub fn total(self) -> u16 {
+        self.head() + self.body + u16::from(self.rules) + self.answers + self.draft
+    }
+}
