@@ -239,7 +239,7 @@ fn going_on_with_a_session_that_is_done_ends_at_once_and_says_so() {
     let server = Server::new([Answer::text("Done.")]);
     let project = Project::with(&server);
     project.aye(&["exec", "a question"]).exits(0);
-    project.aye(&["exec", "-c"]).exits(1).says(&["nothing to continue"]);
+    project.aye(&["exec", "-c"]).exits(2).says(&["the session is done"]);
     assert_eq!(server.requests().len(), 1);
 }
 
