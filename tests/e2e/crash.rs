@@ -171,8 +171,7 @@ fn check_ledger(project: &Project, server: &Server) {
 fn check_files(project: &Project) {
     let mut found = Vec::new();
     files(&project.path(""), &mut found);
-    let is_text = |name: &str| std::path::Path::new(name).extension().is_some_and(|end| end == "txt");
-    let strange = |name: &String| !(name == "ledger" || name == "calm" || is_text(name));
+    let strange = |name: &String| name.starts_with('.');
     found.retain(strange);
     assert!(found.is_empty(), "left behind: {found:?}");
 }
