@@ -141,7 +141,7 @@ fn lines_of_json_hold_nothing_that_a_terminal_obeys() {
     let output = Project::with(&server).aye(&["exec", "--json", "hi"]).exits(0);
     assert!(output.stdout.contains("\\u009b31m"), "{}", output.stdout);
     assert!(!output.stdout.contains(['\u{9b}', '\u{202e}', '\u{7f}', '\u{2028}']), "{}", output.stdout);
-    assert_eq!(output.events().only("task_completed")["payload"]["text"], text);
+    assert_eq!(output.events().only("task_completed")["text"], text);
 }
 
 #[test]
