@@ -97,10 +97,15 @@ impl Place {
             home: self.home.clone(),
             mode,
             sandbox,
-            // Both spellings: tools resolve links, but a directory may not be there yet.
-            own: own.into_iter().flat_map(|path| [path.clone(), path.canonicalize().unwrap_or_else(|_| path.clone())]).collect(),
+            // Both spellings; a directory that is not there yet is resolved as far as it is.
+            own: own.into_iter().flat_map(|path| [path.clone(), self.resolved(path)]).collect(),
         };
         Enforcer::new(policy.layers.clone(), context)
+    }
+
+    fn resolved(&self, path: &Path) -> PathBuf {
+        let text = path.to_str().unwrap_or_default();
+        crate::sys::path::resolve(text, &self.workspace, None).map_or_else(|_| path.to_owned(), |resolved| resolved.real)
     }
 
     /// `~/src/greeter`.

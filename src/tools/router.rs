@@ -119,9 +119,19 @@ fn hidden(tool: &dyn AnyTool, arguments: Map<String, Value>, settings: &Settings
 /// Why a call cannot be done, told once the policy let it pass.
 struct Late(ToolError);
 
+/// The places as the model wrote them.
+fn named(actions: &[Action]) -> String {
+    let given = |action: &Action| match action {
+        Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Exec { cwd: target, .. } => {
+            target.given.clone()
+        }
+    };
+    actions.iter().map(given).collect::<Vec<_>>().join(" ")
+}
+
 fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: ToolError) -> Plan {
     Plan {
-        summary: format!("{tool_name}, which cannot be done"),
+        summary: format!("{tool_name} {}, which cannot be done", named(&actions)),
         call,
         tool_name: tool_name.to_owned(),
         actions,

@@ -178,6 +178,14 @@ fn aye_itself_is_out_of_reach_of_its_tools() {
             assert!(told.contains("POLICY_DENIED"), "{tool} {path}: {told}");
         }
     }
+    // A directory that is not there yet, reached through a link, is no gap to put one in.
+    let linked = Project::empty().policy("schema_version = 1\n[capabilities.\"File.Write\"]\n");
+    fs::create_dir(linked.path("real")).unwrap();
+    std::os::unix::fs::symlink("real", linked.path("link")).unwrap();
+    let data = linked.path("link/data").display().to_string();
+    let linked = linked.env("AYE_DATA_DIR", &data);
+    let told = result(&linked, "WriteFile", &json!({"path": "real/data/aye.db", "content": ""}));
+    assert!(told.contains("POLICY_DENIED"), "{told}");
     let told = result(&project, "Grep", &json!({"path": "..", "pattern": "schema_version"}));
     assert!(!told.contains("policy.toml"), "{told}");
 }
