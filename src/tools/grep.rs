@@ -1,32 +1,25 @@
 //! Grep: the lines that match an expression, in a file or a tree.
 
+use super::file_search::{Content, FileSearch, Hit, Skip, long_line};
 use super::paths::{Meant, Paths, not_found, open_error, shown, special};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use super::unread::Unread;
 use super::walk::{Depth, First, below, matcher, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
-use crate::sys::path::open_file;
 use globset::GlobMatcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
 use ignore::DirEntry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 /// Most matches one search gives.
 const MAX_MATCHES: usize = 200;
-/// Most of one line.
-const MAX_LINE_BYTES: usize = 1024;
 /// Most lines around a match.
 const MAX_CONTEXT: u32 = 20;
-/// A file with a longer line is not text that anyone searches.
-const MAX_BUFFER_BYTES: usize = 16 * 1024 * 1024;
 
 pub(super) struct Grep;
 
@@ -122,15 +115,6 @@ fn file_matcher(pattern: &str) -> Result<GlobMatcher, ToolError> {
     matcher("glob", &whole)
 }
 
-/// One match, ordered by where it is.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Hit {
-    path: PathBuf,
-    line: u64,
-    /// The lines around it, and itself.
-    lines: Vec<(u64, char, String)>,
-}
-
 fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
     let hits = Mutex::new(First::new(MAX_MATCHES));
     let unread = Unread::new();
@@ -138,15 +122,15 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
         Place::Missing => return Err(not_found(&work.target, settings)),
         Place::Special => return Err(special(&work.target)),
         Place::File { .. } => {
-            let found = FileSearch::new(work).search(&work.target.real, &hits, kill);
-            let content = found.map_err(|skip| skip.error(&work.target))?;
+            let found = FileSearch::new(&work.expression, work.context).search(&work.target.real, &hits, kill);
+            let content = found.map_err(|skip| unsearched(&skip, &work.target))?;
             if content == Content::Binary {
                 let found = hits.into_inner().unwrap_or_else(PoisonError::into_inner);
                 return binary(found, work, settings);
             }
         }
         Place::Directory => walk(&work.target, settings, Depth::All, &unread, kill, || {
-            let mut files = FileSearch::new(work);
+            let mut files = FileSearch::new(&work.expression, work.context);
             let (hits, unread) = (&hits, &unread);
             move |entry: &DirEntry| {
                 let path = entry.path();
@@ -168,6 +152,17 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
     Ok(answer(hits, work, settings) + &unread.note(settings))
 }
 
+fn unsearched(skip: &Skip, target: &Target) -> ToolError {
+    match skip {
+        Skip::LongLine => invalid(format!(
+            "`{}` has {}, which Grep does not search; RunCommand can, for example with `grep -o`",
+            target.given,
+            long_line()
+        )),
+        Skip::Io(error) => open_error(target, error),
+    }
+}
+
 /// What was found before the first NUL byte, if anything.
 fn binary(hits: First<Hit>, work: &Work, settings: &Settings) -> Result<String, ToolError> {
     let how = "RunCommand can, for example with `grep -a`";
@@ -175,143 +170,6 @@ fn binary(hits: First<Hit>, work: &Work, settings: &Settings) -> Result<String, 
         return Ok(format!("{}\n[not searched after the first NUL byte: a binary file; {how}]", answer(hits, work, settings)));
     }
     Err(invalid(format!("`{}` is a binary file, which Grep does not search; {how}", work.target.given)))
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Content {
-    Text,
-    Binary,
-}
-
-/// Why a file was not searched to its end.
-enum Skip {
-    LongLine,
-    Io(io::Error),
-}
-
-impl Skip {
-    fn error(&self, target: &Target) -> ToolError {
-        match self {
-            Self::LongLine => invalid(format!(
-                "`{}` has {}, which Grep does not search; RunCommand can, for example with `grep -o`",
-                target.given,
-                long_line()
-            )),
-            Self::Io(error) => open_error(target, error),
-        }
-    }
-}
-
-fn long_line() -> String {
-    format!("a line of more than {} MB", MAX_BUFFER_BYTES / 1024 / 1024)
-}
-
-/// What one thread searches one file after the other with.
-struct FileSearch {
-    searcher: Searcher,
-    expression: RegexMatcher,
-}
-
-impl FileSearch {
-    fn new(work: &Work) -> Self {
-        let searcher = SearcherBuilder::new()
-            .binary_detection(BinaryDetection::quit(0))
-            .heap_limit(Some(MAX_BUFFER_BYTES))
-            .before_context(work.context)
-            .after_context(work.context)
-            .build();
-        Self { searcher, expression: work.expression.clone() }
-    }
-
-    fn search(&mut self, path: &Path, hits: &Mutex<First<Hit>>, kill: &CancellationToken) -> Result<Content, Skip> {
-        let file = open_file(path).map_err(Skip::Io)?;
-        let mut sink = Collector { path, hits, kill, before: Vec::new(), current: None, content: Content::Text, late: None };
-        let searched = self.searcher.search_file(&self.expression, &file, &mut sink);
-        sink.close();
-        match searched {
-            Ok(()) => Ok(sink.content),
-            // The only error here that is not the system's: the buffer would have to grow over its limit.
-            Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::Other => Err(Skip::LongLine),
-            Err(error) => Err(Skip::Io(error)),
-        }
-    }
-}
-
-/// Gathers the matches of one file.
-struct Collector<'a> {
-    path: &'a Path,
-    hits: &'a Mutex<First<Hit>>,
-    kill: &'a CancellationToken,
-    before: Vec<(u64, char, String)>,
-    current: Option<Hit>,
-    content: Content,
-    /// Matches after one that came too late to be shown: those come later still, and are only counted.
-    late: Option<u64>,
-}
-
-impl Collector<'_> {
-    fn flush(&mut self) {
-        if let Some(hit) = self.current.take()
-            && !self.hits.lock().unwrap_or_else(PoisonError::into_inner).push(hit)
-        {
-            self.late = Some(0);
-        }
-    }
-
-    /// To be called however the search ended: what was found before an error was found.
-    fn close(&mut self) {
-        self.flush();
-        if let Some(late) = self.late.take() {
-            self.hits.lock().unwrap_or_else(PoisonError::into_inner).seen += late;
-        }
-    }
-}
-
-impl Sink for Collector<'_> {
-    type Error = io::Error;
-
-    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        self.flush();
-        if let Some(late) = &mut self.late {
-            *late += 1;
-            return Ok(!self.kill.is_cancelled());
-        }
-        let line = found.line_number().unwrap_or(0);
-        let mut lines = std::mem::take(&mut self.before);
-        lines.push((line, ':', bounded(found.bytes())));
-        self.current = Some(Hit { path: self.path.to_owned(), line, lines });
-        Ok(!self.kill.is_cancelled())
-    }
-
-    fn context(&mut self, _: &Searcher, around: &SinkContext<'_>) -> io::Result<bool> {
-        if self.late.is_some() {
-            return Ok(true);
-        }
-        let line = (around.line_number().unwrap_or(0), '-', bounded(around.bytes()));
-        match (around.kind(), &mut self.current) {
-            (SinkContextKind::After, Some(hit)) => hit.lines.push(line),
-            (SinkContextKind::Before | SinkContextKind::Other, _) | (SinkContextKind::After, None) => self.before.push(line),
-        }
-        Ok(true)
-    }
-
-    fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> io::Result<()> {
-        if end.binary_byte_offset().is_some() {
-            self.content = Content::Binary;
-        }
-        Ok(())
-    }
-}
-
-/// The line without its end, and no more of it than is shown.
-fn bounded(line: &[u8]) -> String {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    if line.len() <= MAX_LINE_BYTES {
-        return String::from_utf8_lossy(line).into_owned();
-    }
-    let start = crate::sys::process::whole_start(&line[..MAX_LINE_BYTES]);
-    format!("{} [... line of {} bytes]", String::from_utf8_lossy(start), line.len())
 }
 
 fn answer(hits: First<Hit>, work: &Work, settings: &Settings) -> String {

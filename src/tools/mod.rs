@@ -4,6 +4,7 @@ mod arguments;
 mod document;
 mod edit_file;
 mod file_change;
+mod file_search;
 mod glob;
 mod grep;
 mod habits;
