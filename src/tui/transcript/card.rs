@@ -95,7 +95,7 @@ impl Card {
         self.output = clean;
         if let Some(proposal) = proposal {
             // A command is named by its line already.
-            if !proposal.summary.is_empty() && !(self.is_command() && proposal.diff.is_empty()) {
+            if !proposal.summary.is_empty() && (!self.is_command() || !proposal.diff.is_empty()) {
                 self.summary = one_line(&proposal.summary);
             }
             if !proposal.diff.is_empty() {

@@ -31,16 +31,14 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
             draft_changed(model, now);
             return true;
         }
-        _ => match is_text(&key) {
-            Some(letter) => {
-                search.query.push(letter);
-                search.nth = 0;
-            }
-            None => {
+        _ => {
+            let Some(letter) = is_text(&key) else {
                 draft_changed(model, now);
                 return false;
-            }
-        },
+            };
+            search.query.push(letter);
+            search.nth = 0;
+        }
     }
     find(model, search);
     true
