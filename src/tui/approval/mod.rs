@@ -17,6 +17,9 @@ use super::guard::{Confirm, Guard, Key, Outcome, Stimulus};
 use crate::protocol::{Approval, ApprovalId, CallId, Decision, Resolution, Risk};
 use crate::text;
 
+/// For an empty field of words: a digit writes one of them.
+pub const REASONS: [&str; 4] = ["wrong file", "too broad", "explain first", "do it without the network"];
+
 /// What the question is about.
 #[derive(Debug)]
 pub enum Question {
@@ -151,7 +154,8 @@ impl Panel {
         ];
         let body = Body::words(format!("{}\n\n{known}", text::reveal(summary)));
         let reason = "aye ended while this was running; nothing runs again by itself".to_owned();
-        Self::new(Question::Interrupted { id }, format!("{} was interrupted: outcome unknown", line(tool)), reason, choices, body)
+        let what = if tool == "RunCommand" { "A command".to_owned() } else { format!("A call of {}", line(tool)) };
+        Self::new(Question::Interrupted { id }, format!("{what} was interrupted: outcome unknown"), reason, choices, body)
     }
 
     pub fn trust(trust: Trust) -> Self {

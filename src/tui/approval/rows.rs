@@ -23,7 +23,7 @@ pub struct Rows {
     pub rules: bool,
     pub body: u16,
     pub choices: Choices,
-    /// Rows of the choices, or of the field in their place.
+    /// Rows of the choices, or of the field and the ready words in their place.
     pub answers: u16,
     draft: u16,
 }
@@ -46,7 +46,8 @@ impl Rows {
 
     fn new(panel: &Panel, rules: bool, choices: Choices, has_draft: bool) -> Self {
         let answers = match (choices, panel.words.is_some()) {
-            (_, true) | (Choices::OneRow, false) => 1,
+            (Choices::Rows, true) => 2,
+            (Choices::FirstRow | Choices::OneRow, true) | (Choices::OneRow, false) => 1,
             (Choices::FirstRow, false) => 2.min(panel.choices.len() as u16),
             (Choices::Rows, false) => panel.choices.len() as u16,
         };

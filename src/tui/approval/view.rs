@@ -1,7 +1,7 @@
 //! The panel on the screen.
 
 use super::rows::{Choices, Rows, body_width};
-use super::{Act, Panel, Panels};
+use super::{Act, Panel, Panels, REASONS};
 use crate::protocol::Risk;
 use crate::text;
 use crate::tui::glyphs::Glyphs;
@@ -41,7 +41,7 @@ pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>
         area = Rect { y: y + 1, height: area.height.saturating_sub(1), ..area };
     }
     let cursor = if panel.words.is_some() {
-        draw_words(panel, area, buffer, frame)
+        draw_words(panel, rows, area, buffer, frame)
     } else {
         draw_choices(panel, rows.choices, area, buffer, frame)
     };
@@ -91,9 +91,14 @@ fn draw_body(panel: &mut Panel, rows: Rows, area: Rect, buffer: &mut Buffer, fra
 }
 
 /// The field for the words of a denial.
-fn draw_words(panel: &Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+fn draw_words(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let field = panel.words.as_ref()?;
     let label = "deny because: ";
+    if rows.answers > 1 {
+        let reasons: Vec<_> = REASONS.iter().enumerate().map(|(at, words)| format!("{}  {words}", at + 1)).collect();
+        let line = Line::styled(reasons.join("   "), frame.theme.style(Token::Faint));
+        buffer.set_line(area.x + GUTTER, area.y + 1, &line, area.width.saturating_sub(GUTTER));
+    }
     let left = GUTTER + label.len() as u16;
     buffer.set_stringn(area.x + GUTTER, area.y, label, area.width.into(), frame.theme.style(Token::Warn));
     let width = area.width.saturating_sub(left).max(1);
@@ -230,7 +235,7 @@ fn packed_line(panel: &Panel, choices: Range<usize>, look: guard::Look, frame: F
 /// What the keys do while the panel has the keyboard, most likely first.
 pub fn hints(panel: &Panel, count: usize) -> Vec<&'static str> {
     if panel.words.is_some() {
-        return vec!["enter deny with these words", "esc back"];
+        return vec!["enter deny with these words", "esc back", "1-4 ready words"];
     }
     let mut hints = vec!["esc later"];
     if panel.body.rows(panel.seen_width) > panel.shown {

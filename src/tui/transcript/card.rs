@@ -6,6 +6,7 @@ use crate::protocol::{CallId, Proposal};
 use crate::text;
 use crate::tui::diff::Diff;
 use crate::tui::glyphs::Glyphs;
+use crate::tui::status::counted;
 use crate::tui::theme::{Theme, Token};
 use ratatui::text::{Line, Span};
 use std::collections::VecDeque;
@@ -50,6 +51,8 @@ pub struct Card {
     summary: String,
     pub state: CardState,
     rule: String,
+    /// What a command ended with, in the words of its output's first line: `3`.
+    exit: Option<String>,
     output: String,
     live: Live,
     diff: Option<Diff>,
@@ -62,6 +65,7 @@ impl Card {
             summary: one_line(summary),
             state: CardState::Requested,
             rule: String::new(),
+            exit: None,
             output: String::new(),
             live: Live::default(),
             diff: None,
@@ -85,9 +89,13 @@ impl Card {
         cleaner.push(output, &mut clean);
         cleaner.finish(&mut clean);
         clean.truncate(clean.trim_end_matches('\n').len());
+        if self.is_command() {
+            self.exit = take_exit(&mut clean);
+        }
         self.output = clean;
         if let Some(proposal) = proposal {
-            if !proposal.summary.is_empty() {
+            // A command is named by its line already.
+            if !proposal.summary.is_empty() && (!self.is_command() || !proposal.diff.is_empty()) {
                 self.summary = one_line(&proposal.summary);
             }
             if !proposal.diff.is_empty() {
@@ -100,6 +108,15 @@ impl Card {
         &self.summary
     }
 
+    fn is_command(&self) -> bool {
+        self.summary.starts_with("$ ")
+    }
+
+    /// Whether a command ran to its end and says itself that it failed.
+    fn has_failed_exit(&self) -> bool {
+        matches!(self.state, CardState::Done { .. }) && self.exit.as_ref().is_some_and(|exit| exit != "0")
+    }
+
     pub fn is_running(&self) -> bool {
         matches!(self.state, CardState::Running { .. })
     }
@@ -109,6 +126,7 @@ impl Card {
             CardState::Requested => (glyphs.running, Token::Faint),
             CardState::Running { .. } => (glyphs.running, Token::Accent),
             CardState::Waiting | CardState::Unknown => (glyphs.waits, Token::Warn),
+            CardState::Done { .. } if self.has_failed_exit() => (glyphs.failed, Token::Danger),
             CardState::Done { .. } => (glyphs.done, Token::Ok),
             CardState::Failed { .. } => (glyphs.failed, Token::Danger),
             CardState::Denied { .. } => (glyphs.denied, Token::Warn),
@@ -152,12 +170,17 @@ impl Card {
             CardState::Requested | CardState::Running { .. } => (String::new(), Token::Muted),
             CardState::Waiting => (format!("{} waits for you", glyphs.dash), Token::Warn),
             CardState::Done { .. } if self.diff.is_some() => (String::new(), Token::Muted),
-            CardState::Done { .. } => match self.output.lines().count() {
-                0 => ("no output".to_owned(), Token::Muted),
-                1 if self.output.len() <= 40 => (self.output.clone(), Token::Muted),
-                1 => ("1 line".to_owned(), Token::Muted),
-                lines => (format!("{lines} lines"), Token::Muted),
-            },
+            CardState::Done { .. } => {
+                let amount = match self.output.lines().count() {
+                    0 => "no output".to_owned(),
+                    1 if self.output.len() <= 40 => self.output.clone(),
+                    lines => counted(lines, "line"),
+                };
+                match &self.exit {
+                    Some(exit) if exit != "0" => (format!("exit {exit} {} {amount}", glyphs.dot), Token::Danger),
+                    Some(_) | None => (amount, Token::Muted),
+                }
+            }
             CardState::Failed { .. } => ("failed".to_owned(), Token::Danger),
             CardState::Denied { .. } => ("denied".to_owned(), Token::Warn),
             CardState::Unknown => ("interrupted: outcome unknown".to_owned(), Token::Warn),
@@ -183,7 +206,9 @@ impl Card {
     fn is_open(&self, fold: Fold) -> bool {
         match self.state {
             CardState::Failed { .. } | CardState::Denied { .. } | CardState::Running { .. } => true,
-            CardState::Requested | CardState::Waiting | CardState::Done { .. } | CardState::Unknown => fold != Fold::Quiet,
+            CardState::Requested | CardState::Waiting | CardState::Done { .. } | CardState::Unknown => {
+                fold != Fold::Quiet || self.has_failed_exit()
+            }
         }
     }
 
@@ -272,6 +297,15 @@ impl Live {
         let skip = (self.lines.len() + usize::from(open.is_some())).saturating_sub(TAIL);
         self.lines.iter().cloned().chain(open).skip(skip).collect()
     }
+}
+
+/// The line that says how a command ended, out of what it printed, and the names of parts where there is one only.
+fn take_exit(output: &mut String) -> Option<String> {
+    let (first, rest) = output.split_once('\n').unwrap_or((output, ""));
+    let exit = first.strip_prefix("Exit code: ")?.to_owned();
+    let rest = rest.strip_prefix("--- stdout ---\n").unwrap_or(rest);
+    *output = rest.strip_suffix("--- stderr ---").unwrap_or(rest).trim_end_matches('\n').to_owned();
+    Some(exit)
 }
 
 fn one_line(text: &str) -> String {

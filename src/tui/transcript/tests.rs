@@ -45,6 +45,19 @@ fn a_card_that_went_well_is_one_line_until_it_is_opened() {
 }
 
 #[test]
+fn a_command_says_what_it_ended_with_and_its_output_is_what_it_printed() {
+    let rows_of = |output: &str, fold| rows(&mut card(CardState::Done { latency_ms: 100 }, output, None), fold);
+    let well = "Exit code: 0\n--- stdout ---\none\ntwo\n--- stderr ---";
+    assert_eq!(rows_of(well, Fold::Quiet), ["✓ $ cargo test  2 lines            ▸   0.1 s"]);
+    assert_eq!(rows_of(well, Fold::Full)[1..3], ["  │ one", "  │ two"]);
+    let badly = "Exit code: 3\n--- stdout ---\n--- stderr ---\noh";
+    let shown = ["✗ $ cargo test  exit 3 · 2 lines   ▾   0.1 s", "  │ --- stderr ---", "  │ oh"];
+    assert_eq!(rows_of(badly, Fold::Quiet), shown);
+    let nothing = "Exit code: 0\n--- stdout ---\n--- stderr ---";
+    assert_eq!(rows_of(nothing, Fold::Quiet), ["✓ $ cargo test  no output              0.1 s"]);
+}
+
+#[test]
 fn a_failed_card_is_open() {
     let state = CardState::Failed { latency_ms: 100, message: "it broke".to_owned() };
     let mut transcript = card(state, "why", None);

@@ -2,7 +2,7 @@
 
 use super::draft_changed;
 use crate::protocol::Command;
-use crate::tui::approval::{Act, Answer};
+use crate::tui::approval::{Act, Answer, REASONS};
 use crate::tui::composer::Field;
 use crate::tui::guard::{Outcome, Stimulus};
 use crate::tui::input::Input;
@@ -127,6 +127,10 @@ fn words_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effec
             model.panels.open_current(Some(now));
         }
         KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => model.panels.put_off(),
+        KeyCode::Char(digit @ '1'..='9') if field.text().is_empty() => {
+            let nth = digit as usize - '1' as usize;
+            field.insert(REASONS.get(nth).map_or(digit.encode_utf8(&mut [0; 4]), |words| words));
+        }
         _ => field.key(key),
     }
 }
