@@ -11,7 +11,6 @@ use crate::config::trust::{Project, Standing, Trusted};
 use crate::headless::{self, Format, Output};
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::{Command, Event};
-use crate::store::Store;
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -39,7 +38,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         ExecPrompt::Stdin => Some(stdin()?),
         ExecPrompt::GoOn => None,
     };
-    let store = Store::open(&place.directories.data)?;
+    let store = super::open_store(&place)?;
     let chosen = session::choose(&store, &mut place, &request.session)?;
     let model = session::choose_model(&place, common.model.as_deref(), chosen.as_ref()).map_err(|error| match error {
         NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },

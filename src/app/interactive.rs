@@ -2,6 +2,7 @@
 
 use super::cli::{Color, Common, Nesting, SessionChoice, Trust as TrustFlag};
 use super::exit::Exit;
+use super::pick;
 use super::place::{Place, Policy};
 use super::session::{self, Session, Terms};
 use super::trouble::Trouble;
@@ -10,7 +11,6 @@ use crate::config::trust::{Project, Standing, Trusted};
 use crate::config::{InstructionFile, NoModel};
 use crate::ports::Model;
 use crate::protocol::{Command, Event, EventKind};
-use crate::store::Store;
 use crate::tui::{self, Colours, Ended, Front, Header, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -40,14 +40,18 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         let (commands, receive_commands) = mpsc::channel(CHANNEL_DEPTH);
         let (events, receive_events) = mpsc::unbounded_channel();
         let (start, receive_start) = oneshot::channel();
-        let store = Store::open(&place.directories.data)?;
-        let chosen = session::choose(&store, &mut place, &request.session)?;
+        let store = super::open_store(&place)?;
+        let choice = pick::ask(&store, &place, request.session)?;
+        let chosen = session::choose(&store, &mut place, &choice)?;
         let model = session::choose_model(&place, common.model.as_deref(), chosen.as_ref());
         if let Err(NoModel::Wrong(error)) = model {
             return Err(error.into());
         }
         let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
-        let session = session::open(store, &place, &policy, chosen, &name)?;
+        let mut session = session::open(store, &place, &policy, chosen, &name)?;
+        // The screen hides what was said before it.
+        let said = session.store.notices().to_vec();
+        session.notices.splice(0..0, said);
         let front = Front {
             commands,
             events: receive_events,

@@ -8,6 +8,7 @@ mod exec;
 mod exit;
 mod interactive;
 mod logging;
+mod pick;
 mod place;
 mod session;
 mod sessions;
@@ -15,6 +16,7 @@ mod tool;
 mod trouble;
 
 use crate::agent::Approver;
+use crate::store::Store;
 use cli::{Action, Answers, Common, Nesting, Stop};
 use exit::Exit;
 use place::Place;
@@ -75,6 +77,15 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
     }
 }
 
+/// Opens the store and says at once what became of a damaged one.
+fn open_store(place: &Place) -> Result<Store, Trouble> {
+    let store = Store::open(&place.directories.data)?;
+    for notice in store.notices() {
+        warn(notice);
+    }
+    Ok(store)
+}
+
 fn runtime() -> Result<tokio::runtime::Runtime, Trouble> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -100,7 +111,8 @@ fn start_log(place: &Place, verbosity: u8) -> logging::Log {
 
 /// A line for the person, on stderr, with nothing in it that a terminal would obey.
 fn warn(message: &str) {
-    let _ = writeln!(std::io::stderr(), "aye: {}", crate::text::clean(message));
+    let message = message.strip_prefix("aye ").map_or_else(|| format!(": {message}"), |rest| format!(" {rest}"));
+    let _ = writeln!(std::io::stderr(), "aye{}", crate::text::clean(&message));
 }
 
 /// What was asked for, on stdout; whoever closed it does not want it.

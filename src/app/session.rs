@@ -4,7 +4,7 @@ use super::cli::SessionChoice;
 use super::place::{Place, Policy};
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
-use crate::config::{Api, InstructionFile, ModelChoice, NoModel, Settings};
+use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
 use crate::llm::{self, ProviderSpec};
 use crate::policy::{self, Enforcer, Sandbox, SandboxSetting};
 use crate::ports::{Model, Record, ToolRouter};
@@ -75,7 +75,7 @@ pub fn open(
     model: &str,
 ) -> Result<Session, Trouble> {
     policy.holds_for(chosen.as_ref().map(|summary| &summary.session_id))?;
-    let mut notices = store.notices().to_vec();
+    let mut notices = Vec::new();
     if place.enforcer(policy, Sandbox::Absent, place.mode).workspace_is_too_wide() {
         let workspace = place.workspace_for_people();
         notices
@@ -115,11 +115,10 @@ fn connect(place: &Place, choice: ModelChoice) -> Result<Arc<dyn Model>, NoModel
         // The Responses interface of a provider that has both is reached through the older one.
         Api::OpenAiChat | Api::OpenAiResponses => llm::Api::OpenAiChat,
         Api::Gemini => {
-            let message = format!(
-                "`{}` speaks an interface this version does not know; choose another model with -m, such as anthropic/claude-sonnet-5",
-                choice.name()
-            );
-            return Err(NoModel::NoKey { message });
+            let name = choice.name();
+            return Err(NoModel::Wrong(ConfigError::one(format!(
+                "`{name}` speaks an interface this version does not know; choose another model with -m, such as anthropic/claude-sonnet-5"
+            ))));
         }
     };
     let llm = place.settings.llm;

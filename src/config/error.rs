@@ -9,7 +9,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    pub(super) fn one(problem: impl Into<String>) -> Self {
+    pub fn one(problem: impl Into<String>) -> Self {
         Self { problems: vec![problem.into()] }
     }
 

@@ -90,7 +90,8 @@ fn failure_line(verb: &str, failure: &Failure) -> String {
     if failure.hint.is_empty() {
         format!("{verb}: {}", failure.message)
     } else {
-        format!("{verb}: {} · {}", failure.message, failure.hint)
+        // Hints speak to the screen; here a command takes the place of what one would type there.
+        format!("{verb}: {} · {}", failure.message, failure.hint.replace("/continue", "`aye exec -c`"))
     }
 }
 

@@ -11,7 +11,7 @@ mod writer;
 
 pub use claim::Claim;
 pub use error::StoreError;
-pub use sessions::{Loaded, NewSession, SessionSummary};
+pub use sessions::{Loaded, NewSession, SessionStatus, SessionSummary};
 
 use crate::ports::Journal;
 use crate::protocol::SessionId;

@@ -96,6 +96,9 @@ impl Machine {
     }
 
     fn answered_in_words(&mut self, stop_reason: StopReason, empty: bool, at: Moment) {
+        if empty && stop_reason == StopReason::EndTurn {
+            self.emit(EventKind::Notice { message: "the model ended its turn without a word".to_owned() });
+        }
         match stop_reason {
             StopReason::EndTurn
             | StopReason::StopSequence
@@ -154,7 +157,11 @@ impl Machine {
             return self.fail(error.failure);
         }
         let Some(delay_ms) = self.options.backoff.delay_ms(attempt, error.retry_after, at.jitter) else {
-            return self.pause(error.failure);
+            let mut failure = error.failure;
+            if let Some(wait) = error.retry_after.filter(|_| attempt <= self.options.backoff.max_retries) {
+                failure.hint = format!("the provider asks to wait {} min; /continue then", wait.as_secs().div_ceil(60));
+            }
+            return self.pause(failure);
         };
         self.counters.tickets += 1;
         let ticket = self.counters.tickets;

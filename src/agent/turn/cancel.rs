@@ -2,13 +2,15 @@
 
 use super::{CallState, Effect, Input, Machine, Moment, Phase};
 use crate::ports::{Durability, Record, TaskEnd};
-use crate::protocol::{Command, ErrorCode};
+use crate::protocol::{Command, ErrorCode, EventKind};
 
 impl Machine {
     /// The model is stopped and nothing new is started; what runs finishes.
     pub(super) fn cancel(&mut self, at: Moment) {
         let Some(task) = &mut self.task else { return };
         task.cancelling = true;
+        self.give_back_queue();
+        let Some(task) = &mut self.task else { return };
         match &mut task.phase {
             Phase::Requesting(stream) => {
                 let shown = stream.shown;
@@ -41,6 +43,19 @@ impl Machine {
                 self.advance(at);
             }
         }
+    }
+
+    /// Who stops a task does not want what waits behind it to run: the prompts go back into the draft.
+    fn give_back_queue(&mut self) {
+        if self.queue.is_empty() {
+            return;
+        }
+        let text = self.queue.drain(..).collect::<Vec<_>>().join("\n\n");
+        // First into the draft, then out of the queue: a crash between the two shows them twice, not never.
+        self.out.push(Effect::SaveDraft(text.clone()));
+        self.note(Record::Queue { prompts: Vec::new() });
+        self.commit(Durability::Process);
+        self.emit(EventKind::DraftRestored { text });
     }
 
     /// Ends the session, its task kept as it stands. What runs and changes things is stopped and its outcome saved,

@@ -236,7 +236,7 @@ impl Sim {
                 Effect::Run { index, permit, .. } => format!("run {index} by {}", permit.rule()),
                 Effect::KillTools => "kill tools".to_owned(),
                 Effect::Wake { after_ms, ticket } => format!("wake after {after_ms} ms with {ticket}"),
-                Effect::SaveDraft(text) => format!("save draft {text}"),
+                Effect::SaveDraft(text) => format!("save draft {text:?}"),
                 Effect::End => "end".to_owned(),
             };
             let _ = writeln!(text, "{line}");

@@ -102,6 +102,9 @@ pub enum SessionScope {
     All,
 }
 
+/// Subcommands to come: the word alone is not a prompt anybody means.
+const PLANNED: [&str; 9] = ["acp", "auth", "completions", "doctor", "man", "mcp", "rewind", "serve", "setup"];
+
 impl Line {
     pub(super) fn check(self) -> Result<Invocation, String> {
         let common = self.common.into();
@@ -132,6 +135,9 @@ fn main_action(prompt: Option<String>, session: SessionChoice, output: &OutputAr
     }
     if output.format().is_some() {
         return Err("`--json` and `--output-format` need `-p` or `aye exec`".to_owned());
+    }
+    if let Some(word) = prompt.as_deref().filter(|word| PLANNED.contains(word)) {
+        return Err(format!("`aye {word}` is not in this version; to send the word to a model, say more than the word"));
     }
     Ok(Action::Interactive { prompt: prompt.filter(|text| !text.trim().is_empty()), session })
 }

@@ -29,6 +29,8 @@ struct World {
     ran: BTreeMap<Key, u32>,
     rerun: BTreeSet<Key>,
     prompts: Vec<(String, bool)>,
+    /// Prompts given back to the person.
+    drafts: BTreeSet<String>,
     answers: usize,
 }
 
@@ -50,6 +52,7 @@ fn world(person: bool) -> World {
         ran: BTreeMap::new(),
         rerun: BTreeSet::new(),
         prompts: Vec::new(),
+        drafts: BTreeSet::new(),
         answers: 0,
     }
 }
@@ -118,7 +121,8 @@ impl World {
                     self.run(index, plan);
                 }
                 Effect::Wake { ticket, .. } => self.wakes.push(ticket),
-                Effect::KillTools | Effect::SaveDraft(_) => {}
+                Effect::SaveDraft(text) => self.drafts.extend(text.split("\n\n").map(ToOwned::to_owned)),
+                Effect::KillTools => {}
                 Effect::End => self.ended = true,
             }
         }
@@ -184,7 +188,7 @@ impl World {
         self.runs.push((index, plan));
     }
 
-    /// Every prompt is there once, as a task or waiting.
+    /// Every prompt is there once, as a task or waiting, or went back to the person.
     fn prompts_are_kept(&self) {
         let mut there: HashMap<String, u32> = HashMap::new();
         let mut queue: &[String] = &[];
@@ -200,7 +204,8 @@ impl World {
         }
         for (prompt, whole) in &self.prompts {
             let count = there.get(prompt).copied().unwrap_or(0);
-            assert!(count == 1 || (count == 0 && !whole), "`{prompt}` is there {count} times");
+            let given_back = self.drafts.contains(prompt);
+            assert!(count == 1 || (count == 0 && (!whole || given_back)), "`{prompt}` is there {count} times");
         }
     }
 

@@ -1,0 +1,38 @@
+//! Which session to go on with, where there are several.
+
+use super::cli::SessionChoice;
+use super::place::Place;
+use super::sessions;
+use super::trouble::Trouble;
+use crate::store::Store;
+use std::io::BufRead;
+
+/// So many fit a small screen; `aye sessions list` has the rest.
+const SHOWN: usize = 9;
+
+/// Puts the sessions of the workspace before the person, the latest first; Enter alone takes that one.
+pub fn ask(store: &Store, place: &Place, choice: SessionChoice) -> Result<SessionChoice, Trouble> {
+    if choice != SessionChoice::Pick {
+        return Ok(choice);
+    }
+    let found = store.sessions(Some(&place.workspace_id()))?;
+    if found.len() < 2 {
+        return Ok(SessionChoice::Latest);
+    }
+    for (number, session) in found.iter().take(SHOWN).enumerate() {
+        super::say(&format!("{}  {}", number + 1, sessions::line(session)));
+    }
+    super::say("which one? [1] ");
+    let mut words = String::new();
+    std::io::stdin().lock().read_line(&mut words).map_err(|error| Trouble::usage(format!("cannot read your choice: {error}")))?;
+    let number = match words.trim() {
+        "" => 1,
+        given => given.parse::<usize>().unwrap_or(0),
+    };
+    let chosen = number.checked_sub(1).and_then(|index| found.iter().take(SHOWN).nth(index));
+    let Some(session) = chosen else {
+        let last = found.len().min(SHOWN);
+        return Err(Trouble::usage(format!("`{}` is none of them, expected a number from 1 to {last}", words.trim())));
+    };
+    Ok(SessionChoice::Id(session.session_id.to_string()))
+}
