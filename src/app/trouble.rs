@@ -37,10 +37,12 @@ impl From<BundleError> for Trouble {
 impl From<StoreError> for Trouble {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::NotAnId { .. } | StoreError::NoSession { .. } | StoreError::Ambiguous { .. } => {
-                Self::usage(error.to_string())
-            }
-            StoreError::Unusable { .. } | StoreError::Newer { .. } | StoreError::Held { .. } | StoreError::Database { .. } => {
+            StoreError::NotAnId { .. }
+            | StoreError::NoSession { .. }
+            | StoreError::Ambiguous { .. }
+            // Where the data directory is, is a matter of configuration.
+            | StoreError::Unusable { .. } => Self::usage(error.to_string()),
+            StoreError::Newer { .. } | StoreError::Held { .. } | StoreError::Database { .. } => {
                 Self::failed(error.to_string())
             }
         }
