@@ -1,6 +1,6 @@
 //! Which server addresses a key may be sent to.
 
-use std::net::IpAddr;
+use crate::sys::http::is_loopback;
 
 /// A base URL without its last slash, or what is wrong with it.
 pub(super) fn check(given: &str) -> Result<String, String> {
@@ -31,12 +31,7 @@ pub(super) fn is_local(address: &str) -> bool {
 }
 
 fn is_this_machine(url: &reqwest::Url) -> bool {
-    let host = host(url);
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    match bare.parse::<IpAddr>() {
-        Ok(address) => address.is_loopback(),
-        Err(_) => bare == "localhost" || bare.ends_with(".localhost"),
-    }
+    is_loopback(host(url))
 }
 
 fn host(url: &reqwest::Url) -> &str {

@@ -89,7 +89,10 @@ impl Arguments {
         if text.trim().is_empty() {
             return Self::Object(Map::new());
         }
-        serde_json::from_str(text).map_or_else(|_| Self::Malformed(text.to_owned()), Self::Object)
+        // Some servers encode the arguments twice: a JSON text that holds the object as text.
+        let object = serde_json::from_str(text)
+            .or_else(|_| serde_json::from_str::<String>(text).and_then(|inner| serde_json::from_str(&inner)));
+        object.map_or_else(|_| Self::Malformed(text.to_owned()), Self::Object)
     }
 }
 
@@ -107,4 +110,19 @@ pub enum StopReason {
     ContextWindowExceeded,
     Error,
     Cancelled,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_an_object_however_often_they_were_encoded() {
+        let object = Arguments::parse(r#"{"path": "a"}"#);
+        assert_eq!(Arguments::parse(r#""{\"path\": \"a\"}""#), object);
+        assert_eq!(Arguments::parse("  "), Arguments::Object(Map::new()));
+        for text in ["[1]", "\"a\"", "{\"path\"", "null"] {
+            assert_eq!(Arguments::parse(text), Arguments::Malformed(text.to_owned()));
+        }
+    }
 }

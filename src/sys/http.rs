@@ -155,7 +155,8 @@ fn no_certificates() -> Result<rustls::ClientConfig, HttpError> {
     Ok(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Whether a host, as it stands in a URL, is this machine by itself, whatever a resolver says.
+pub fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

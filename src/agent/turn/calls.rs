@@ -68,7 +68,9 @@ impl Machine {
                 call.summary.clone_from(&plan.summary);
                 call.touches = plan.actions.iter().filter_map(touched).collect();
                 call.changes = plan.changes;
-                call.proposal.clone_from(&plan.proposal);
+                // What may not be touched is not written down either.
+                let denied = plan.changes && matches!(self.policy.judge(&plan.actions, at.now), Verdict::Deny(_));
+                call.proposal = plan.proposal.clone().filter(|_| !denied);
                 self.announce(call, &plan.actions);
                 if self.task.as_ref().is_some_and(|task| task.cancelling) {
                     call.refuse(ErrorCode::Cancelled, "the task was stopped before this call ran");
