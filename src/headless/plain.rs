@@ -8,6 +8,8 @@ use std::io;
 
 /// A line of progress, not the whole story.
 const LINE_CHARS: usize = 200;
+/// Why a task ended is said whole; more than this is a provider gone mad.
+const END_CHARS: usize = 4_000;
 
 #[derive(Default)]
 pub(super) struct Plain {
@@ -21,7 +23,7 @@ impl Plain {
             return answer(text, output);
         }
         if let Some(line) = self.line(kind) {
-            let line = one_line(&line);
+            let line = one_line(&line, if kind.is_over() { END_CHARS } else { LINE_CHARS });
             // Progress that cannot be written is no reason to stop: the answer is on the other stream.
             drop(writeln!(output.err, "{}", (output.clean)(&line)));
         }
@@ -96,7 +98,7 @@ fn failure_line(verb: &str, failure: &Failure) -> String {
 }
 
 /// Several lines as one, so that no text can pass for a line of its own; cut where it is long.
-fn one_line(text: &str) -> String {
+fn one_line(text: &str, most_chars: usize) -> String {
     let mut line = String::new();
     for (count, word) in text.split_whitespace().enumerate() {
         if count > 0 {
@@ -104,7 +106,7 @@ fn one_line(text: &str) -> String {
         }
         line.push_str(word);
     }
-    match line.char_indices().nth(LINE_CHARS) {
+    match line.char_indices().nth(most_chars) {
         Some((end, _)) => {
             line.truncate(end);
             line.push('…');

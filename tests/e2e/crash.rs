@@ -327,7 +327,7 @@ fn a_full_disk_stops_before_the_next_effect_and_what_was_saved_goes_on_later() {
     let (first, second) = (project.read("first"), project.read("second"));
     assert!(status.success(), "{first}\n{second}");
     assert!(first.contains("cannot save this session") && first.contains("the disk is full"), "{first}");
-    assert!(first.contains("/continue") && first.ends_with("code 1\n"), "{first}");
+    assert!(first.contains("`aye exec -c`") && first.ends_with("code 1\n"), "{first}");
     assert!(second.contains("Done."), "{second}");
     let before = project.read("before");
     assert!(!before.contains('4'), "it went on unsaved: {before}");
