@@ -14,10 +14,31 @@ use std::ops::Range;
 /// From this width on a part of a command is one row.
 const TABLE_WIDTH: u16 = 100;
 
+/// A change of more lines than this may be applied without all of it on the screen, by two keys.
+const LARGE_LINES: usize = 2000;
+
 pub enum Body {
-    Edit { diff: Diff, notes: Vec<String> },
-    Command { command: Box<Command>, laid: RefCell<Option<(u16, Vec<Row>)>> },
-    Words { text: String },
+    /// `above` stands before the diff.
+    Edit {
+        diff: Diff,
+        above: Vec<String>,
+        extent: Extent,
+    },
+    Command {
+        command: Box<Command>,
+        laid: RefCell<Option<(u16, Vec<Row>)>>,
+    },
+    Words {
+        text: String,
+    },
+}
+
+/// Whether a person can be asked to look at all of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    Readable,
+    /// Its files and their counts have to do.
+    Large,
 }
 
 #[derive(Debug)]
@@ -63,10 +84,7 @@ impl Body {
         let proposal = &approval.proposal;
         let notes: Vec<String> = proposal.notes.iter().map(|note| text::clean(note).into_owned()).collect();
         if !proposal.diff.is_empty() {
-            return Self::Edit {
-                diff: Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path)),
-                notes,
-            };
+            return Self::edit(Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path)), notes);
         }
         let mut words = text::reveal(&proposal.summary).into_owned();
         for path in &proposal.paths {
@@ -78,6 +96,28 @@ impl Body {
             words.push_str(&note);
         }
         Self::Words { text: words }
+    }
+
+    fn edit(diff: Diff, notes: Vec<String>) -> Self {
+        let (mut above, lines) = (notes, diff.lines());
+        if lines <= LARGE_LINES {
+            return Self::Edit { diff, above, extent: Extent::Readable };
+        }
+        let files = diff.files();
+        above.push(format!("{lines} lines in {}: more than one reads here", counted(files.len(), "file")));
+        above.extend(files.iter().map(|(path, added, removed)| {
+            let name = path.map_or_else(|| "a file".into(), |path| text::reveal(&path.to_string_lossy()).into_owned());
+            format!("  {name}  +{added} −{removed}")
+        }));
+        Self::Edit { diff, above, extent: Extent::Large }
+    }
+
+    /// Rows from the start that are to be on the screen before a yes.
+    pub fn required(&self, width: u16) -> usize {
+        match self {
+            Self::Edit { above, extent: Extent::Large, .. } => wrapped_count(above, width),
+            Self::Edit { .. } | Self::Command { .. } | Self::Words { .. } => self.rows(width),
+        }
     }
 
     pub fn words(text: String) -> Self {
@@ -109,7 +149,7 @@ impl Body {
 
     pub fn rows(&self, width: u16) -> usize {
         match self {
-            Self::Edit { diff, notes } => wrapped_count(notes, width) + diff.height(width),
+            Self::Edit { diff, above, .. } => wrapped_count(above, width) + diff.height(width),
             Self::Command { .. } => self.with_rows(width, <[Row]>::len),
             Self::Words { text } => text.split('\n').map(|line| text::wrap(line, width.into()).len()).sum(),
         }
@@ -118,8 +158,8 @@ impl Body {
     /// Removed lines among the rows of `range`, where there are such.
     pub fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
         match self {
-            Self::Edit { diff, notes } => {
-                let above = wrapped_count(notes, width);
+            Self::Edit { diff, above, .. } => {
+                let above = wrapped_count(above, width);
                 diff.removed_in(width, range.start.saturating_sub(above)..range.end.saturating_sub(above))
             }
             Self::Command { .. } | Self::Words { .. } => 0,
@@ -128,11 +168,13 @@ impl Body {
 
     pub fn lines(&self, width: u16, range: Range<usize>, theme: &Theme, glyphs: &Glyphs) -> Vec<Line<'static>> {
         match self {
-            Self::Edit { diff, notes } => {
+            Self::Edit { diff, above: notes, .. } => {
                 let above = wrapped_count(notes, width);
                 let mut rows: Vec<_> = notes
                     .iter()
-                    .flat_map(|note| text::wrap(note, width.into()).into_iter().map(move |part| note[part].to_owned()))
+                    .flat_map(|note| {
+                        text::wrap(note, width.into()).into_iter().map(move |part| note[part].replace('−', glyphs.minus))
+                    })
                     .map(|note| Line::styled(note, theme.style(Token::Warn)))
                     .skip(range.start)
                     .take(range.len())

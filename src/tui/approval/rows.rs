@@ -1,6 +1,6 @@
 //! How the rows of a panel are shared out, from its width and the rows there are.
 
-use super::Panel;
+use super::{Height, Panel};
 use crate::tui::view::GUTTER;
 
 /// Rows of the body from which on every choice has a row of its own, and the first one has.
@@ -36,9 +36,14 @@ impl Rows {
     /// The best way that fits into `limit` rows. With the total it comes to as the limit it comes to the same.
     pub fn of(panel: &Panel, width: u16, limit: u16, has_draft: bool) -> Self {
         let wanted = panel.body.rows(body_width(width)).clamp(1, usize::from(u16::MAX / 2)) as u16;
-        let ways = [(true, Choices::Rows, ROOMY), (true, Choices::FirstRow, ENOUGH), (true, Choices::OneRow, ENOUGH)];
-        ways.into_iter()
-            .map(|(rules, choices, least)| (Self::new(panel, rules, choices, has_draft), least))
+        let all = [(true, Choices::Rows, ROOMY), (true, Choices::FirstRow, ENOUGH), (true, Choices::OneRow, ENOUGH)];
+        // With all of the screen every row is for what is asked about.
+        let ways = match panel.height {
+            Height::Full if Self::new(panel, true, Choices::Rows, has_draft).total() + wanted > limit => &all[1..],
+            Height::Full | Height::Part => &all[..],
+        };
+        ways.iter()
+            .map(|(rules, choices, least)| (Self::new(panel, *rules, *choices, has_draft), *least))
             .find(|(rows, least)| rows.total() + wanted.min(*least) <= limit)
             .map_or_else(|| Self::new(panel, false, Choices::OneRow, has_draft), |(rows, _)| rows)
             .with_body(wanted, limit)

@@ -1,7 +1,7 @@
 //! The panel on the screen.
 
 use super::rows::{Choices, Rows, body_width};
-use super::{Act, Panel, Panels, REASONS};
+use super::{Act, Height, Panel, Panels, REASONS};
 use crate::protocol::Risk;
 use crate::text;
 use crate::tui::glyphs::Glyphs;
@@ -172,9 +172,15 @@ fn risk_token(panel: &Panel) -> Token {
 
 /// What the first choice does while something has not been on the screen.
 fn unseen_words(panel: &Panel, at: usize) -> Option<String> {
-    let left = panel.unseen();
-    (panel.choices[at].act == Act::Approve && left > 0)
-        .then(|| format!("show the next of {} not seen yet", counted(left, "line")))
+    let choice = &panel.choices[at];
+    if choice.act != Act::Approve || panel.unseen() == 0 {
+        return None;
+    }
+    match (panel.unseen_for(choice.act), panel.screens_left(choice.act)) {
+        (0, _) => Some(format!("{}: not all of it was shown", choice.words)),
+        (left, 1) => Some(format!("show the last {}", counted(left, "line"))),
+        (_, screens) => Some(format!("show the next of {}", counted(screens, "screen"))),
+    }
 }
 
 fn choice_line(panel: &Panel, at: usize, width: u16, look: guard::Look, frame: Frame<'_>) -> (Line<'static>, bool) {
@@ -219,7 +225,10 @@ fn packed_line(panel: &Panel, choices: Range<usize>, look: guard::Look, frame: F
             (_, true) => Token::Accent,
             (_, false) => Token::Text,
         };
-        let words = if unseen_words(panel, at).is_some() { "next" } else { choice.short };
+        let words = match panel.screens_left(choice.act) {
+            1.. if choice.act == Act::Approve => format!("{} more", panel.screens_left(choice.act)),
+            0.. => choice.short.to_owned(),
+        };
         let then = match (panel.confirm(at), look) {
             (_, guard::Look::Highlighted(highlighted)) if highlighted == at => " (enter)",
             (Confirm::LetterThenEnter, _) => " +enter",
@@ -240,6 +249,13 @@ pub fn hints(panel: &Panel, count: usize) -> Vec<&'static str> {
     let mut hints = vec!["esc later"];
     if panel.body.rows(panel.seen_width) > panel.shown {
         hints.insert(0, "pgup pgdn scroll");
+    }
+    match panel.height {
+        Height::Full => hints.insert(0, "ctrl+f smaller"),
+        Height::Part if panel.unseen() > 0 || panel.body.rows(panel.seen_width) > panel.shown => {
+            hints.insert(0, "ctrl+f full screen");
+        }
+        Height::Part => {}
     }
     if count > 1 {
         hints.push("tab next");

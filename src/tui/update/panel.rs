@@ -34,12 +34,13 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     };
     stimulus(model, navigation, now, effects);
     let Some(panel) = model.panels.open_mut() else { return };
-    let page = panel.shown.saturating_sub(1).max(1) as isize;
+    let page = panel.shown.max(1) as isize;
     match key.code {
         KeyCode::PageUp => panel.scroll_by(-page),
         KeyCode::PageDown => panel.scroll_by(page),
         KeyCode::Char('u') if ctrl => panel.scroll_by(-page / 2),
         KeyCode::Char('d') if ctrl => panel.scroll_by(page / 2),
+        KeyCode::Char('f') if ctrl => panel.turn_height(),
         KeyCode::Home => panel.scroll_by(isize::MIN),
         KeyCode::End => panel.scroll_by(isize::MAX),
         KeyCode::Tab => model.panels.turn(true, model.keys.last_text),

@@ -285,6 +285,63 @@ fn the_end_of_a_diff_does_not_count_for_its_middle() {
     assert_eq!(wait(&mut model, 7350), Vec::<String>::new());
 }
 
+fn long_edit(lines: usize) -> Approval {
+    let mut long = edit_approval("a");
+    let added = (1..=lines).map(|n| format!("+line {n}.")).collect::<Vec<_>>().join("\n");
+    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,{lines} @@\n{added}\n");
+    long
+}
+
+#[test]
+fn ctrl_f_gives_the_question_all_of_the_screen_and_takes_it_back() {
+    let mut model = asked(vec![long_edit(500)]);
+    update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
+    let lines = |screen: &str| screen.lines().filter(|row| row.contains("+line ")).count();
+    draw(&mut model, 6000);
+    let part = draw(&mut model, 6100);
+    assert!(part.contains("ctrl+f full screen") && part.contains("show the next of 71 screens"), "{part}");
+    play(&mut model, 7000, "<ctrl+f>");
+    let full = draw(&mut model, 7100);
+    assert!(lines(&full) >= 14 && full.contains("ctrl+f smaller"), "{full}");
+    let mut presses = 0;
+    let mut at = 8000;
+    while model.panels.is_open() {
+        play(&mut model, at, "y");
+        wait(&mut model, at + 350);
+        (at, presses) = (at + 1000, presses + 1);
+    }
+    assert!(presses < 38, "{presses}");
+    let mut model = asked(vec![long_edit(500)]);
+    update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
+    play(&mut model, 7000, "<ctrl+f><ctrl+f>");
+    assert_eq!(lines(&draw(&mut model, 8000)), lines(&part));
+}
+
+#[test]
+fn a_page_is_as_high_as_what_is_shown() {
+    let mut model = asked(vec![long_edit(500)]);
+    let shown = model.panels.open().unwrap().shown;
+    play(&mut model, 6000, "<pgdn>");
+    assert!(draw(&mut model, 6100).lines().any(|row| row.ends_with(' ') && row.contains(&format!("+line {}.", shown + 1))));
+    assert_eq!(model.panels.open().unwrap().scroll, shown);
+}
+
+#[test]
+fn a_change_too_large_to_read_takes_two_keys_that_say_so() {
+    let mut model = asked(vec![long_edit(10_000)]);
+    let screen = draw(&mut model, 5700);
+    assert!(screen.contains("10000 lines in 1 file") && screen.contains("src/main.rs  +10000 −0"), "{screen}");
+    assert!(screen.contains("y  apply it, once: not all of it was shown   (then enter)"), "{screen}");
+    play(&mut model, 6000, "y");
+    assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
+    assert_eq!(play(&mut model, 6500, "<enter>"), ["a Approved"]);
+    let mut model = asked(vec![long_edit(10_000)]);
+    play(&mut model, 6000, "a");
+    wait(&mut model, 6400);
+    assert_eq!(play(&mut model, 6700, "<enter>"), Vec::<String>::new(), "what was not read is not allowed for good");
+    assert!(model.panels.is_open());
+}
+
 #[test]
 fn a_call_that_ends_takes_its_question_along() {
     let mut model = asked(vec![edit_approval("a")]);
