@@ -11,6 +11,8 @@ use ratatui::text::{Line, Span};
 use std::cell::RefCell;
 use std::ops::Range;
 
+/// Cells of sign, blanks and count beside title and risk.
+const HEAD_FACTS: usize = 13;
 /// From this width on a part of a command is one row.
 const TABLE_WIDTH: u16 = 100;
 
@@ -18,8 +20,9 @@ const TABLE_WIDTH: u16 = 100;
 const LARGE_LINES: usize = 2000;
 
 pub enum Body {
-    /// `above` stands before the diff.
+    /// `name` and `above` stand before the diff, the name where the head has no room for it.
     Edit {
+        name: Name,
         diff: Diff,
         above: Vec<String>,
         extent: Extent,
@@ -39,6 +42,13 @@ pub enum Extent {
     Readable,
     /// Its files and their counts have to do.
     Large,
+}
+
+/// What is changed, and how many cells of the head are not for it.
+#[derive(Debug)]
+pub struct Name {
+    words: String,
+    beside: usize,
 }
 
 #[derive(Debug)]
@@ -84,7 +94,13 @@ impl Body {
         let proposal = &approval.proposal;
         let notes: Vec<String> = proposal.notes.iter().map(|note| text::clean(note).into_owned()).collect();
         if !proposal.diff.is_empty() {
-            return Self::edit(Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path)), notes);
+            let risk_cells = if approval.critical { 13 } else { approval.risk_level.as_str().len() + 5 };
+            let diff = Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
+            return Self::edit(
+                Name { words: super::line(&approval.action_summary), beside: HEAD_FACTS + risk_cells },
+                diff,
+                notes,
+            );
         }
         let mut words = text::reveal(&proposal.summary).into_owned();
         for path in &proposal.paths {
@@ -98,10 +114,10 @@ impl Body {
         Self::Words { text: words }
     }
 
-    fn edit(diff: Diff, notes: Vec<String>) -> Self {
+    fn edit(name: Name, diff: Diff, notes: Vec<String>) -> Self {
         let (mut above, lines) = (notes, diff.lines());
         if lines <= LARGE_LINES {
-            return Self::Edit { diff, above, extent: Extent::Readable };
+            return Self::Edit { name, diff, above, extent: Extent::Readable };
         }
         let files = diff.files();
         above.push(format!("{lines} lines in {}: more than one reads here", counted(files.len(), "file")));
@@ -109,13 +125,13 @@ impl Body {
             let name = path.map_or_else(|| "a file".into(), |path| text::reveal(&path.to_string_lossy()).into_owned());
             format!("  {name}  +{added} −{removed}")
         }));
-        Self::Edit { diff, above, extent: Extent::Large }
+        Self::Edit { name, diff, above, extent: Extent::Large }
     }
 
     /// Rows from the start that are to be on the screen before a yes.
     pub fn required(&self, width: u16) -> usize {
         match self {
-            Self::Edit { above, extent: Extent::Large, .. } => wrapped_count(above, width),
+            Self::Edit { name, above, extent: Extent::Large, .. } => name_rows(name, width).len() + wrapped_count(above, width),
             Self::Edit { .. } | Self::Command { .. } | Self::Words { .. } => self.rows(width),
         }
     }
@@ -149,7 +165,9 @@ impl Body {
 
     pub fn rows(&self, width: u16) -> usize {
         match self {
-            Self::Edit { diff, above, .. } => wrapped_count(above, width) + diff.height(width),
+            Self::Edit { name, diff, above, .. } => {
+                name_rows(name, width).len() + wrapped_count(above, width) + diff.height(width)
+            }
             Self::Command { .. } => self.with_rows(width, <[Row]>::len),
             Self::Words { text } => text.split('\n').map(|line| text::wrap(line, width.into()).len()).sum(),
         }
@@ -158,8 +176,8 @@ impl Body {
     /// Removed lines among the rows of `range`, where there are such.
     pub fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
         match self {
-            Self::Edit { diff, above, .. } => {
-                let above = wrapped_count(above, width);
+            Self::Edit { name, diff, above, .. } => {
+                let above = name_rows(name, width).len() + wrapped_count(above, width);
                 diff.removed_in(width, range.start.saturating_sub(above)..range.end.saturating_sub(above))
             }
             Self::Command { .. } | Self::Words { .. } => 0,
@@ -168,17 +186,17 @@ impl Body {
 
     pub fn lines(&self, width: u16, range: Range<usize>, theme: &Theme, glyphs: &Glyphs) -> Vec<Line<'static>> {
         match self {
-            Self::Edit { diff, above: notes, .. } => {
-                let above = wrapped_count(notes, width);
-                let mut rows: Vec<_> = notes
+            Self::Edit { name, diff, above: notes, .. } => {
+                let names = name_rows(name, width);
+                let above = names.len() + wrapped_count(notes, width);
+                let notes = notes
                     .iter()
                     .flat_map(|note| {
                         text::wrap(note, width.into()).into_iter().map(move |part| note[part].replace('−', glyphs.minus))
                     })
-                    .map(|note| Line::styled(note, theme.style(Token::Warn)))
-                    .skip(range.start)
-                    .take(range.len())
-                    .collect();
+                    .map(|note| Line::styled(note, theme.style(Token::Warn)));
+                let names = names.into_iter().map(|name| Line::styled(name, theme.style(Token::Text)));
+                let mut rows: Vec<_> = names.chain(notes).skip(range.start).take(range.len()).collect();
                 let at = |row: usize| row.saturating_sub(above);
                 rows.extend(diff.rows(width, at(range.start)..at(range.end), theme));
                 rows
@@ -319,6 +337,11 @@ impl Row {
 
 fn wrapped(words: &str, width: u16, tone: Tone) -> Vec<Row> {
     pieces(words, width.into()).into_iter().map(|piece| Row(vec![(piece, tone)])).collect()
+}
+
+/// What is changed, in full, where the head cuts it.
+fn name_rows(name: &Name, width: u16) -> Vec<String> {
+    if text::width(&name.words) + name.beside <= width.into() { Vec::new() } else { exact(&name.words, width.into()) }
 }
 
 fn wrapped_count(notes: &[String], width: u16) -> usize {

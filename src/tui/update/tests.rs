@@ -331,7 +331,7 @@ fn a_change_too_large_to_read_takes_two_keys_that_say_so() {
     let mut model = asked(vec![long_edit(10_000)]);
     let screen = draw(&mut model, 5700);
     assert!(screen.contains("10000 lines in 1 file") && screen.contains("src/main.rs  +10000 −0"), "{screen}");
-    assert!(screen.contains("y  apply it, once: not all of it was shown   (then enter)"), "{screen}");
+    assert!(screen.contains("y  apply it: not all of it was shown   (then enter)"), "{screen}");
     play(&mut model, 6000, "y");
     assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
     assert_eq!(play(&mut model, 6500, "<enter>"), ["a Approved"]);
