@@ -75,6 +75,7 @@ pub fn paste(model: &mut Model, text: &str, now: u64) {
         return field.insert(text);
     }
     model.search = None;
+    model.said = None;
     let held = model.panels.open_mut().map(|panel| panel.guard.give_back()).unwrap_or_default();
     to_draft(model, &(held + text), now);
 }
@@ -103,6 +104,7 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
 
 fn answer(model: &mut Model, act: Act, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
     let Some(answer) = model.panels.open_mut().and_then(|panel| panel.answer(act, reason)) else { return };
+    model.said = None;
     model.panels.done(Some(now));
     model.person_had_the_turn(now);
     effects.push(match answer {

@@ -574,9 +574,57 @@ fn calls_at_the_same_time_are_counted() {
 fn the_help_scrolls_and_another_key_closes_it() {
     let mut model = model(40, 12);
     assert!(play(&mut model, 1000, "?").is_empty());
-    assert!(draw(&mut model, 1100).contains("Keys"));
+    assert!(draw(&mut model, 1100).contains("When aye asks you"));
     play(&mut model, 2000, "<end>");
     assert!(draw(&mut model, 2100).contains("/quit"));
     play(&mut model, 3000, "a");
     assert_eq!((model.help, model.composer.text()), (None, "a".to_owned()));
+}
+
+#[test]
+fn ctrl_d_scrolls_while_the_view_is_scrolled_up_and_quits_at_the_end() {
+    let mut model = model(80, 24);
+    for n in 0..60 {
+        tell(&mut model, requested(&n.to_string(), "ReadFile", &format!("Read file-{n}")), 10);
+    }
+    draw(&mut model, 20);
+    assert_eq!(play(&mut model, 100, "<ctrl+u><ctrl+u><ctrl+d>"), Vec::<String>::new());
+    assert!(!model.transcript.is_following());
+    assert_eq!(play(&mut model, 1000, "<ctrl+d><ctrl+d>"), Vec::<String>::new());
+    draw(&mut model, 1500);
+    assert!(model.transcript.is_following());
+    assert_eq!(play(&mut model, 2000, "<ctrl+d>"), ["quit", "exit Quit"]);
+}
+
+#[test]
+fn the_keys_of_a_question_stand_first_in_the_help() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "?");
+    let screen = draw(&mut model, 1100);
+    let first: Vec<_> = screen.lines().take(8).map(|row| row.trim_start().split("  ").next().unwrap_or("").to_owned()).collect();
+    assert_eq!(first, ["When aye asks you", "y", "a", "n", "N", "esc", "tab", "ctrl+f"], "{screen}");
+}
+
+#[test]
+fn what_was_said_goes_with_the_next_key_and_with_the_next_task() {
+    let said = |script: &str, words: &str| {
+        let mut model = model(80, 24);
+        play(&mut model, 1000, script);
+        assert!(draw(&mut model, 3000).contains(words), "{script}");
+        model
+    };
+    let cases = [("x<ctrl+c>", "draft cleared"), ("/foo<enter>", "there is no `/foo`"), ("<ctrl+c>", "ctrl+c again to quit")];
+    for (script, words) in cases {
+        for next in ["b", "<up>", "<pgup>"] {
+            let mut model = said(script, words);
+            play(&mut model, 3100, next);
+            assert!(!draw(&mut model, 3200).contains(words), "{script} {next}");
+        }
+        let mut model = said(script, words);
+        tell(&mut model, started("x"), 3100);
+        assert!(!draw(&mut model, 3200).contains(words), "{script}");
+        let mut model = said(script, words);
+        update(&mut model, Msg::Input(Input::Paste("z".to_owned())), 3100);
+        assert!(!draw(&mut model, 3200).contains(words), "{script}");
+    }
 }
