@@ -9,7 +9,7 @@ mod wrap;
 
 pub use clean::{Filter, clean, reveal, reveal_at};
 pub use line::Cleaner;
-pub use width::{expand_tabs, truncate, width};
+pub use width::{expand_tabs, truncate, truncate_middle, width};
 pub use wrap::{wrap, wrap_exact};
 
 #[cfg(test)]

@@ -309,3 +309,14 @@ fn the_terminal_corpus_is_shown_as_it_says() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
+
+#[test]
+fn a_text_cut_in_its_middle_keeps_both_ends_and_fits() {
+    assert_eq!(truncate_middle("abc", 3), "abc");
+    assert_eq!(truncate_middle("src/deep/down/main.rs", 11), "src/d…in.rs");
+    for text in ["src/deep/down/main.rs", "你好你好你好你好", "a👋b👋c👋d👋"] {
+        for cells in 0..20 {
+            assert!(width(&truncate_middle(text, cells)) <= cells, "{text} {cells}");
+        }
+    }
+}

@@ -54,6 +54,24 @@ pub fn truncate(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
+/// The two ends of a text, with `…` for what was cut between them.
+pub fn truncate_middle(text: &str, cells: usize) -> Cow<'_, str> {
+    if width(text) <= cells {
+        return Cow::Borrowed(text);
+    }
+    let tail = cells.saturating_sub(1) / 2;
+    let (mut used, mut start) = (0, text.len());
+    for (at, grapheme) in text.grapheme_indices(true).rev() {
+        used += grapheme_width(grapheme);
+        if used > tail {
+            break;
+        }
+        start = at;
+    }
+    let head = truncate(text, cells - width(&text[start..]));
+    Cow::Owned(format!("{head}{}", &text[start..]))
+}
+
 /// Tabs as spaces up to the next stop, counted from the start of each line.
 pub fn expand_tabs(text: &str) -> Cow<'_, str> {
     if !text.contains('\t') {

@@ -11,13 +11,44 @@ use ratatui::text::{Line, Span};
 use std::cell::RefCell;
 use std::ops::Range;
 
+/// Cells of sign, blanks and count beside title and risk.
+const HEAD_FACTS: usize = 13;
 /// From this width on a part of a command is one row.
 const TABLE_WIDTH: u16 = 100;
 
+/// A change of more lines than this may be applied without all of it on the screen, by two keys.
+const LARGE_LINES: usize = 2000;
+
 pub enum Body {
-    Edit { diff: Diff, notes: Vec<String> },
-    Command { command: Box<Command>, laid: RefCell<Option<(u16, Vec<Row>)>> },
-    Words { text: String },
+    /// `name` and `above` stand before the diff, the name where the head has no room for it.
+    Edit {
+        name: Name,
+        diff: Diff,
+        above: Vec<String>,
+        extent: Extent,
+    },
+    Command {
+        command: Box<Command>,
+        laid: RefCell<Option<(u16, Vec<Row>)>>,
+    },
+    Words {
+        text: String,
+    },
+}
+
+/// Whether a person can be asked to look at all of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    Readable,
+    /// Its files and their counts have to do.
+    Large,
+}
+
+/// What is changed, and how many cells of the head are not for it.
+#[derive(Debug)]
+pub struct Name {
+    words: String,
+    beside: usize,
 }
 
 #[derive(Debug)]
@@ -63,10 +94,13 @@ impl Body {
         let proposal = &approval.proposal;
         let notes: Vec<String> = proposal.notes.iter().map(|note| text::clean(note).into_owned()).collect();
         if !proposal.diff.is_empty() {
-            return Self::Edit {
-                diff: Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path)),
+            let risk_cells = if approval.critical { 13 } else { approval.risk_level.as_str().len() + 5 };
+            let diff = Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
+            return Self::edit(
+                Name { words: super::line(&approval.action_summary), beside: HEAD_FACTS + risk_cells },
+                diff,
                 notes,
-            };
+            );
         }
         let mut words = text::reveal(&proposal.summary).into_owned();
         for path in &proposal.paths {
@@ -78,6 +112,28 @@ impl Body {
             words.push_str(&note);
         }
         Self::Words { text: words }
+    }
+
+    fn edit(name: Name, diff: Diff, notes: Vec<String>) -> Self {
+        let (mut above, lines) = (notes, diff.lines());
+        if lines <= LARGE_LINES {
+            return Self::Edit { name, diff, above, extent: Extent::Readable };
+        }
+        let files = diff.files();
+        above.push(format!("{lines} lines in {}: more than one reads here", counted(files.len(), "file")));
+        above.extend(files.iter().map(|(path, added, removed)| {
+            let name = path.map_or_else(|| "a file".into(), |path| text::reveal(&path.to_string_lossy()).into_owned());
+            format!("  {name}  +{added} −{removed}")
+        }));
+        Self::Edit { name, diff, above, extent: Extent::Large }
+    }
+
+    /// Rows from the start that are to be on the screen before a yes.
+    pub fn required(&self, width: u16) -> usize {
+        match self {
+            Self::Edit { name, above, extent: Extent::Large, .. } => name_rows(name, width).len() + wrapped_count(above, width),
+            Self::Edit { .. } | Self::Command { .. } | Self::Words { .. } => self.rows(width),
+        }
     }
 
     pub fn words(text: String) -> Self {
@@ -109,7 +165,9 @@ impl Body {
 
     pub fn rows(&self, width: u16) -> usize {
         match self {
-            Self::Edit { diff, notes } => wrapped_count(notes, width) + diff.height(width),
+            Self::Edit { name, diff, above, .. } => {
+                name_rows(name, width).len() + wrapped_count(above, width) + diff.height(width)
+            }
             Self::Command { .. } => self.with_rows(width, <[Row]>::len),
             Self::Words { text } => text.split('\n').map(|line| text::wrap(line, width.into()).len()).sum(),
         }
@@ -118,8 +176,8 @@ impl Body {
     /// Removed lines among the rows of `range`, where there are such.
     pub fn removed_in(&self, width: u16, range: Range<usize>) -> usize {
         match self {
-            Self::Edit { diff, notes } => {
-                let above = wrapped_count(notes, width);
+            Self::Edit { name, diff, above, .. } => {
+                let above = name_rows(name, width).len() + wrapped_count(above, width);
                 diff.removed_in(width, range.start.saturating_sub(above)..range.end.saturating_sub(above))
             }
             Self::Command { .. } | Self::Words { .. } => 0,
@@ -128,15 +186,17 @@ impl Body {
 
     pub fn lines(&self, width: u16, range: Range<usize>, theme: &Theme, glyphs: &Glyphs) -> Vec<Line<'static>> {
         match self {
-            Self::Edit { diff, notes } => {
-                let above = wrapped_count(notes, width);
-                let mut rows: Vec<_> = notes
+            Self::Edit { name, diff, above: notes, .. } => {
+                let names = name_rows(name, width);
+                let above = names.len() + wrapped_count(notes, width);
+                let notes = notes
                     .iter()
-                    .flat_map(|note| text::wrap(note, width.into()).into_iter().map(move |part| note[part].to_owned()))
-                    .map(|note| Line::styled(note, theme.style(Token::Warn)))
-                    .skip(range.start)
-                    .take(range.len())
-                    .collect();
+                    .flat_map(|note| {
+                        text::wrap(note, width.into()).into_iter().map(move |part| note[part].replace('−', glyphs.minus))
+                    })
+                    .map(|note| Line::styled(note, theme.style(Token::Warn)));
+                let names = names.into_iter().map(|name| Line::styled(name, theme.style(Token::Text)));
+                let mut rows: Vec<_> = names.chain(notes).skip(range.start).take(range.len()).collect();
                 let at = |row: usize| row.saturating_sub(above);
                 rows.extend(diff.rows(width, at(range.start)..at(range.end), theme));
                 rows
@@ -277,6 +337,11 @@ impl Row {
 
 fn wrapped(words: &str, width: u16, tone: Tone) -> Vec<Row> {
     pieces(words, width.into()).into_iter().map(|piece| Row(vec![(piece, tone)])).collect()
+}
+
+/// What is changed, in full, where the head cuts it.
+fn name_rows(name: &Name, width: u16) -> Vec<String> {
+    if text::width(&name.words) + name.beside <= width.into() { Vec::new() } else { exact(&name.words, width.into()) }
 }
 
 fn wrapped_count(notes: &[String], width: u16) -> usize {

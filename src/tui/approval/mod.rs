@@ -89,14 +89,22 @@ pub struct Panel {
     pub guard: Guard,
     /// Words for a denial, while they are typed.
     pub words: Option<Field>,
+    pub height: Height,
     /// First row shown, how many rows from the start have been on the screen, and at which width.
     pub scroll: usize,
     pub seen: usize,
     pub seen_width: u16,
     /// Rows of the body in the last frame.
     pub shown: usize,
-    /// Whether something was unseen when the last choice was pressed.
+    /// Whether something that has to be seen was not when the last choice was pressed.
     pressed_unseen: bool,
+}
+
+/// How much of the screen a question takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Height {
+    Part,
+    Full,
 }
 
 impl Panel {
@@ -192,6 +200,7 @@ impl Panel {
             seen: 0,
             seen_width: 0,
             shown: 0,
+            height: Height::Part,
             pressed_unseen: false,
         }
     }
@@ -215,10 +224,28 @@ impl Panel {
         self.body.rows(self.seen_width).saturating_sub(self.seen)
     }
 
-    /// How a choice is confirmed now: to see more of it the letter is enough.
+    /// Rows that are to be on the screen before this is done.
+    pub fn unseen_for(&self, act: Act) -> usize {
+        match act {
+            Act::Approve => self.body.required(self.seen_width).saturating_sub(self.seen),
+            Act::ApproveForSession => self.unseen(),
+            Act::Deny | Act::DenyWithWords | Act::Resolve(_) | Act::Trust(_) => 0,
+        }
+    }
+
+    /// Screens until all was seen that has to be.
+    pub fn screens_left(&self, act: Act) -> usize {
+        self.unseen_for(act).div_ceil(self.shown.max(1))
+    }
+
+    /// How a choice is confirmed now: to see more of it the letter is enough, not to have seen all of it takes two keys.
     pub fn confirm(&self, choice: usize) -> Confirm {
         let choice = &self.choices[choice];
-        if choice.act.needs_all_seen() && self.unseen() > 0 { Confirm::Letter } else { choice.key.confirm }
+        match (choice.act.needs_all_seen(), self.unseen_for(choice.act), self.unseen()) {
+            (true, 1.., _) => Confirm::Letter,
+            (true, 0, 1..) => Confirm::LetterThenEnter,
+            (true, 0, 0) | (false, _, _) => choice.key.confirm,
+        }
     }
 
     /// Feeds the guard with what the choices mean as they are shown.
@@ -231,19 +258,27 @@ impl Panel {
                 return outcome;
             }
             self.guard.set_confirms(&confirms);
-            self.pressed_unseen = self.unseen() > 0;
+            self.pressed_unseen = self.unseen_for(Act::Approve) > 0;
         }
         self.guard.step(stimulus, now)
     }
 
     /// Whether a choice only shows what has not been seen.
     pub fn only_shows(&self, act: Act) -> bool {
-        act.needs_all_seen() && (self.pressed_unseen || self.unseen() > 0)
+        act.needs_all_seen() && (self.pressed_unseen || self.unseen_for(act) > 0)
     }
 
     /// The first screen that has not been shown whole.
     pub fn show_unseen(&mut self) {
         self.scroll = self.seen;
+    }
+
+    /// All of the screen, or the part of it again.
+    pub fn turn_height(&mut self) {
+        self.height = match self.height {
+            Height::Part => Height::Full,
+            Height::Full => Height::Part,
+        };
     }
 
     pub fn scroll_by(&mut self, rows: isize) {

@@ -1,11 +1,18 @@
 //! How the rows of a panel are shared out, from its width and the rows there are.
 
-use super::Panel;
+use super::{Confirm, Height, Panel};
+use crate::text;
 use crate::tui::view::GUTTER;
 
 /// Rows of the body from which on every choice has a row of its own, and the first one has.
 const ROOMY: u16 = 8;
 const ENOUGH: u16 = 4;
+
+/// Rows of one choice, at most.
+const CHOICE_ROWS: usize = 3;
+/// What stands before the words of a choice.
+pub const CHOICE_LEAD: u16 = 5;
+pub const THEN_ENTER: &str = "   (then enter)";
 
 /// How the choices stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,20 +43,25 @@ impl Rows {
     /// The best way that fits into `limit` rows. With the total it comes to as the limit it comes to the same.
     pub fn of(panel: &Panel, width: u16, limit: u16, has_draft: bool) -> Self {
         let wanted = panel.body.rows(body_width(width)).clamp(1, usize::from(u16::MAX / 2)) as u16;
-        let ways = [(true, Choices::Rows, ROOMY), (true, Choices::FirstRow, ENOUGH), (true, Choices::OneRow, ENOUGH)];
-        ways.into_iter()
-            .map(|(rules, choices, least)| (Self::new(panel, rules, choices, has_draft), least))
+        let all = [(true, Choices::Rows, ROOMY), (true, Choices::FirstRow, ENOUGH), (true, Choices::OneRow, ENOUGH)];
+        // With all of the screen every row is for what is asked about.
+        let ways = match panel.height {
+            Height::Full if Self::new(panel, width, true, Choices::Rows, has_draft).total() + wanted > limit => &all[1..],
+            Height::Full | Height::Part => &all[..],
+        };
+        ways.iter()
+            .map(|(rules, choices, least)| (Self::new(panel, width, *rules, *choices, has_draft), *least))
             .find(|(rows, least)| rows.total() + wanted.min(*least) <= limit)
-            .map_or_else(|| Self::new(panel, false, Choices::OneRow, has_draft), |(rows, _)| rows)
+            .map_or_else(|| Self::new(panel, width, false, Choices::OneRow, has_draft), |(rows, _)| rows)
             .with_body(wanted, limit)
     }
 
-    fn new(panel: &Panel, rules: bool, choices: Choices, has_draft: bool) -> Self {
+    fn new(panel: &Panel, width: u16, rules: bool, choices: Choices, has_draft: bool) -> Self {
         let answers = match (choices, panel.words.is_some()) {
             (Choices::Rows, true) => 2,
             (Choices::FirstRow | Choices::OneRow, true) | (Choices::OneRow, false) => 1,
             (Choices::FirstRow, false) => 2.min(panel.choices.len() as u16),
-            (Choices::Rows, false) => panel.choices.len() as u16,
+            (Choices::Rows, false) => (0..panel.choices.len()).map(|at| choice_height(panel, at, width)).sum(),
         };
         Self { rules, body: 0, choices, answers, draft: u16::from(has_draft) }
     }
@@ -66,4 +78,12 @@ impl Rows {
     pub fn total(self) -> u16 {
         self.head() + self.body + u16::from(self.rules) + self.answers + self.draft
     }
+}
+
+/// Rows of a choice, whatever stands there now in place of its words.
+pub fn choice_height(panel: &Panel, at: usize, width: u16) -> u16 {
+    let choice = &panel.choices[at];
+    let tail = if choice.key.confirm == Confirm::LetterThenEnter { THEN_ENTER } else { "" };
+    let room = usize::from(width.saturating_sub(CHOICE_LEAD)).max(1);
+    text::wrap(&format!("{}{tail}", choice.words), room).len().clamp(1, CHOICE_ROWS) as u16
 }

@@ -1,7 +1,7 @@
 //! The panel on the screen.
 
-use super::rows::{Choices, Rows, body_width};
-use super::{Act, Panel, Panels, REASONS};
+use super::rows::{CHOICE_LEAD, Choices, Rows, THEN_ENTER, body_width, choice_height};
+use super::{Act, Height, Panel, Panels, REASONS};
 use crate::protocol::Risk;
 use crate::text;
 use crate::tui::glyphs::Glyphs;
@@ -114,15 +114,17 @@ fn draw_choices(panel: &Panel, choices: Choices, area: Rect, buffer: &mut Buffer
         Choices::FirstRow => (0..1, 1..all.end),
         Choices::OneRow => (0..0, all),
     };
+    // What a row has in few words only is said in full, in the place of all, before Enter takes it.
+    if let Some(at) = held(look).filter(|at| packed.contains(at)) {
+        let rows = Rect { height: own.len() as u16 + 1, ..area };
+        return draw_choice(panel, at, rows, buffer, frame);
+    }
     let mut cursor = None;
     let mut y = area.y;
     for at in own {
-        let (line, held) = choice_line(panel, at, area.width, look, frame);
-        buffer.set_line(area.x, y, &line, area.width);
-        if held {
-            cursor = Some(Position { x: area.x + (line.width() as u16).min(area.width.saturating_sub(1)), y });
-        }
-        y += 1;
+        let height = if choices == Choices::Rows { choice_height(panel, at, area.width) } else { 1 };
+        cursor = draw_choice(panel, at, Rect { y, height, ..area }, buffer, frame).or(cursor);
+        y += height;
     }
     if !packed.is_empty() {
         buffer.set_line(area.x, y, &packed_line(panel, packed, look, frame), area.width);
@@ -172,15 +174,32 @@ fn risk_token(panel: &Panel) -> Token {
 
 /// What the first choice does while something has not been on the screen.
 fn unseen_words(panel: &Panel, at: usize) -> Option<String> {
-    let left = panel.unseen();
-    (panel.choices[at].act == Act::Approve && left > 0)
-        .then(|| format!("show the next of {} not seen yet", counted(left, "line")))
+    let choice = &panel.choices[at];
+    if choice.act != Act::Approve || panel.unseen() == 0 {
+        return None;
+    }
+    match (panel.unseen_for(choice.act), panel.screens_left(choice.act)) {
+        (0, _) => Some(format!("{}: not all of it was shown", panel.body.verb().long)),
+        (left, 1) => Some(format!("show the last {}", counted(left, "line"))),
+        (_, screens) => Some(format!("show the next of {}", counted(screens, "screen"))),
+    }
 }
 
-fn choice_line(panel: &Panel, at: usize, width: u16, look: guard::Look, frame: Frame<'_>) -> (Line<'static>, bool) {
+/// The choice that was pressed and waits for more.
+fn held(look: guard::Look) -> Option<usize> {
+    match look {
+        guard::Look::Waiting(at) | guard::Look::Highlighted(at) => Some(at),
+        guard::Look::Arming | guard::Look::Ready => None,
+    }
+}
+
+/// One choice; where the cursor stands if it is held.
+fn draw_choice(panel: &Panel, at: usize, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let Frame { theme, glyphs, .. } = frame;
+    let look = panel.guard.look(frame.now);
     let choice = &panel.choices[at];
     let hidden = choice.act == Act::ApproveForSession && panel.unseen() > 0;
+    let is_held = held(look) == Some(at);
     let words = match unseen_words(panel, at) {
         Some(words) => words,
         None if hidden => "always allow this: once all of it was shown".to_owned(),
@@ -188,22 +207,39 @@ fn choice_line(panel: &Panel, at: usize, width: u16, look: guard::Look, frame: F
     };
     let (lead, token) = match look {
         guard::Look::Arming => (glyphs.arming, Token::Faint),
-        guard::Look::Waiting(held) if held == at => ("", Token::Accent),
-        guard::Look::Highlighted(held) if held == at => (glyphs.user, Token::Accent),
+        guard::Look::Waiting(_) if is_held => ("", Token::Accent),
+        guard::Look::Highlighted(_) if is_held => (glyphs.user, Token::Accent),
         guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) if hidden => ("", Token::Faint),
         guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) => ("", Token::Text),
     };
-    let held = matches!(look, guard::Look::Waiting(held) | guard::Look::Highlighted(held) if held == at);
-    let tail = match (panel.confirm(at), look) {
-        (_, guard::Look::Highlighted(held)) if held == at => "   enter confirms, any other key takes it back".to_owned(),
-        (_, guard::Look::Waiting(held)) if held == at => format!(" {}", glyphs.cursor),
-        (Confirm::LetterThenEnter, _) if !hidden => "   (then enter)".to_owned(),
-        (Confirm::LetterThenEnter | Confirm::Letter, _) => String::new(),
+    let tails: &[&str] = match (panel.confirm(at), look) {
+        (_, guard::Look::Highlighted(_)) if is_held => &["   enter confirms, any other key takes it back", "   enter confirms"],
+        (_, guard::Look::Waiting(_)) if is_held => &[glyphs.cursor],
+        (Confirm::LetterThenEnter, _) if !hidden => &[THEN_ENTER],
+        (Confirm::LetterThenEnter | Confirm::Letter, _) => &[""],
     };
-    // What to press is said to its end; what it does is said above, too.
-    let room = usize::from(width).saturating_sub(5 + text::width(&tail)).max(12);
-    let words = text::truncate(&words, room);
-    (Line::styled(format!("{lead:<2}{}  {words}{tail}", choice.key.letter), theme.style(token)), held)
+    let room = usize::from(area.width.saturating_sub(CHOICE_LEAD)).max(1);
+    let words = fitted(&words, tails, room, area.height.into());
+    let mut end = None;
+    for ((at, part), y) in text::wrap(&words, room).into_iter().enumerate().zip(area.y..area.bottom()) {
+        let head = if at == 0 { format!("{lead:<2}{}  ", choice.key.letter) } else { " ".repeat(CHOICE_LEAD.into()) };
+        let line = Line::styled(format!("{head}{}", &words[part]), theme.style(token));
+        buffer.set_line(area.x, y, &line, area.width);
+        end = Some(Position { x: area.x + (line.width() as u16).min(area.width.saturating_sub(1)), y });
+    }
+    end.filter(|_| is_held)
+}
+
+/// The words and the longest of the tails that fit into so many rows; at last the words give way in their middle.
+fn fitted(words: &str, tails: &[&str], room: usize, rows: usize) -> String {
+    let fits = |text: &str| text::wrap(text, room).len() <= rows;
+    if let Some(whole) = tails.iter().map(|tail| format!("{words}{tail}")).find(|whole| fits(whole)) {
+        return whole;
+    }
+    let tail = tails.last().copied().unwrap_or_default();
+    let most = (room * rows).saturating_sub(text::width(tail));
+    let cut = (8..=most).rev().map(|cells| format!("{}{tail}", text::truncate_middle(words, cells)));
+    cut.into_iter().find(|whole| fits(whole)).unwrap_or_else(|| tail.to_owned())
 }
 
 /// Several choices in few words.
@@ -213,13 +249,16 @@ fn packed_line(panel: &Panel, choices: Range<usize>, look: guard::Look, frame: F
     let mut spans = vec![Span::styled(format!("{lead:<2}"), theme.style(Token::Faint))];
     for at in choices {
         let choice = &panel.choices[at];
-        let held = matches!(look, guard::Look::Waiting(held) | guard::Look::Highlighted(held) if held == at);
+        let held = held(look) == Some(at);
         let token = match (look, held) {
             (guard::Look::Arming, _) => Token::Faint,
             (_, true) => Token::Accent,
             (_, false) => Token::Text,
         };
-        let words = if unseen_words(panel, at).is_some() { "next" } else { choice.short };
+        let words = match panel.screens_left(choice.act) {
+            1.. if choice.act == Act::Approve => format!("{} more", panel.screens_left(choice.act)),
+            0.. => choice.short.to_owned(),
+        };
         let then = match (panel.confirm(at), look) {
             (_, guard::Look::Highlighted(highlighted)) if highlighted == at => " (enter)",
             (Confirm::LetterThenEnter, _) => " +enter",
@@ -240,6 +279,13 @@ pub fn hints(panel: &Panel, count: usize) -> Vec<&'static str> {
     let mut hints = vec!["esc later"];
     if panel.body.rows(panel.seen_width) > panel.shown {
         hints.insert(0, "pgup pgdn scroll");
+    }
+    match panel.height {
+        Height::Full => hints.insert(0, "ctrl+f smaller"),
+        Height::Part if panel.unseen() > 0 || panel.body.rows(panel.seen_width) > panel.shown => {
+            hints.insert(0, "ctrl+f full screen");
+        }
+        Height::Part => {}
     }
     if count > 1 {
         hints.push("tab next");

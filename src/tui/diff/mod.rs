@@ -44,6 +44,28 @@ impl Diff {
         self.hunks.len()
     }
 
+    /// Lines of all hunks.
+    pub fn lines(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.side().is_some()).count()
+    }
+
+    /// Added and removed lines by file, in the order of the text.
+    pub fn files(&self) -> Vec<(Option<&Path>, usize, usize)> {
+        let mut files: Vec<(Option<&Path>, usize, usize)> = Vec::new();
+        for entry in &self.entries {
+            let Entry::Line(line) = entry else { continue };
+            let path = self.hunks.get(line.hunk).and_then(|hunk| hunk.path.as_deref());
+            if files.last().is_none_or(|(last, _, _)| *last != path) {
+                files.push((path, 0, 0));
+            }
+            if let Some((_, added, removed)) = files.last_mut() {
+                *added += usize::from(line.side == Side::Added);
+                *removed += usize::from(line.side == Side::Removed);
+            }
+        }
+        files
+    }
+
     pub fn height(&self, width: u16) -> usize {
         self.laid_out(width, |layout| layout.ends.last().copied().unwrap_or(0))
     }

@@ -171,6 +171,7 @@ fn task_started(model: &mut Model, prompt: &str, now: u64) {
     if let Some(at) = model.task.queued.iter().position(|queued| queued == prompt) {
         model.task.queued.remove(at);
     }
+    model.said = None;
     model.transcript.push(Kind::User(text::clean(prompt).into_owned()));
     model.task.tokens_in = 0;
     model.task.tokens_out = 0;
@@ -292,6 +293,7 @@ fn ended(model: &mut Model, now: u64) {
     end_streaming(model);
     model.set_activity(Activity::Idle, now);
     model.keys.last_escape = None;
+    model.said = None;
 }
 
 fn note(model: &mut Model, words: &str, tone: Tone) {

@@ -17,6 +17,8 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         return;
     }
     model.keys.last_key = Some(now);
+    // What was said was about what is no more.
+    model.said = None;
     if is_text(&key).is_some() {
         model.keys.last_text = Some(now);
     }
@@ -36,7 +38,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
             }
         }
         KeyCode::Char('c') if ctrl => interrupt(model, now, effects),
-        KeyCode::Char('d') if ctrl && model.composer.is_empty() => quit(model, effects),
+        KeyCode::Char('d') if ctrl && model.composer.is_empty() && model.transcript.is_following() => quit(model, effects),
         KeyCode::Char('r') if ctrl => search::start(model),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),

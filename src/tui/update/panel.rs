@@ -34,12 +34,13 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     };
     stimulus(model, navigation, now, effects);
     let Some(panel) = model.panels.open_mut() else { return };
-    let page = panel.shown.saturating_sub(1).max(1) as isize;
+    let page = panel.shown.max(1) as isize;
     match key.code {
         KeyCode::PageUp => panel.scroll_by(-page),
         KeyCode::PageDown => panel.scroll_by(page),
         KeyCode::Char('u') if ctrl => panel.scroll_by(-page / 2),
         KeyCode::Char('d') if ctrl => panel.scroll_by(page / 2),
+        KeyCode::Char('f') if ctrl => panel.turn_height(),
         KeyCode::Home => panel.scroll_by(isize::MIN),
         KeyCode::End => panel.scroll_by(isize::MAX),
         KeyCode::Tab => model.panels.turn(true, model.keys.last_text),
@@ -74,6 +75,7 @@ pub fn paste(model: &mut Model, text: &str, now: u64) {
         return field.insert(text);
     }
     model.search = None;
+    model.said = None;
     let held = model.panels.open_mut().map(|panel| panel.guard.give_back()).unwrap_or_default();
     to_draft(model, &(held + text), now);
 }
@@ -102,6 +104,7 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
 
 fn answer(model: &mut Model, act: Act, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
     let Some(answer) = model.panels.open_mut().and_then(|panel| panel.answer(act, reason)) else { return };
+    model.said = None;
     model.panels.done(Some(now));
     model.person_had_the_turn(now);
     effects.push(match answer {

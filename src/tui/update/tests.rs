@@ -285,6 +285,63 @@ fn the_end_of_a_diff_does_not_count_for_its_middle() {
     assert_eq!(wait(&mut model, 7350), Vec::<String>::new());
 }
 
+fn long_edit(lines: usize) -> Approval {
+    let mut long = edit_approval("a");
+    let added = (1..=lines).map(|n| format!("+line {n}.")).collect::<Vec<_>>().join("\n");
+    long.proposal.diff = format!("--- a/f\n+++ b/f\n@@ -0,0 +1,{lines} @@\n{added}\n");
+    long
+}
+
+#[test]
+fn ctrl_f_gives_the_question_all_of_the_screen_and_takes_it_back() {
+    let mut model = asked(vec![long_edit(500)]);
+    update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
+    let lines = |screen: &str| screen.lines().filter(|row| row.contains("+line ")).count();
+    draw(&mut model, 6000);
+    let part = draw(&mut model, 6100);
+    assert!(part.contains("ctrl+f full screen") && part.contains("show the next of 71 screens"), "{part}");
+    play(&mut model, 7000, "<ctrl+f>");
+    let full = draw(&mut model, 7100);
+    assert!(lines(&full) >= 14 && full.contains("ctrl+f smaller"), "{full}");
+    let mut presses = 0;
+    let mut at = 8000;
+    while model.panels.is_open() {
+        play(&mut model, at, "y");
+        wait(&mut model, at + 350);
+        (at, presses) = (at + 1000, presses + 1);
+    }
+    assert!(presses < 38, "{presses}");
+    let mut model = asked(vec![long_edit(500)]);
+    update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
+    play(&mut model, 7000, "<ctrl+f><ctrl+f>");
+    assert_eq!(lines(&draw(&mut model, 8000)), lines(&part));
+}
+
+#[test]
+fn a_page_is_as_high_as_what_is_shown() {
+    let mut model = asked(vec![long_edit(500)]);
+    let shown = model.panels.open().unwrap().shown;
+    play(&mut model, 6000, "<pgdn>");
+    assert!(draw(&mut model, 6100).lines().any(|row| row.ends_with(' ') && row.contains(&format!("+line {}.", shown + 1))));
+    assert_eq!(model.panels.open().unwrap().scroll, shown);
+}
+
+#[test]
+fn a_change_too_large_to_read_takes_two_keys_that_say_so() {
+    let mut model = asked(vec![long_edit(10_000)]);
+    let screen = draw(&mut model, 5700);
+    assert!(screen.contains("10000 lines in 1 file") && screen.contains("src/main.rs  +10000 −0"), "{screen}");
+    assert!(screen.contains("y  apply it: not all of it was shown   (then enter)"), "{screen}");
+    play(&mut model, 6000, "y");
+    assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
+    assert_eq!(play(&mut model, 6500, "<enter>"), ["a Approved"]);
+    let mut model = asked(vec![long_edit(10_000)]);
+    play(&mut model, 6000, "a");
+    wait(&mut model, 6400);
+    assert_eq!(play(&mut model, 6700, "<enter>"), Vec::<String>::new(), "what was not read is not allowed for good");
+    assert!(model.panels.is_open());
+}
+
 #[test]
 fn a_call_that_ends_takes_its_question_along() {
     let mut model = asked(vec![edit_approval("a")]);
@@ -517,9 +574,57 @@ fn calls_at_the_same_time_are_counted() {
 fn the_help_scrolls_and_another_key_closes_it() {
     let mut model = model(40, 12);
     assert!(play(&mut model, 1000, "?").is_empty());
-    assert!(draw(&mut model, 1100).contains("Keys"));
+    assert!(draw(&mut model, 1100).contains("When aye asks you"));
     play(&mut model, 2000, "<end>");
     assert!(draw(&mut model, 2100).contains("/quit"));
     play(&mut model, 3000, "a");
     assert_eq!((model.help, model.composer.text()), (None, "a".to_owned()));
+}
+
+#[test]
+fn ctrl_d_scrolls_while_the_view_is_scrolled_up_and_quits_at_the_end() {
+    let mut model = model(80, 24);
+    for n in 0..60 {
+        tell(&mut model, requested(&n.to_string(), "ReadFile", &format!("Read file-{n}")), 10);
+    }
+    draw(&mut model, 20);
+    assert_eq!(play(&mut model, 100, "<ctrl+u><ctrl+u><ctrl+d>"), Vec::<String>::new());
+    assert!(!model.transcript.is_following());
+    assert_eq!(play(&mut model, 1000, "<ctrl+d><ctrl+d>"), Vec::<String>::new());
+    draw(&mut model, 1500);
+    assert!(model.transcript.is_following());
+    assert_eq!(play(&mut model, 2000, "<ctrl+d>"), ["quit", "exit Quit"]);
+}
+
+#[test]
+fn the_keys_of_a_question_stand_first_in_the_help() {
+    let mut model = model(80, 24);
+    play(&mut model, 1000, "?");
+    let screen = draw(&mut model, 1100);
+    let first: Vec<_> = screen.lines().take(8).map(|row| row.trim_start().split("  ").next().unwrap_or("").to_owned()).collect();
+    assert_eq!(first, ["When aye asks you", "y", "a", "n", "N", "esc", "tab", "ctrl+f"], "{screen}");
+}
+
+#[test]
+fn what_was_said_goes_with_the_next_key_and_with_the_next_task() {
+    let said = |script: &str, words: &str| {
+        let mut model = model(80, 24);
+        play(&mut model, 1000, script);
+        assert!(draw(&mut model, 3000).contains(words), "{script}");
+        model
+    };
+    let cases = [("x<ctrl+c>", "draft cleared"), ("/foo<enter>", "there is no `/foo`"), ("<ctrl+c>", "ctrl+c again to quit")];
+    for (script, words) in cases {
+        for next in ["b", "<up>", "<pgup>"] {
+            let mut model = said(script, words);
+            play(&mut model, 3100, next);
+            assert!(!draw(&mut model, 3200).contains(words), "{script} {next}");
+        }
+        let mut model = said(script, words);
+        tell(&mut model, started("x"), 3100);
+        assert!(!draw(&mut model, 3200).contains(words), "{script}");
+        let mut model = said(script, words);
+        update(&mut model, Msg::Input(Input::Paste("z".to_owned())), 3100);
+        assert!(!draw(&mut model, 3200).contains(words), "{script}");
+    }
 }

@@ -16,19 +16,25 @@ const KEYS: &[(&str, &str)] = &[
     ("ctrl+r", "search the prompts sent before"),
     ("esc", "stop the task; again within 3 s: kill what it runs"),
     ("ctrl+c", "clear the draft; empty: stop, then quit"),
-    ("ctrl+d", "quit (empty draft)"),
+    ("ctrl+d", "quit (empty draft, not scrolled up)"),
     ("tab", "review what waits for you; complete a command"),
     ("ctrl+o", "outputs: folded, head and tail, all"),
-    ("pgup pgdn", "scroll; home end; ctrl+u ctrl+d half a page"),
+    ("pgup pgdn", "scroll; home end"),
+    ("ctrl+u", "half a page up, ctrl+d down again (empty draft)"),
     ("ctrl+z", "suspend"),
 ];
 /// In a question, where letters decide.
 const QUESTION: &[(&str, &str)] = &[
-    ("a letter", "chooses; alone, not inside a word"),
-    ("enter", "confirms what is marked; nothing is marked at first"),
-    ("up down", "mark a choice; pgup pgdn scroll what is asked about"),
+    ("y", "apply or run it, once; first it shows what was not seen yet"),
+    ("a", "and allow the same until you quit (then enter)"),
+    ("n", "deny"),
+    ("N", "deny and say why"),
+    ("esc", "later; it stays undecided, tab comes back to it"),
     ("tab", "the next question"),
-    ("esc", "later; it stays undecided"),
+    ("ctrl+f", "all of the screen for it, and back"),
+    ("pgup pgdn", "scroll what is asked about; home end"),
+    ("up down", "mark a choice, enter confirms it"),
+    ("a letter", "counts alone; inside a word it goes to your draft"),
 ];
 /// Cells of the column of keys.
 const NAMES: usize = 11;
@@ -48,10 +54,10 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
 
 fn rows(model: &Model, width: u16) -> Vec<Line<'static>> {
     let head = |words: &'static str| Line::styled(words, model.theme.style(Token::Heading));
-    let mut rows = vec![head("Keys")];
-    rows.extend(KEYS.iter().flat_map(|entry| entry_rows(model, *entry, width)));
-    rows.push(head("While a question is open"));
+    let mut rows = vec![head("When aye asks you")];
     rows.extend(QUESTION.iter().flat_map(|entry| entry_rows(model, *entry, width)));
+    rows.push(head("Keys"));
+    rows.extend(KEYS.iter().flat_map(|entry| entry_rows(model, *entry, width)));
     rows.push(head("Commands"));
     rows.extend(COMMANDS.iter().flat_map(|entry| entry_rows(model, *entry, width)));
     rows

@@ -6,7 +6,7 @@ mod strip;
 #[cfg(test)]
 mod tests;
 
-use super::approval;
+use super::approval::{self, Height};
 use super::display::{Drawn, Scroll};
 use super::glyphs::make_plain;
 use super::model::{Model, SMALLEST};
@@ -81,7 +81,10 @@ fn first_line(draft: &str) -> &str {
 fn lower_height(model: &Model, rest: Rect) -> u16 {
     match model.panels.open() {
         Some(panel) => {
-            let limit = (model.size.height * 7 / 10).max(7).min(rest.height);
+            let limit = match panel.height {
+                Height::Part => (model.size.height * 7 / 10).max(7).min(rest.height),
+                Height::Full => rest.height,
+            };
             approval::height(panel, rest.width, limit, !model.composer.is_empty())
         }
         None => model.composer.rows(composer_width(rest.width)).min(rest.height.saturating_sub(4).max(1)) + 2,

@@ -154,3 +154,39 @@ fn without_unicode_every_sign_of_ours_is_ascii() {
         assert!(drawn.is_ascii(), "{drawn}");
     }
 }
+
+#[test]
+fn a_long_path_is_shown_whole_and_what_is_granted_is_said_to_its_end() {
+    let path = format!("{}/main_of_it.rs", ["crates", "a_long_name_of_a_crate", "src", "deep", "deeper", "deepest"].join("/"));
+    for (width, height) in [(80, 24), (60, 30), (50, 40)] {
+        let mut model = model(width, height);
+        let mut approval = edit_approval("a");
+        approval.action_summary = format!("Edit {path}");
+        approval.proposal.diff = "--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n-a\n+b\n".to_owned();
+        approval.remember = Some(format!("writes to {path}"));
+        tell(&mut model, EventKind::ApprovalRequested(approval), 10_000);
+        picture(&mut model, 10_000);
+        let drawn = picture(&mut model, 20_000);
+        let flat: String = drawn.split_whitespace().collect();
+        assert!(flat.matches(&path).count() >= 2, "{drawn}");
+        assert!(flat.contains(&format!("allowwritesto{path}(thenenter)")), "{drawn}");
+    }
+}
+
+#[test]
+fn a_choice_in_few_words_says_all_before_it_is_confirmed() {
+    let mut model = model(60, 16);
+    feed(&mut model, Msg::Event(Box::new(event(EventKind::ApprovalRequested(edit_approval("a"))))), 1000);
+    for at in [1000, 5000, 6000, 7000] {
+        picture(&mut model, at);
+        model.panels.take_fence(at);
+        feed(&mut model, Msg::Input(crate::tui::input::Input::Key(crossterm::event::KeyCode::PageDown.into())), at);
+    }
+    picture(&mut model, 9000);
+    assert!(picture(&mut model, 9000).contains("a  always +enter"));
+    feed(&mut model, Msg::Input(crate::tui::input::Input::Key(crossterm::event::KeyCode::Char('a').into())), 10_000);
+    feed(&mut model, Msg::Time, 10_400);
+    let drawn = picture(&mut model, 10_400);
+    let flat = drawn.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("until I quit allow writes to src/main.rs enter confirms"), "{drawn}");
+}
