@@ -12,6 +12,10 @@ pub const MAX_QUEUED: usize = 100;
 pub const WINDOW_FILL_PERCENT: u64 = 70;
 /// Bytes a token stands for in the estimate that the provider's own count corrects.
 pub const BYTES_PER_TOKEN: usize = 4;
+/// One step's results fill at most this share of the window, in percent, all of them together.
+pub const RESULTS_PERCENT: u64 = 25;
+/// However many results there are, each may have so many bytes.
+pub const RESULT_LEAST_BYTES: usize = 8_192;
 /// Tokens a message costs beyond its text.
 pub const MESSAGE_OVERHEAD_TOKENS: u64 = 4;
 /// How long what runs may take to end when the person quits, in milliseconds.

@@ -125,6 +125,21 @@ impl ToolResult {
         }
     }
 
+    /// With at most about `most_bytes` of output: its start and its end, and between them how much is left out.
+    pub fn fitted(mut self, most_bytes: usize) -> Self {
+        let text = &self.output_text;
+        if text.len() > most_bytes {
+            let whole = |at: &usize| text.is_char_boundary(*at);
+            let start = (0..=most_bytes / 5 * 4).rev().find(whole).unwrap_or(0);
+            let end = (text.len() - most_bytes / 5..=text.len()).find(whole).unwrap_or(text.len());
+            let (head, tail, cut) = (&text[..start], &text[end..], end - start);
+            self.output_text = format!(
+                "{head}\n[... truncated {cut} bytes, they would not fit the conversation; ask for less at a time ...]\n{tail}"
+            );
+        }
+        self
+    }
+
     /// What the model reads: the error's code and sentence before whatever was printed.
     pub fn text_for_model(&self) -> String {
         match (&self.error, self.output_text.is_empty()) {
@@ -152,5 +167,20 @@ impl ErrorCode {
             Self::Cancelled => "CANCELLED",
             Self::OutcomeUnknown => "OUTCOME_UNKNOWN",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_output_keeps_its_start_and_its_end_in_whole_characters() {
+        let long = "ä".repeat(10_000);
+        let result = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(1_001);
+        assert!(result.output_text.starts_with(&"ä".repeat(400)) && result.output_text.ends_with(&"ä".repeat(100)));
+        assert!(result.output_text.contains("truncated 19000 bytes") && result.output_text.len() < 1_200);
+        let whole = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(20_000);
+        assert_eq!(whole.output_text, long);
     }
 }

@@ -1,5 +1,6 @@
 //! The calls of one answer: planned, judged, asked for, run; results in call order.
 
+use super::super::limits::{BYTES_PER_TOKEN, RESULT_LEAST_BYTES, RESULTS_PERCENT};
 use super::{Approver, Call, CallState, Effect, Machine, Moment, Pending, Phase};
 use crate::policy::{Permit, Question, Verdict};
 use crate::ports::{Durability, Plan, Record};
@@ -312,13 +313,24 @@ impl Machine {
                     machine.out.push(Effect::Plan(vec![(index, call.call.clone())]));
                 }
             }
-            results = calls.iter().map(done).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty());
+            let most_bytes = machine.result_bytes(calls.len());
+            let fitted = |call: &Call| done(call).map(|result| Part::ToolResult(result.fitted(most_bytes)));
+            results = calls.iter().map(fitted).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty());
         });
         if let Some(results) = results
-            && let Some(message) = self.message(Role::Tool, results.into_iter().map(Part::ToolResult).collect(), at)
+            && let Some(message) = self.message(Role::Tool, results, at)
         {
             self.complete_step(message, at);
         }
+    }
+}
+
+impl Machine {
+    /// Bytes of output that each of `count` results may have in the thread; the journal and the person have all of it.
+    pub(super) fn result_bytes(&self, count: usize) -> usize {
+        let tokens = self.options.context_window * RESULTS_PERCENT / 100;
+        let bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
+        (bytes / count.max(1)).max(RESULT_LEAST_BYTES)
     }
 }
 

@@ -203,13 +203,15 @@ impl Machine {
 
     /// The results of the open step's calls, in their order; of what has none the outcome is unknown.
     fn results(&mut self) -> Vec<Part> {
+        let count = self.calls_mut().len();
+        let most_bytes = self.result_bytes(count);
         let calls = self.calls_mut().iter_mut();
         calls
             .filter_map(|call| {
                 if !call.is_done() {
                     super::calls::outcome_unknown(call);
                 }
-                super::calls::done(call).map(Part::ToolResult)
+                super::calls::done(call).map(|result| Part::ToolResult(result.fitted(most_bytes)))
             })
             .collect()
     }
