@@ -272,9 +272,12 @@ fn packed_line(panel: &Panel, choices: Range<usize>, look: guard::Look, frame: F
 }
 
 /// What the keys do while the panel has the keyboard, most likely first.
-pub fn hints(panel: &Panel, count: usize) -> Vec<&'static str> {
+pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str> {
     if panel.words.is_some() {
         return vec!["enter deny with these words", "esc back", "1-4 ready words"];
+    }
+    if look == guard::Look::Arming {
+        return vec!["a moment … letters still go to your draft", "esc later"];
     }
     let mut hints = vec!["esc later"];
     if panel.body.rows(panel.seen_width) > panel.shown {

@@ -27,11 +27,7 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
             model.panels.forget_call(&tool_call_id, last_text);
             model.panels.add(Panel::interrupted(tool_call_id, &tool_name, &summary, &known), focus, last_text);
         }
-        EventKind::DraftRestored { text } => {
-            if model.composer.is_empty() {
-                model.composer.set(&text::clean(&text));
-            }
-        }
+        EventKind::DraftRestored { text } => draft_restored(model, &text, now),
         kind => shared(model, kind, now),
     }
 }
@@ -69,7 +65,10 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             model.header.mode = mode;
         }
         EventKind::TaskStarted { prompt, .. } => task_started(model, &prompt, now),
-        EventKind::PromptQueued { prompt } => model.task.queued.push(prompt),
+        EventKind::PromptQueued { prompt } => {
+            taken_up(&mut model.task.sent, &prompt);
+            model.task.queued.push(prompt);
+        }
         EventKind::StepStarted { .. } => busy(model, Activity::Thinking, now),
         EventKind::LlmRequestStarted { model: name, estimated_input_tokens } => {
             model.header.model = name;
@@ -168,14 +167,32 @@ fn busy(model: &mut Model, activity: Activity, now: u64) {
 }
 
 fn task_started(model: &mut Model, prompt: &str, now: u64) {
-    if let Some(at) = model.task.queued.iter().position(|queued| queued == prompt) {
-        model.task.queued.remove(at);
-    }
+    taken_up(&mut model.task.sent, prompt);
+    taken_up(&mut model.task.queued, prompt);
     model.said = None;
     model.transcript.push(Kind::User(text::clean(prompt).into_owned()));
     model.task.tokens_in = 0;
     model.task.tokens_out = 0;
     model.set_activity(Activity::Thinking, now);
+}
+
+fn taken_up(prompts: &mut Vec<String>, prompt: &str) {
+    if let Some(at) = prompts.iter().position(|waits| waits.trim() == prompt.trim()) {
+        prompts.remove(at);
+    }
+}
+
+/// What was typed before, or queued and not begun: it stands in the draft again, behind what is there.
+fn draft_restored(model: &mut Model, text: &str, now: u64) {
+    model.task.queued.clear();
+    let before = model.composer.text();
+    let restored = text::clean(text);
+    if before.trim().is_empty() {
+        model.composer.set(&restored);
+    } else {
+        model.composer.set(&format!("{}\n\n{restored}", before.trim_end()));
+    }
+    super::draft_changed(model, now);
 }
 
 fn set_card(model: &mut Model, id: &CallId, state: CardState) {

@@ -156,6 +156,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     }
     if let Some(prompt) = model.waiting_prompt.take() {
         if ready {
+            model.task.sent.push(prompt.clone());
             effects.push(Effect::Send(Command::Prompt { text: prompt }));
         } else if model.composer.is_empty() {
             model.composer.set(&prompt);

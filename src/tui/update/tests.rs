@@ -298,7 +298,7 @@ fn ctrl_f_gives_the_question_all_of_the_screen_and_takes_it_back() {
     update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
     let lines = |screen: &str| screen.lines().filter(|row| row.contains("+line ")).count();
     draw(&mut model, 6000);
-    let part = draw(&mut model, 6100);
+    let part = draw(&mut model, 6700);
     assert!(part.contains("ctrl+f full screen") && part.contains("show the next of 71 screens"), "{part}");
     play(&mut model, 7000, "<ctrl+f>");
     let full = draw(&mut model, 7100);
@@ -627,4 +627,56 @@ fn what_was_said_goes_with_the_next_key_and_with_the_next_task() {
         update(&mut model, Msg::Input(Input::Paste("z".to_owned())), 3100);
         assert!(!draw(&mut model, 3200).contains(words), "{script}");
     }
+}
+
+#[test]
+fn a_prompt_sent_while_a_question_holds_the_start_is_shown_until_it_begins() {
+    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
+    let (answer, _answered) = tokio::sync::oneshot::channel();
+    let trust = Some(crate::tui::front::Trust { files: vec!["AGENTS.md".to_owned()], answer });
+    update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::samples::start() })), 0);
+    draw(&mut model, 0);
+    assert_eq!(play(&mut model, 2000, "explain it<enter>"), ["prompt \"explain it\""]);
+    let screen = draw(&mut model, 5000);
+    assert!(screen.contains("sent after your answer: explain it"), "{screen}");
+    tell(&mut model, started("explain it"), 6000);
+    assert!(!draw(&mut model, 6000).contains("sent after"));
+}
+
+#[test]
+fn all_queued_prompts_are_shown_and_come_back_into_the_draft() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 1000);
+    for prompt in ["second thing", "third thing"] {
+        tell(&mut model, EventKind::PromptQueued { prompt: prompt.to_owned() }, 1000);
+    }
+    assert!(draw(&mut model, 1100).contains("2 queued: second thing │ third thing"));
+    play(&mut model, 2000, "typed");
+    wait(&mut model, 3000);
+    tell(&mut model, EventKind::DraftRestored { text: "second thing\n\nthird thing".to_owned() }, 4000);
+    tell(&mut model, EventKind::TaskCancelled { step_count: 1 }, 4000);
+    assert_eq!(model.composer.text(), "typed\n\nsecond thing\n\nthird thing");
+    assert!(!draw(&mut model, 4000).contains("queued:"));
+    assert_eq!(wait(&mut model, 5000), ["draft \"typed\\n\\nsecond thing\\n\\nthird thing\""]);
+}
+
+#[test]
+fn a_queue_that_a_failure_left_says_what_sends_it() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 1000);
+    for prompt in ["second thing", "third thing"] {
+        tell(&mut model, EventKind::PromptQueued { prompt: prompt.to_owned() }, 1000);
+    }
+    let failure = Failure::new(FailureKind::Network, "offline", "try later");
+    tell(&mut model, EventKind::TaskFailed { failure, step_count: 1 }, 2000);
+    assert!(draw(&mut model, 2000).contains("2 queued · /continue sends them: second thing"));
+}
+
+#[test]
+fn while_the_choices_do_not_work_yet_the_hints_say_so() {
+    let mut model = model(80, 24);
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
+    draw(&mut model, 5000);
+    assert!(draw(&mut model, 5100).contains("a moment …"));
+    assert!(!draw(&mut model, 5600).contains("a moment …"));
 }

@@ -48,7 +48,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let cursor =
         if model.panels.is_open() { draw_panel(model, lower, buffer, now) } else { Some(draw_composer(model, lower, buffer)) };
     status::draw_status(model, bottom, buffer);
-    status::draw_hints(model, hints, buffer);
+    status::draw_hints(model, hints, buffer, now);
     if model.options.ascii {
         make_plain(buffer);
     }
