@@ -46,6 +46,8 @@ pub struct Task {
     pub tokens_in: u64,
     pub tokens_out: u64,
     pub queued: Vec<String>,
+    /// A task of before that goes on only with `/continue`, in the words that say so.
+    pub paused: Option<&'static str>,
     /// Sent, and the session has not taken it up yet.
     pub sent: Vec<String>,
 }
@@ -136,7 +138,15 @@ impl Model {
             composer: Composer::new(options.history.clone()),
             transcript: Transcript::default(),
             panels: Panels::default(),
-            task: Task { activity: Activity::Idle, since: 0, tokens_in: 0, tokens_out: 0, queued: Vec::new(), sent: Vec::new() },
+            task: Task {
+                activity: Activity::Idle,
+                since: 0,
+                tokens_in: 0,
+                tokens_out: 0,
+                queued: Vec::new(),
+                paused: None,
+                sent: Vec::new(),
+            },
             tally: Tally::default(),
             session: None,
             last_answer: None,

@@ -1,6 +1,6 @@
 //! What an event of the session changes.
 
-use crate::protocol::{CallId, Event, EventKind, FailureKind, ToolStatus};
+use crate::protocol::{CallId, ErrorCode, Event, EventKind, FailureKind, ToolStatus};
 use crate::text;
 use crate::tui::approval::Panel;
 use crate::tui::markdown::Document;
@@ -111,9 +111,11 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ToolCompleted { tool_call_id, status, latency_ms, output_text, error, proposal, .. } => {
             model.panels.forget_call(&tool_call_id, model.keys.last_text);
             tool_ended(model, &tool_call_id, now);
+            let stopped = error.as_ref().is_some_and(|error| matches!(error.code, ErrorCode::Cancelled));
             let message = error.map(|error| text::clean(&error.message).into_owned()).unwrap_or_default();
             let state = match status {
                 ToolStatus::Succeeded => CardState::Done { latency_ms },
+                ToolStatus::Failed if stopped => CardState::Stopped { message },
                 ToolStatus::Failed => CardState::Failed { latency_ms, message },
                 ToolStatus::Denied => CardState::Denied { message },
             };
@@ -144,7 +146,9 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::SessionPaused { failure } => {
             ended(model, now);
-            note(model, &format!("paused: {}\n{}\n/continue goes on", failure.message, failure.hint), Tone::Warning);
+            let said = failure.hint.contains("/continue") || failure.message.contains("/continue");
+            model.task.paused = (!said).then_some("paused");
+            note(model, &format!("paused: {}\n{}", failure.message, failure.hint), Tone::Warning);
         }
         EventKind::Notice { message } => note(model, &message, Tone::Plain),
         // Shown by `apply` where they are live; these say nothing else.
@@ -158,6 +162,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
 
 /// What the task does now, unless it is being stopped; the same goes on counting.
 fn busy(model: &mut Model, activity: Activity, now: u64) {
+    model.task.paused = None;
     if model.task.activity == Activity::Stopping {
         return;
     }
@@ -170,6 +175,7 @@ fn task_started(model: &mut Model, prompt: &str, now: u64) {
     taken_up(&mut model.task.sent, prompt);
     taken_up(&mut model.task.queued, prompt);
     model.said = None;
+    model.task.paused = None;
     model.transcript.push(Kind::User(text::clean(prompt).into_owned()));
     model.task.tokens_in = 0;
     model.task.tokens_out = 0;
@@ -202,6 +208,7 @@ fn set_card(model: &mut Model, id: &CallId, state: CardState) {
 }
 
 fn tool_started(model: &mut Model, id: &CallId, rule: &str, now: u64) {
+    model.task.paused = None;
     let Some(card) = model.transcript.card_mut(id) else { return };
     card.started(rule, now);
     let call = (id.clone(), card.summary().to_owned());

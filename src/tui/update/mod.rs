@@ -173,9 +173,7 @@ fn after_replay(model: &mut Model) {
     }
     if model.is_running() {
         model.set_activity(Activity::Idle, 0);
-        model
-            .transcript
-            .push(Kind::Note { text: "aye ended in the middle of this task. /continue goes on".to_owned(), tone: Tone::Warning });
+        model.task.paused = Some("aye ended in the middle of this task");
     }
     model.task.queued.clear();
     events::end_streaming(model);

@@ -680,3 +680,65 @@ fn while_the_choices_do_not_work_yet_the_hints_say_so() {
     assert!(draw(&mut model, 5100).contains("a moment …"));
     assert!(!draw(&mut model, 5600).contains("a moment …"));
 }
+
+#[test]
+fn a_call_that_was_stopped_is_not_said_to_have_failed() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, requested("1", "RunCommand", "$ make"), 1000);
+    let error = ToolError::new(ErrorCode::Cancelled, "the task was stopped before this call ran");
+    tell(&mut model, crate::tui::samples::completed("1", ToolStatus::Failed, "", Some(error)), 2000);
+    let screen = draw(&mut model, 2000);
+    assert!(screen.contains("⊘ $ make  stopped") && !screen.contains("failed"), "{screen}");
+}
+
+#[test]
+fn a_long_prompt_is_folded_and_a_long_draft_says_how_much_stands_above() {
+    let mut model = model(80, 24);
+    let long = (1..=200).map(|n| format!("row {n}.")).collect::<Vec<_>>().join("\n");
+    update(&mut model, Msg::Input(Input::Paste(long.clone())), 1000);
+    draw(&mut model, 1000);
+    let screen = draw(&mut model, 1100);
+    assert!(screen.contains("⋯ 190 lines above") && screen.contains("row 200."), "{screen}");
+    tell(&mut model, started(&long), 2000);
+    play(&mut model, 2000, "<ctrl+c>");
+    let screen = draw(&mut model, 2500);
+    assert!(
+        screen.contains("row 6.") && screen.contains("⋯ 194 lines · ctrl+o unfolds") && !screen.contains("row 7."),
+        "{screen}"
+    );
+    play(&mut model, 3000, "<ctrl+o><ctrl+o>");
+    assert!(draw(&mut model, 3500).contains("row 200."));
+    let ten: Vec<_> = (1..=10).map(|n| format!("ten {n}.")).collect();
+    tell(&mut model, started(&ten.join("\n")), 4000);
+    assert!(draw(&mut model, 4500).contains("ten 10."));
+}
+
+#[test]
+fn how_to_go_on_is_said_once_and_never_beside_a_question() {
+    let resumed = || {
+        let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
+        let history = vec![event(started("fix it")), event(requested("9", "RunCommand", "$ x"))];
+        update(&mut model, Msg::Start(Box::new(Start { history, ..crate::tui::samples::start() })), 0);
+        model
+    };
+    let said = |screen: &str| screen.matches("/continue").count();
+    let mut model = resumed();
+    assert_eq!(said(&draw(&mut model, 100)), 1);
+    let failure =
+        Failure::new(FailureKind::Internal, "aye ended in the middle of this task", "/continue goes on, or say something else");
+    tell(&mut model, EventKind::SessionPaused { failure }, 200);
+    assert_eq!(said(&draw(&mut model, 300)), 1);
+    let mut model = resumed();
+    let kind = EventKind::ToolInterrupted {
+        tool_call_id: call("9"),
+        tool_name: "RunCommand".to_owned(),
+        summary: "$ x".to_owned(),
+        known: "it ran".to_owned(),
+    };
+    tell(&mut model, kind, 5000);
+    assert_eq!(said(&draw(&mut model, 5000)), 0);
+    tell(&mut model, EventKind::StepStarted { step_count: 2 }, 6000);
+    update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
+    assert_eq!(said(&draw(&mut model, 7000)), 0);
+}

@@ -34,6 +34,12 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         rows.push(Row { sign: glyphs.waits, words, right: "", token: Token::Warn });
     }
     rows.extend(prompts(model, width).map(|words| Row { sign: glyphs.note, words, right: "", token: Token::Muted }));
+    // The question comes first; what is queued says it too.
+    let asks = !model.panels.is_empty() || !model.task.queued.is_empty();
+    if let Some(words) = model.task.paused.filter(|_| !asks && !model.is_running()) {
+        let words = format!("{words} {} /continue goes on", glyphs.dot);
+        rows.push(Row { sign: glyphs.note, words, right: "", token: Token::Warn });
+    }
     let said = rows.iter().any(|row| row.sign == glyphs.waits) && model.waits_for_person();
     if let Some((sign, words, right)) = status::activity(model, now).filter(|_| !said) {
         // A panel has the keyboard: Escape is its own.
