@@ -2,7 +2,7 @@
 
 use super::approval::Panels;
 use super::composer::Composer;
-use super::front::{Ended, Header, ModelAccess, Options, ThemeChoice};
+use super::front::{Ended, Ground, Header, ModelAccess, Options, ThemeChoice};
 use super::glyphs::{ASCII, Glyphs, UNICODE};
 use super::guard;
 use super::theme::Theme;
@@ -234,5 +234,9 @@ fn theme(options: &Options, ground: Option<(u8, u8, u8)>) -> Theme {
         ThemeChoice::Auto => None,
         ThemeChoice::Named(name) => Theme::by_name(name),
     };
+    let ground = ground.or(match options.ground {
+        Ground::Dark => None,
+        Ground::Light => Some((255, 255, 255)),
+    });
     named.map_or_else(|| Theme::choose(ground, options.colours), |theme| theme.with_colours(options.colours))
 }

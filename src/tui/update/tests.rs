@@ -742,3 +742,24 @@ fn how_to_go_on_is_said_once_and_never_beside_a_question() {
     update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
     assert_eq!(said(&draw(&mut model, 7000)), 0);
 }
+
+#[test]
+fn the_environment_tells_the_background_until_the_terminal_does() {
+    use crate::tui::front::Ground;
+    for (value, ground) in [
+        ("0;15", Ground::Light),
+        ("0;7", Ground::Light),
+        ("0;default;11", Ground::Light),
+        ("15;0", Ground::Dark),
+        ("15;8", Ground::Dark),
+        ("15;default", Ground::Dark),
+        ("", Ground::Dark),
+    ] {
+        assert_eq!(Ground::of_variable(value), ground, "{value}");
+    }
+    let options = crate::tui::front::Options { ground: Ground::Light, ..crate::tui::samples::options() };
+    let mut model = Model::new(options, None, Size::new(80, 24));
+    assert_eq!(model.theme.name, "light");
+    update(&mut model, Msg::Input(Input::Background(0, 0, 0)), 10);
+    assert_eq!(model.theme.name, "dark");
+}
