@@ -11,7 +11,7 @@ use crate::config::trust::{Project, Standing, Trusted};
 use crate::config::{InstructionFile, NoModel};
 use crate::ports::Model;
 use crate::protocol::{Command, Event, EventKind};
-use crate::tui::{self, Colours, Ended, Front, Header, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust};
+use crate::tui::{self, Colours, Ended, Front, Ground, Header, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,6 +106,7 @@ fn options(place: &Place, color: Color) -> Options {
     let locale = locale.to_ascii_lowercase();
     Options {
         theme: ThemeChoice::Auto,
+        ground: Ground::of_variable(variable("COLORFGBG")),
         colours,
         ascii: !(locale.contains("utf-8") || locale.contains("utf8")),
         history: Some(place.directories.data.join("history.jsonl")),

@@ -116,6 +116,11 @@ impl Composer {
         (rows.max(1) as u16).min(ROWS)
     }
 
+    /// Rows of the draft above those that were drawn last.
+    pub fn rows_above(&self) -> usize {
+        self.area.scroll_offset().0.into()
+    }
+
     /// Draws it and says where the cursor is.
     pub fn draw(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
         if self.area.is_empty() {

@@ -21,6 +21,8 @@ pub struct Front {
 #[derive(Debug, Clone)]
 pub struct Options {
     pub theme: ThemeChoice,
+    /// What the environment says of the background.
+    pub ground: Ground,
     pub colours: Colours,
     /// Signs for terminals without Unicode.
     pub ascii: bool,
@@ -31,9 +33,26 @@ pub struct Options {
     pub cwd: String,
 }
 
+/// The background of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ground {
+    Dark,
+    Light,
+}
+
+impl Ground {
+    /// What `COLORFGBG` says: `15;0`, or `0;default;15`; the background is the last of them.
+    pub fn of_variable(value: &str) -> Self {
+        match value.rsplit(';').next().and_then(|last| last.trim().parse::<u8>().ok()) {
+            Some(7 | 9..=15) => Self::Light,
+            Some(_) | None => Self::Dark,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ThemeChoice {
-    /// By the terminal's background, dark until it answers.
+    /// By the terminal's background; until it answers, by `Options::ground`.
     Auto,
     /// A built-in theme.
     Named(String),

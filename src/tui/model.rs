@@ -2,7 +2,7 @@
 
 use super::approval::Panels;
 use super::composer::Composer;
-use super::front::{Ended, Header, ModelAccess, Options, ThemeChoice};
+use super::front::{Ended, Ground, Header, ModelAccess, Options, ThemeChoice};
 use super::glyphs::{ASCII, Glyphs, UNICODE};
 use super::guard;
 use super::theme::Theme;
@@ -46,6 +46,10 @@ pub struct Task {
     pub tokens_in: u64,
     pub tokens_out: u64,
     pub queued: Vec<String>,
+    /// A task of before that goes on only with `/continue`, in the words that say so.
+    pub paused: Option<&'static str>,
+    /// Sent, and the session has not taken it up yet.
+    pub sent: Vec<String>,
 }
 
 /// Numbers of the session for the status row.
@@ -134,7 +138,15 @@ impl Model {
             composer: Composer::new(options.history.clone()),
             transcript: Transcript::default(),
             panels: Panels::default(),
-            task: Task { activity: Activity::Idle, since: 0, tokens_in: 0, tokens_out: 0, queued: Vec::new() },
+            task: Task {
+                activity: Activity::Idle,
+                since: 0,
+                tokens_in: 0,
+                tokens_out: 0,
+                queued: Vec::new(),
+                paused: None,
+                sent: Vec::new(),
+            },
             tally: Tally::default(),
             session: None,
             last_answer: None,
@@ -222,5 +234,9 @@ fn theme(options: &Options, ground: Option<(u8, u8, u8)>) -> Theme {
         ThemeChoice::Auto => None,
         ThemeChoice::Named(name) => Theme::by_name(name),
     };
+    let ground = ground.or(match options.ground {
+        Ground::Dark => None,
+        Ground::Light => Some((255, 255, 255)),
+    });
     named.map_or_else(|| Theme::choose(ground, options.colours), |theme| theme.with_colours(options.colours))
 }

@@ -10,6 +10,7 @@ use ratatui::layout::Size;
 pub fn options() -> Options {
     Options {
         theme: ThemeChoice::Auto,
+        ground: super::front::Ground::Dark,
         colours: Colours::None,
         ascii: false,
         history: None,

@@ -88,8 +88,8 @@ fn context(model: &Model, left: Left) -> Item {
     }
 }
 
-pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer) {
-    let mut hints = hints(model);
+pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
+    let mut hints = hints(model, now);
     let style = model.theme.style(Token::Faint);
     let right = match (model.panels.is_open() || model.help.is_some(), model.composer.is_empty()) {
         (true, _) => "",
@@ -106,12 +106,12 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer) {
 }
 
 /// What the keys do now, most likely first.
-fn hints(model: &Model) -> Vec<&'static str> {
+fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     if model.help.is_some() {
         return vec!["esc closes", "up down pgup pgdn scroll"];
     }
     if let Some(panel) = model.panels.open() {
-        return approval::hints(panel, model.panels.len());
+        return approval::hints(panel, panel.guard.look(now), model.panels.len());
     }
     if model.search.is_some() {
         return vec!["enter takes it", "ctrl+r older", "esc back"];

@@ -14,7 +14,7 @@ pub use view::{Frame, draw, height, hints, strip_words};
 use super::composer::Field;
 use super::front::Trust;
 use super::guard::{Confirm, Guard, Key, Outcome, Stimulus};
-use crate::protocol::{Approval, ApprovalId, CallId, Decision, Resolution, Risk};
+use crate::protocol::{Approval, ApprovalId, CallId, Decision, Resolution, Risk, VerdictKind};
 use crate::text;
 
 /// For an empty field of words: a digit writes one of them.
@@ -121,11 +121,7 @@ impl Panel {
         choices.push(choice('n', Confirm::Letter, Act::Deny, "deny".to_owned(), "deny"));
         choices.push(choice('N', Confirm::Letter, Act::DenyWithWords, "deny and say why".to_owned(), "why"));
         let risk = if approval.critical { "CRITICAL RISK".to_owned() } else { format!("{} risk", approval.risk_level.as_str()) };
-        let reason = match (approval.rule.as_str(), approval.reason.as_str()) {
-            ("", reason) => format!("ask: {reason}"),
-            (rule, "") => format!("ask: {rule}"),
-            (rule, reason) => format!("ask: {rule}, {reason}"),
-        };
+        let reason = format!("ask: {}", reasons(&approval).join("; "));
         let title = match &approval.command {
             Some(_) => "Run a command".to_owned(),
             None if approval.action_summary.is_empty() => line(&approval.title),
@@ -311,6 +307,26 @@ impl Panel {
             (Question::Approval(_) | Question::Interrupted { .. } | Question::Trust(_), _) => None,
         }
     }
+}
+
+/// Why it asks: of a command the reasons of its riskiest parts, the last one first, for it runs what the others bring.
+fn reasons(approval: &Approval) -> Vec<String> {
+    let said = |rule: &str, reason: &str| match (rule, reason) {
+        ("", words) | (words, "") => words.to_owned(),
+        (rule, reason) => format!("{rule}, {reason}"),
+    };
+    let worst = approval.parts.iter().map(|part| part.risk).max();
+    let mut reasons = Vec::new();
+    for part in approval.parts.iter().rev().filter(|part| Some(part.risk) == worst && part.verdict != VerdictKind::Allow) {
+        let words = said(&part.rule, &part.reason);
+        if !reasons.contains(&words) {
+            reasons.push(words);
+        }
+    }
+    if reasons.is_empty() {
+        reasons.push(said(&approval.rule, &approval.reason));
+    }
+    reasons
 }
 
 fn choice(letter: char, confirm: Confirm, act: Act, words: String, short: &'static str) -> Choice {

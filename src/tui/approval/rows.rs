@@ -8,6 +8,8 @@ use crate::tui::view::GUTTER;
 const ROOMY: u16 = 8;
 const ENOUGH: u16 = 4;
 
+/// Rows of the reason, at most.
+const REASON_ROWS: usize = 3;
 /// Rows of one choice, at most.
 const CHOICE_ROWS: usize = 3;
 /// What stands before the words of a choice.
@@ -32,6 +34,8 @@ pub struct Rows {
     pub choices: Choices,
     /// Rows of the choices, or of the field and the ready words in their place.
     pub answers: u16,
+    /// Rows of the reason.
+    pub reason: u16,
     draft: u16,
 }
 
@@ -63,7 +67,8 @@ impl Rows {
             (Choices::FirstRow, false) => 2.min(panel.choices.len() as u16),
             (Choices::Rows, false) => (0..panel.choices.len()).map(|at| choice_height(panel, at, width)).sum(),
         };
-        Self { rules, body: 0, choices, answers, draft: u16::from(has_draft) }
+        let reason = if rules { reason_lines(panel, width).len() as u16 } else { 0 };
+        Self { rules, body: 0, choices, answers, reason, draft: u16::from(has_draft) }
     }
 
     fn with_body(self, wanted: u16, limit: u16) -> Self {
@@ -72,7 +77,7 @@ impl Rows {
 
     /// Rows above the body.
     pub fn head(self) -> u16 {
-        if self.rules { 3 } else { 1 }
+        if self.rules { 2 + self.reason } else { 1 }
     }
 
     pub fn total(self) -> u16 {
@@ -86,4 +91,16 @@ pub fn choice_height(panel: &Panel, at: usize, width: u16) -> u16 {
     let tail = if choice.key.confirm == Confirm::LetterThenEnter { THEN_ENTER } else { "" };
     let room = usize::from(width.saturating_sub(CHOICE_LEAD)).max(1);
     text::wrap(&format!("{}{tail}", choice.words), room).len().clamp(1, CHOICE_ROWS) as u16
+}
+
+/// Why it asks, wrapped; the last row says that there was more.
+pub fn reason_lines(panel: &Panel, width: u16) -> Vec<String> {
+    let room = usize::from(body_width(width));
+    let ranges = text::wrap(&panel.reason, room);
+    let shown = ranges.iter().take(REASON_ROWS).enumerate();
+    let row = |(at, range): (usize, &std::ops::Range<usize>)| match at + 1 {
+        REASON_ROWS if ranges.len() > REASON_ROWS => text::truncate(&panel.reason[range.start..], room).into_owned(),
+        _ => panel.reason[range.clone()].to_owned(),
+    };
+    shown.map(row).collect()
 }

@@ -52,3 +52,25 @@ fn what_may_not_be_remembered_offers_no_always() {
     let panel = Panel::approval(Approval { remember: None, ..edit_approval("a") });
     assert!(panel.choices.iter().all(|choice| choice.act != Act::ApproveForSession));
 }
+
+#[test]
+fn a_command_says_why_its_riskiest_part_asks() {
+    let panel = Panel::approval(command_approval("a"));
+    assert_eq!(panel.reason, "ask: built-in, runs what was downloaded; user:31, host not in the allow list");
+    let panel = Panel::approval(edit_approval("a"));
+    assert_eq!(panel.reason, "ask: built-in, writes inside the workspace ask");
+}
+
+#[test]
+fn a_long_reason_takes_up_to_three_rows() {
+    let mut approval = edit_approval("a");
+    approval.reason = "because of the very many words of this reason ".repeat(8);
+    let panel = Panel::approval(approval);
+    let rows = rows::reason_lines(&panel, 60);
+    assert_eq!(rows.len(), 3);
+    assert!(rows[2].ends_with('…') && rows.iter().all(|row| text::width(row) <= 58), "{rows:?}");
+    assert_eq!(
+        rows::reason_lines(&Panel::approval(edit_approval("a")), 36).join(" "),
+        "ask: built-in, writes inside the workspace ask"
+    );
+}

@@ -1,6 +1,6 @@
 //! The panel on the screen.
 
-use super::rows::{CHOICE_LEAD, Choices, Rows, THEN_ENTER, body_width, choice_height};
+use super::rows::{CHOICE_LEAD, Choices, Rows, THEN_ENTER, body_width, choice_height, reason_lines};
 use super::{Act, Height, Panel, Panels, REASONS};
 use crate::protocol::Risk;
 use crate::text;
@@ -52,9 +52,11 @@ pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>
 fn draw_head(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
     buffer.set_line(area.x, area.y, &head_line(panel, area.width, frame), area.width);
     if rows.rules {
-        let reason = text::truncate(&panel.reason, body_width(area.width).into()).into_owned();
-        buffer.set_line(area.x + GUTTER, area.y + 1, &Line::styled(reason, frame.theme.style(Token::Muted)), area.width - GUTTER);
-        draw_rule(Rect { y: area.y + 2, ..area }, buffer, frame);
+        let style = frame.theme.style(if panel.critical { Token::Danger } else { Token::Muted });
+        for (y, reason) in (area.y + 1..).zip(reason_lines(panel, area.width)) {
+            buffer.set_line(area.x + GUTTER, y, &Line::styled(reason, style), area.width - GUTTER);
+        }
+        draw_rule(Rect { y: area.y + rows.head() - 1, ..area }, buffer, frame);
     }
 }
 
@@ -272,9 +274,12 @@ fn packed_line(panel: &Panel, choices: Range<usize>, look: guard::Look, frame: F
 }
 
 /// What the keys do while the panel has the keyboard, most likely first.
-pub fn hints(panel: &Panel, count: usize) -> Vec<&'static str> {
+pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str> {
     if panel.words.is_some() {
         return vec!["enter deny with these words", "esc back", "1-4 ready words"];
+    }
+    if look == guard::Look::Arming {
+        return vec!["a moment … letters still go to your draft", "esc later"];
     }
     let mut hints = vec!["esc later"];
     if panel.body.rows(panel.seen_width) > panel.shown {

@@ -35,6 +35,10 @@ pub enum CardState {
     Denied {
         message: String,
     },
+    /// The person stopped it, or it was left out.
+    Stopped {
+        message: String,
+    },
     /// The process ended before it did.
     Unknown,
 }
@@ -129,7 +133,7 @@ impl Card {
             CardState::Done { .. } if self.has_failed_exit() => (glyphs.failed, Token::Danger),
             CardState::Done { .. } => (glyphs.done, Token::Ok),
             CardState::Failed { .. } => (glyphs.failed, Token::Danger),
-            CardState::Denied { .. } => (glyphs.denied, Token::Warn),
+            CardState::Denied { .. } | CardState::Stopped { .. } => (glyphs.denied, Token::Warn),
         }
     }
 
@@ -183,6 +187,7 @@ impl Card {
             }
             CardState::Failed { .. } => ("failed".to_owned(), Token::Danger),
             CardState::Denied { .. } => ("denied".to_owned(), Token::Warn),
+            CardState::Stopped { .. } => ("stopped".to_owned(), Token::Warn),
             CardState::Unknown => ("interrupted: outcome unknown".to_owned(), Token::Warn),
         }
     }
@@ -198,14 +203,18 @@ impl Card {
         let time = match self.state {
             CardState::Running { since } => format!("{} s", look.now.saturating_sub(since) / 1000),
             CardState::Done { latency_ms } | CardState::Failed { latency_ms, .. } => seconds(latency_ms),
-            CardState::Requested | CardState::Waiting | CardState::Denied { .. } | CardState::Unknown => String::new(),
+            CardState::Requested
+            | CardState::Waiting
+            | CardState::Denied { .. }
+            | CardState::Stopped { .. }
+            | CardState::Unknown => String::new(),
         };
         format!("{mark} {time:>7}")
     }
 
     fn is_open(&self, fold: Fold) -> bool {
         match self.state {
-            CardState::Failed { .. } | CardState::Denied { .. } | CardState::Running { .. } => true,
+            CardState::Failed { .. } | CardState::Denied { .. } | CardState::Stopped { .. } | CardState::Running { .. } => true,
             CardState::Requested | CardState::Waiting | CardState::Done { .. } | CardState::Unknown => {
                 fold != Fold::Quiet || self.has_failed_exit()
             }
@@ -225,7 +234,9 @@ impl Card {
         let mut rows = Vec::new();
         match &self.state {
             CardState::Failed { message, .. } => rows.extend(wrapped(message, width, look, Token::Danger)),
-            CardState::Denied { message } => rows.extend(wrapped(message, width, look, Token::Warn)),
+            CardState::Denied { message } | CardState::Stopped { message } => {
+                rows.extend(wrapped(message, width, look, Token::Warn));
+            }
             CardState::Requested
             | CardState::Waiting
             | CardState::Running { .. }

@@ -11,6 +11,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+/// A prompt of more rows is folded to so many.
+const PROMPT_ROWS: usize = 10;
+const PROMPT_HEAD: usize = 6;
 /// Rows of thinking shown while it goes on.
 const THINKING_ROWS: usize = 3;
 
@@ -145,7 +148,7 @@ impl Entry {
             return;
         }
         let rows = match &self.kind {
-            Kind::User(text) => wrapped(text, width, look, Token::Text),
+            Kind::User(text) => prompt(text, width, look),
             Kind::Answer { state: AnswerState::Discarded(reason), .. } => {
                 wrapped(&format!("discarded: {reason}"), width, look, Token::Warn)
             }
@@ -175,6 +178,19 @@ pub fn wrapped(text: &str, width: u16, look: Look<'_>, token: Token) -> Vec<Line
     for line in text.split('\n') {
         rows.extend(text::wrap(line, width.into()).into_iter().map(|range| Line::styled(line[range].to_owned(), style)));
     }
+    rows
+}
+
+/// What the person sent: of a long one its head, and how much more there is.
+fn prompt(text: &str, width: u16, look: Look<'_>) -> Vec<Line<'static>> {
+    let mut rows = wrapped(text, width, look, Token::Text);
+    if look.fold == super::Fold::Full || rows.len() <= PROMPT_ROWS {
+        return rows;
+    }
+    let hidden = rows.len() - PROMPT_HEAD;
+    rows.truncate(PROMPT_HEAD);
+    let words = format!("{} {hidden} lines {} ctrl+o unfolds", look.glyphs.more, look.glyphs.dot);
+    rows.push(Line::styled(words, look.theme.style(Token::Faint)));
     rows
 }
 

@@ -1,6 +1,6 @@
 //! What an event of the session changes.
 
-use crate::protocol::{CallId, Event, EventKind, FailureKind, ToolStatus};
+use crate::protocol::{CallId, ErrorCode, Event, EventKind, FailureKind, ToolStatus};
 use crate::text;
 use crate::tui::approval::Panel;
 use crate::tui::markdown::Document;
@@ -27,11 +27,7 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
             model.panels.forget_call(&tool_call_id, last_text);
             model.panels.add(Panel::interrupted(tool_call_id, &tool_name, &summary, &known), focus, last_text);
         }
-        EventKind::DraftRestored { text } => {
-            if model.composer.is_empty() {
-                model.composer.set(&text::clean(&text));
-            }
-        }
+        EventKind::DraftRestored { text } => draft_restored(model, &text, now),
         kind => shared(model, kind, now),
     }
 }
@@ -69,7 +65,10 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             model.header.mode = mode;
         }
         EventKind::TaskStarted { prompt, .. } => task_started(model, &prompt, now),
-        EventKind::PromptQueued { prompt } => model.task.queued.push(prompt),
+        EventKind::PromptQueued { prompt } => {
+            taken_up(&mut model.task.sent, &prompt);
+            model.task.queued.push(prompt);
+        }
         EventKind::StepStarted { .. } => busy(model, Activity::Thinking, now),
         EventKind::LlmRequestStarted { model: name, estimated_input_tokens } => {
             model.header.model = name;
@@ -112,9 +111,11 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ToolCompleted { tool_call_id, status, latency_ms, output_text, error, proposal, .. } => {
             model.panels.forget_call(&tool_call_id, model.keys.last_text);
             tool_ended(model, &tool_call_id, now);
+            let stopped = error.as_ref().is_some_and(|error| matches!(error.code, ErrorCode::Cancelled));
             let message = error.map(|error| text::clean(&error.message).into_owned()).unwrap_or_default();
             let state = match status {
                 ToolStatus::Succeeded => CardState::Done { latency_ms },
+                ToolStatus::Failed if stopped => CardState::Stopped { message },
                 ToolStatus::Failed => CardState::Failed { latency_ms, message },
                 ToolStatus::Denied => CardState::Denied { message },
             };
@@ -145,7 +146,9 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::SessionPaused { failure } => {
             ended(model, now);
-            note(model, &format!("paused: {}\n{}\n/continue goes on", failure.message, failure.hint), Tone::Warning);
+            let said = failure.hint.contains("/continue") || failure.message.contains("/continue");
+            model.task.paused = (!said).then_some("paused");
+            note(model, &format!("paused: {}\n{}", failure.message, failure.hint), Tone::Warning);
         }
         EventKind::Notice { message } => note(model, &message, Tone::Plain),
         // Shown by `apply` where they are live; these say nothing else.
@@ -159,6 +162,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
 
 /// What the task does now, unless it is being stopped; the same goes on counting.
 fn busy(model: &mut Model, activity: Activity, now: u64) {
+    model.task.paused = None;
     if model.task.activity == Activity::Stopping {
         return;
     }
@@ -168,14 +172,33 @@ fn busy(model: &mut Model, activity: Activity, now: u64) {
 }
 
 fn task_started(model: &mut Model, prompt: &str, now: u64) {
-    if let Some(at) = model.task.queued.iter().position(|queued| queued == prompt) {
-        model.task.queued.remove(at);
-    }
+    taken_up(&mut model.task.sent, prompt);
+    taken_up(&mut model.task.queued, prompt);
     model.said = None;
+    model.task.paused = None;
     model.transcript.push(Kind::User(text::clean(prompt).into_owned()));
     model.task.tokens_in = 0;
     model.task.tokens_out = 0;
     model.set_activity(Activity::Thinking, now);
+}
+
+fn taken_up(prompts: &mut Vec<String>, prompt: &str) {
+    if let Some(at) = prompts.iter().position(|waits| waits.trim() == prompt.trim()) {
+        prompts.remove(at);
+    }
+}
+
+/// What was typed before, or queued and not begun: it stands in the draft again, behind what is there.
+fn draft_restored(model: &mut Model, text: &str, now: u64) {
+    model.task.queued.clear();
+    let before = model.composer.text();
+    let restored = text::clean(text);
+    if before.trim().is_empty() {
+        model.composer.set(&restored);
+    } else {
+        model.composer.set(&format!("{}\n\n{restored}", before.trim_end()));
+    }
+    super::draft_changed(model, now);
 }
 
 fn set_card(model: &mut Model, id: &CallId, state: CardState) {
@@ -185,6 +208,7 @@ fn set_card(model: &mut Model, id: &CallId, state: CardState) {
 }
 
 fn tool_started(model: &mut Model, id: &CallId, rule: &str, now: u64) {
+    model.task.paused = None;
     let Some(card) = model.transcript.card_mut(id) else { return };
     card.started(rule, now);
     let call = (id.clone(), card.summary().to_owned());

@@ -108,6 +108,7 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         Some(ModelAccess::Ready) => {
             let text = take(model, now, effects);
             model.transcript.follow();
+            model.task.sent.push(text.clone());
             effects.push(Effect::Send(Command::Prompt { text }));
         }
     }

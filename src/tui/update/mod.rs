@@ -156,6 +156,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     }
     if let Some(prompt) = model.waiting_prompt.take() {
         if ready {
+            model.task.sent.push(prompt.clone());
             effects.push(Effect::Send(Command::Prompt { text: prompt }));
         } else if model.composer.is_empty() {
             model.composer.set(&prompt);
@@ -172,9 +173,7 @@ fn after_replay(model: &mut Model) {
     }
     if model.is_running() {
         model.set_activity(Activity::Idle, 0);
-        model
-            .transcript
-            .push(Kind::Note { text: "aye ended in the middle of this task. /continue goes on".to_owned(), tone: Tone::Warning });
+        model.task.paused = Some("aye ended in the middle of this task");
     }
     model.task.queued.clear();
     events::end_streaming(model);

@@ -298,7 +298,7 @@ fn ctrl_f_gives_the_question_all_of_the_screen_and_takes_it_back() {
     update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
     let lines = |screen: &str| screen.lines().filter(|row| row.contains("+line ")).count();
     draw(&mut model, 6000);
-    let part = draw(&mut model, 6100);
+    let part = draw(&mut model, 6700);
     assert!(part.contains("ctrl+f full screen") && part.contains("show the next of 71 screens"), "{part}");
     play(&mut model, 7000, "<ctrl+f>");
     let full = draw(&mut model, 7100);
@@ -627,4 +627,139 @@ fn what_was_said_goes_with_the_next_key_and_with_the_next_task() {
         update(&mut model, Msg::Input(Input::Paste("z".to_owned())), 3100);
         assert!(!draw(&mut model, 3200).contains(words), "{script}");
     }
+}
+
+#[test]
+fn a_prompt_sent_while_a_question_holds_the_start_is_shown_until_it_begins() {
+    let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
+    let (answer, _answered) = tokio::sync::oneshot::channel();
+    let trust = Some(crate::tui::front::Trust { files: vec!["AGENTS.md".to_owned()], answer });
+    update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::samples::start() })), 0);
+    draw(&mut model, 0);
+    assert_eq!(play(&mut model, 2000, "explain it<enter>"), ["prompt \"explain it\""]);
+    let screen = draw(&mut model, 5000);
+    assert!(screen.contains("sent after your answer: explain it"), "{screen}");
+    tell(&mut model, started("explain it"), 6000);
+    assert!(!draw(&mut model, 6000).contains("sent after"));
+}
+
+#[test]
+fn all_queued_prompts_are_shown_and_come_back_into_the_draft() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 1000);
+    for prompt in ["second thing", "third thing"] {
+        tell(&mut model, EventKind::PromptQueued { prompt: prompt.to_owned() }, 1000);
+    }
+    assert!(draw(&mut model, 1100).contains("2 queued: second thing │ third thing"));
+    play(&mut model, 2000, "typed");
+    wait(&mut model, 3000);
+    tell(&mut model, EventKind::DraftRestored { text: "second thing\n\nthird thing".to_owned() }, 4000);
+    tell(&mut model, EventKind::TaskCancelled { step_count: 1 }, 4000);
+    assert_eq!(model.composer.text(), "typed\n\nsecond thing\n\nthird thing");
+    assert!(!draw(&mut model, 4000).contains("queued:"));
+    assert_eq!(wait(&mut model, 5000), ["draft \"typed\\n\\nsecond thing\\n\\nthird thing\""]);
+}
+
+#[test]
+fn a_queue_that_a_failure_left_says_what_sends_it() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 1000);
+    for prompt in ["second thing", "third thing"] {
+        tell(&mut model, EventKind::PromptQueued { prompt: prompt.to_owned() }, 1000);
+    }
+    let failure = Failure::new(FailureKind::Network, "offline", "try later");
+    tell(&mut model, EventKind::TaskFailed { failure, step_count: 1 }, 2000);
+    assert!(draw(&mut model, 2000).contains("2 queued · /continue sends them: second thing"));
+}
+
+#[test]
+fn while_the_choices_do_not_work_yet_the_hints_say_so() {
+    let mut model = model(80, 24);
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
+    draw(&mut model, 5000);
+    assert!(draw(&mut model, 5100).contains("a moment …"));
+    assert!(!draw(&mut model, 5600).contains("a moment …"));
+}
+
+#[test]
+fn a_call_that_was_stopped_is_not_said_to_have_failed() {
+    let mut model = model(80, 24);
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, requested("1", "RunCommand", "$ make"), 1000);
+    let error = ToolError::new(ErrorCode::Cancelled, "the task was stopped before this call ran");
+    tell(&mut model, crate::tui::samples::completed("1", ToolStatus::Failed, "", Some(error)), 2000);
+    let screen = draw(&mut model, 2000);
+    assert!(screen.contains("⊘ $ make  stopped") && !screen.contains("failed"), "{screen}");
+}
+
+#[test]
+fn a_long_prompt_is_folded_and_a_long_draft_says_how_much_stands_above() {
+    let mut model = model(80, 24);
+    let long = (1..=200).map(|n| format!("row {n}.")).collect::<Vec<_>>().join("\n");
+    update(&mut model, Msg::Input(Input::Paste(long.clone())), 1000);
+    draw(&mut model, 1000);
+    let screen = draw(&mut model, 1100);
+    assert!(screen.contains("⋯ 190 lines above") && screen.contains("row 200."), "{screen}");
+    tell(&mut model, started(&long), 2000);
+    play(&mut model, 2000, "<ctrl+c>");
+    let screen = draw(&mut model, 2500);
+    assert!(
+        screen.contains("row 6.") && screen.contains("⋯ 194 lines · ctrl+o unfolds") && !screen.contains("row 7."),
+        "{screen}"
+    );
+    play(&mut model, 3000, "<ctrl+o><ctrl+o>");
+    assert!(draw(&mut model, 3500).contains("row 200."));
+    let ten: Vec<_> = (1..=10).map(|n| format!("ten {n}.")).collect();
+    tell(&mut model, started(&ten.join("\n")), 4000);
+    assert!(draw(&mut model, 4500).contains("ten 10."));
+}
+
+#[test]
+fn how_to_go_on_is_said_once_and_never_beside_a_question() {
+    let resumed = || {
+        let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
+        let history = vec![event(started("fix it")), event(requested("9", "RunCommand", "$ x"))];
+        update(&mut model, Msg::Start(Box::new(Start { history, ..crate::tui::samples::start() })), 0);
+        model
+    };
+    let said = |screen: &str| screen.matches("/continue").count();
+    let mut model = resumed();
+    assert_eq!(said(&draw(&mut model, 100)), 1);
+    let failure =
+        Failure::new(FailureKind::Internal, "aye ended in the middle of this task", "/continue goes on, or say something else");
+    tell(&mut model, EventKind::SessionPaused { failure }, 200);
+    assert_eq!(said(&draw(&mut model, 300)), 1);
+    let mut model = resumed();
+    let kind = EventKind::ToolInterrupted {
+        tool_call_id: call("9"),
+        tool_name: "RunCommand".to_owned(),
+        summary: "$ x".to_owned(),
+        known: "it ran".to_owned(),
+    };
+    tell(&mut model, kind, 5000);
+    assert_eq!(said(&draw(&mut model, 5000)), 0);
+    tell(&mut model, EventKind::StepStarted { step_count: 2 }, 6000);
+    update(&mut model, Msg::Resize(Size::new(80, 24)), 6000);
+    assert_eq!(said(&draw(&mut model, 7000)), 0);
+}
+
+#[test]
+fn the_environment_tells_the_background_until_the_terminal_does() {
+    use crate::tui::front::Ground;
+    for (value, ground) in [
+        ("0;15", Ground::Light),
+        ("0;7", Ground::Light),
+        ("0;default;11", Ground::Light),
+        ("15;0", Ground::Dark),
+        ("15;8", Ground::Dark),
+        ("15;default", Ground::Dark),
+        ("", Ground::Dark),
+    ] {
+        assert_eq!(Ground::of_variable(value), ground, "{value}");
+    }
+    let options = crate::tui::front::Options { ground: Ground::Light, ..crate::tui::samples::options() };
+    let mut model = Model::new(options, None, Size::new(80, 24));
+    assert_eq!(model.theme.name, "light");
+    update(&mut model, Msg::Input(Input::Background(0, 0, 0)), 10);
+    assert_eq!(model.theme.name, "dark");
 }

@@ -48,7 +48,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let cursor =
         if model.panels.is_open() { draw_panel(model, lower, buffer, now) } else { Some(draw_composer(model, lower, buffer)) };
     status::draw_status(model, bottom, buffer);
-    status::draw_hints(model, hints, buffer);
+    status::draw_hints(model, hints, buffer, now);
     if model.options.ascii {
         make_plain(buffer);
     }
@@ -110,6 +110,10 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
     buffer.set_stringn(area.x, area.y + 1, model.glyphs.user, 2, model.theme.style(Token::Accent));
     let inner = Rect { x: area.x + 2, y: area.y + 1, width: composer_width(area.width), height: area.height.saturating_sub(2) };
     let cursor = model.composer.draw(inner, buffer, &model.theme);
+    if !model.composer.is_empty() && model.composer.rows_above() > 0 {
+        let words = format!("{} {} above ", model.glyphs.more, status::counted(model.composer.rows_above(), "line"));
+        buffer.set_stringn(inner.x, area.y, format!(" {words}"), inner.width.into(), faint);
+    }
     if model.composer.is_empty() {
         let words =
             if model.is_running() { "Type ahead: enter queues it for after this task" } else { "Ask, or describe a change" };

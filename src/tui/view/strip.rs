@@ -33,10 +33,12 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     if let Some(words) = approval::strip_words(&model.panels, width, &glyphs) {
         rows.push(Row { sign: glyphs.waits, words, right: "", token: Token::Warn });
     }
-    if let Some(next) = model.task.queued.first() {
-        let first = text::clean(next).split_whitespace().collect::<Vec<_>>().join(" ");
-        let words = format!("{} queued: {}", model.task.queued.len(), text::truncate(&first, usize::from(width) / 2));
-        rows.push(Row { sign: glyphs.note, words, right: "", token: Token::Muted });
+    rows.extend(prompts(model, width).map(|words| Row { sign: glyphs.note, words, right: "", token: Token::Muted }));
+    // The question comes first; what is queued says it too.
+    let asks = !model.panels.is_empty() || !model.task.queued.is_empty();
+    if let Some(words) = model.task.paused.filter(|_| !asks && !model.is_running()) {
+        let words = format!("{words} {} /continue goes on", glyphs.dot);
+        rows.push(Row { sign: glyphs.note, words, right: "", token: Token::Warn });
     }
     let said = rows.iter().any(|row| row.sign == glyphs.waits) && model.waits_for_person();
     if let Some((sign, words, right)) = status::activity(model, now).filter(|_| !said) {
@@ -56,6 +58,24 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     // The last ones matter most.
     let limit = usize::from(limit.clamp(1, 4));
     rows.split_off(rows.len().saturating_sub(limit))
+}
+
+/// What was sent and has not begun, and what makes it begin.
+fn prompts(model: &Model, width: u16) -> impl Iterator<Item = String> {
+    let line = |prompt: &String| text::clean(prompt).split_whitespace().collect::<Vec<_>>().join(" ");
+    let list = |prompts: &[String]| {
+        let room = (usize::from(width).saturating_sub(24) / prompts.len().max(1)).max(12);
+        let names: Vec<_> = prompts.iter().map(|prompt| text::truncate(&line(prompt), room).into_owned()).collect();
+        names.join(&format!(" {} ", model.glyphs.separator))
+    };
+    let (sent, queued) = (&model.task.sent, &model.task.queued);
+    let waits = !model.is_running() && !model.panels.is_empty();
+    let sent = (waits && !sent.is_empty()).then(|| format!("sent after your answer: {}", list(sent)));
+    let queued = (!queued.is_empty()).then(|| {
+        let how = if model.is_running() { String::new() } else { format!(" {} /continue sends them", model.glyphs.dot) };
+        format!("{} queued{how}: {}", queued.len(), list(queued))
+    });
+    sent.into_iter().chain(queued)
 }
 
 pub fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {
