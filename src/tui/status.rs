@@ -158,6 +158,10 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
         }
     };
     words.push(elapsed);
+    // More than one have a row of their own, and so has one that is not open.
+    if model.panels.is_open() && model.panels.len() == 1 && model.panels.approvals() > 0 {
+        words.push("1 waits for you".to_owned());
+    }
     if model.task.tokens_in + model.task.tokens_out > 0 {
         let (sent, got) = (tokens(model.task.tokens_in), tokens(model.task.tokens_out));
         words.push(format!("{} {sent} {} {got} tokens", g.up_tokens, g.down_tokens));

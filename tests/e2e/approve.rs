@@ -218,3 +218,28 @@ fn a_prompt_of_several_lines_is_sent_as_one() {
     terminal.wait_for("Read both.");
     assert!(server.request(0).messages().contains("first line\\nsecond line"));
 }
+
+#[test]
+fn after_the_first_of_two_answers_the_screen_says_what_waits() {
+    let write = |path: &str| json!({"path": path, "content": "written\n"});
+    let server = Server::new([
+        Answer::text("Two files.").and_call("call_1", "WriteFile", write("one.txt")).and_call(
+            "call_2",
+            "WriteFile",
+            write("two.txt"),
+        ),
+        Answer::text("Finished the work."),
+    ]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("write them");
+    terminal.review("one.txt");
+    terminal.send("y");
+    terminal.wait_for("✓ Create one.txt");
+    terminal.wait_for("Waits for you · 1 approval");
+    assert!(project.exists("one.txt") && !project.exists("two.txt"));
+    terminal.review("two.txt");
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
+    assert!(project.exists("two.txt"));
+}

@@ -115,6 +115,9 @@ impl Body {
     }
 
     fn edit(name: Name, diff: Diff, notes: Vec<String>) -> Self {
+        let counts = format!("+{} −{}", diff.added(), diff.removed());
+        let words = name.words.strip_suffix(&counts).map_or_else(|| name.words.clone(), |words| words.trim_end().to_owned());
+        let name = Name { words, ..name };
         let (mut above, lines) = (notes, diff.lines());
         if lines <= LARGE_LINES {
             return Self::Edit { name, diff, above, extent: Extent::Readable };

@@ -317,10 +317,13 @@ fn reasons(approval: &Approval) -> Vec<String> {
     };
     let worst = approval.parts.iter().map(|part| part.risk).max();
     let mut reasons = Vec::new();
+    let mut rule = "";
     for part in approval.parts.iter().rev().filter(|part| Some(part.risk) == worst && part.verdict != VerdictKind::Allow) {
-        let words = said(&part.rule, &part.reason);
-        if !reasons.contains(&words) {
+        // Who decides is said once for all that follow.
+        let words = if part.rule == rule { part.reason.clone() } else { said(&part.rule, &part.reason) };
+        if !reasons.contains(&words) && !reasons.contains(&said(&part.rule, &part.reason)) {
             reasons.push(words);
+            rule = &part.rule;
         }
     }
     if reasons.is_empty() {

@@ -14,6 +14,11 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use std::ops::Range;
 
+/// So many cells of what waits beside what to press.
+const NAME: usize = 12;
+/// Below this width choices on one row stand closer.
+const TIGHT: u16 = 50;
+
 /// What a frame knows besides the panel.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
@@ -129,7 +134,7 @@ fn draw_choices(panel: &Panel, choices: Choices, area: Rect, buffer: &mut Buffer
         y += height;
     }
     if !packed.is_empty() {
-        buffer.set_line(area.x, y, &packed_line(panel, packed, look, frame), area.width);
+        buffer.set_line(area.x, y, &packed_line(panel, area.width, packed, look, frame), area.width);
     }
     cursor
 }
@@ -245,10 +250,11 @@ fn fitted(words: &str, tails: &[&str], room: usize, rows: usize) -> String {
 }
 
 /// Several choices in few words.
-fn packed_line(panel: &Panel, choices: Range<usize>, look: guard::Look, frame: Frame<'_>) -> Line<'static> {
+fn packed_line(panel: &Panel, width: u16, choices: Range<usize>, look: guard::Look, frame: Frame<'_>) -> Line<'static> {
     let Frame { theme, glyphs, .. } = frame;
     let lead = if look == guard::Look::Arming { glyphs.arming } else { "" };
     let mut spans = vec![Span::styled(format!("{lead:<2}"), theme.style(Token::Faint))];
+    let gap = if width < TIGHT { "  " } else { "   " };
     for at in choices {
         let choice = &panel.choices[at];
         let held = held(look) == Some(at);
@@ -268,7 +274,7 @@ fn packed_line(panel: &Panel, choices: Range<usize>, look: guard::Look, frame: F
         };
         let lead = if held { glyphs.user } else { "" };
         spans.push(Span::styled(format!("{lead}{}  {words}{then}", choice.key.letter), theme.style(token)));
-        spans.push(Span::raw("   "));
+        spans.push(Span::raw(gap));
     }
     Line::from(spans)
 }
@@ -279,7 +285,7 @@ pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str
         return vec!["enter deny with these words", "esc back", "1-4 ready words"];
     }
     if look == guard::Look::Arming {
-        return vec!["a moment … letters still go to your draft", "esc later"];
+        return vec!["a moment … letters go to your draft", "esc later"];
     }
     let mut hints = vec!["esc later"];
     if panel.body.rows(panel.seen_width) > panel.shown {
@@ -321,7 +327,16 @@ pub fn strip_words(panels: &Panels, width: u16, glyphs: &Glyphs) -> Option<Strin
     }
     let others = if panels.len() > 1 { format!(" and {} more", panels.len() - 1) } else { String::new() };
     let name = first.name();
-    Some(format!("{name}{others} {} waits for you {} tab to review (typing stays in your draft)", glyphs.dash, glyphs.dot))
+    // What to press stays; the name gives way, then the reassurance.
+    let tail = format!("{others} {} waits for you {} tab to review", glyphs.dash, glyphs.dot);
+    let whole = format!("{name}{tail} (typing stays in your draft)");
+    let room = usize::from(width.saturating_sub(GUTTER));
+    if text::width(&whole) <= room {
+        return Some(whole);
+    }
+    let short = format!("{others} {} tab to review", glyphs.dot);
+    let tail = if text::width(&tail) + NAME > room { short } else { tail };
+    Some(format!("{}{tail}", text::truncate_middle(&name, room.saturating_sub(text::width(&tail)))))
 }
 
 impl Panel {

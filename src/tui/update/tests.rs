@@ -763,3 +763,15 @@ fn the_environment_tells_the_background_until_the_terminal_does() {
     update(&mut model, Msg::Input(Input::Background(0, 0, 0)), 10);
     assert_eq!(model.theme.name, "dark");
 }
+
+#[test]
+fn what_waits_is_said_beside_what_runs() {
+    let mut model = model(100, 24);
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, requested("1", "RunCommand", "$ make"), 1000);
+    tell(&mut model, EventKind::ToolStarted { tool_call_id: call("1"), rule: String::new() }, 1000);
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 1000);
+    assert!(draw(&mut model, 2000).contains("Running make · 1 s · 1 waits for you"));
+    tell(&mut model, crate::tui::samples::completed("1", ToolStatus::Succeeded, "", None), 2000);
+    assert!(draw(&mut model, 3000).contains("Waits for you · 1 approval"));
+}
