@@ -136,9 +136,9 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
 /// What goes on, for the strip: a sign, words, and what to press at the right.
 pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'static str)> {
     let g = &model.glyphs;
+    // The question says so itself, open or not.
     if model.waits_for_person() {
-        let waiting = counted(model.panels.approvals(), "approval");
-        return Some((g.waits, format!("Waits for you {} {waiting}", g.dot), "esc stops the task"));
+        return None;
     }
     let elapsed = format!("{} s", now.saturating_sub(model.task.since) / 1000);
     let mut words = match &model.task.activity {

@@ -236,7 +236,7 @@ fn after_the_first_of_two_answers_the_screen_says_what_waits() {
     terminal.review("one.txt");
     terminal.send("y");
     terminal.wait_for("✓ Create one.txt");
-    terminal.wait_for("Waits for you · 1 approval");
+    terminal.wait_that("what waits, and only that", |screen| screen.contains("two.txt") && !screen.contains("Create one.txt ·"));
     assert!(project.exists("one.txt") && !project.exists("two.txt"));
     terminal.review("two.txt");
     terminal.decide('y');

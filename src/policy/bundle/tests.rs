@@ -54,7 +54,7 @@ match = ["git status --short", "git log --oneline | head"]
 not_match = ["git -c core.pager=x log", "git diff --output=f"]
 
 [capabilities."Network.Http"]
-allowed_domains = ["docs.rs", "*.rust-lang.org"]
+allowed_domains = ["example.com", "*.example.org"]
 requires_approval = true
 
 [capabilities."Mcp.Invoke"]

@@ -40,12 +40,10 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
         let words = format!("{words} {} /continue goes on", glyphs.dot);
         rows.push(Row { sign: glyphs.note, words, right: "", token: Token::Warn });
     }
-    let said = rows.iter().any(|row| row.sign == glyphs.waits) && model.waits_for_person();
-    if let Some((sign, words, right)) = status::activity(model, now).filter(|_| !said) {
+    if let Some((sign, words, right)) = status::activity(model, now) {
         // A panel has the keyboard: Escape is its own.
         let right = if model.panels.is_open() { "" } else { right };
-        let token = if model.waits_for_person() { Token::Warn } else { Token::Muted };
-        rows.push(Row { sign, words, right, token });
+        rows.push(Row { sign, words, right, token: Token::Muted });
     }
     if let Some((words, _)) = &model.said {
         rows.push(Row { sign: "", words: words.clone(), right: "", token: Token::Accent });
