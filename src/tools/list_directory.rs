@@ -53,11 +53,10 @@ impl Tool for ListDirectory {
     }
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        let actions = Self::actions(&arguments, &Paths::on_disk(settings))?;
         let target = Paths::on_disk(settings).target("path", arguments.path.as_deref().unwrap_or("."), Meant::Directory)?;
         Ok(Draft {
             summary: format!("List {}", target.given),
-            actions,
+            actions: vec![Action::Read { target: target.clone() }],
             proposal: None,
             effect: Effect::Reads,
             work: Work { target, extent: if arguments.recursive == Some(true) { Extent::Tree } else { Extent::Entries } },
