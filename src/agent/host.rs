@@ -89,6 +89,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     }
     let mut heard = true;
     while !host.ending {
+        let deadline = host.deadline;
         let input = tokio::select! {
             command = commands.recv(), if heard => {
                 heard = command.is_some();
@@ -100,7 +101,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
             }
             Some(input) = receive_inputs.recv() => input,
             delta = next_delta(&mut host.stream) => delta,
-            () = until(host.deadline) => break,
+            () = tokio::time::sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)), if deadline.is_some() => break,
         };
         host.take(input).await;
     }
@@ -109,13 +110,6 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     let duration_ms = u64::try_from(host.started.elapsed().as_millis()).unwrap_or(u64::MAX);
     host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, duration_ms });
     host.kill.cancel();
-}
-
-async fn until(deadline: Option<tokio::time::Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// The next piece of the answer; never ready while no answer streams. A stream that just ends was cut.

@@ -9,7 +9,7 @@ mod thread;
 mod turn;
 
 pub use host::{Setup, spawn};
-pub use limits::MAX_STEPS;
+pub use limits::{CHANNEL_DEPTH, MAX_STEPS};
 pub use prompt::{Surroundings, system_prompt};
 pub use replay::replay;
 pub use retry::Backoff;

@@ -1,13 +1,13 @@
 //! One task without a screen.
 
-use super::cli::{Common, ExecPrompt, OutputFormat, SessionChoice, Trust as TrustFlag};
+use super::cli::{Common, ExecPrompt, OutputFormat, SessionChoice};
 use super::exit::Exit;
 use super::place::Place;
 use super::session::{self, Terms};
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
-use crate::config::trust::{Project, Standing, Trusted};
+use crate::config::trust::{Project, Standing};
 use crate::headless::{self, Format, Output};
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::{Command, Event};
@@ -15,12 +15,12 @@ use std::io::{IsTerminal, Read};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 
 /// A prompt from stdin is read whole; more than this is a mistake.
 const STDIN_BYTES: u64 = 16 << 20;
 /// How long running tools get when a signal ends the run.
 const GRACE: Duration = Duration::from_secs(8);
-const CHANNEL_DEPTH: usize = 256;
 
 pub struct Request {
     pub prompt: ExecPrompt,
@@ -52,13 +52,9 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         return Err(Trouble::usage("the session is done; say what to do next: `aye exec -c PROMPT`"));
     }
     let project = Project::examine(&place.workspace);
-    let proof = if common.trust == TrustFlag::ForThisRun {
-        Some(Trusted::for_this_run())
-    } else {
-        match project.standing(&place.directories.config) {
-            Standing::Trusted(proof) => Some(proof),
-            Standing::Changed | Standing::NeverAsked => None,
-        }
+    let proof = match session::standing(&project, &place, common.trust) {
+        Standing::Trusted(proof) => Some(proof),
+        Standing::Changed | Standing::NeverAsked => None,
     };
     if proof.is_none() && project.brings().next().is_some() {
         super::warn("this project is not trusted: its AGENTS.md is not read (`--trust` reads it for this run)");
@@ -78,7 +74,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
 
 /// Runs the session until its task ends, and tells of it.
 async fn drive(setup: agent::Setup, prompt: Option<String>, format: Format) -> Exit {
-    let (commands, receive_commands) = mpsc::channel(CHANNEL_DEPTH);
+    let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, mut receive_events) = mpsc::unbounded_channel();
     let (tell, told) = mpsc::unbounded_channel();
     let ended = agent::spawn(setup, receive_commands, events);
@@ -96,7 +92,7 @@ async fn drive(setup: agent::Setup, prompt: Option<String>, format: Format) -> E
                 event = receive_events.recv() => event,
                 _ = interrupt.recv() => { signalled = Some(Exit::Interrupted); None }
                 _ = terminate.recv() => { signalled = Some(Exit::Terminated); None }
-                () = until(last_call) => return signalled,
+                () = sleep_until(last_call.unwrap_or_else(Instant::now)), if last_call.is_some() => return signalled,
             };
             match event {
                 Some(event) => {
@@ -107,7 +103,7 @@ async fn drive(setup: agent::Setup, prompt: Option<String>, format: Format) -> E
                     }
                 }
                 None if signalled.is_some() && last_call.is_none() => {
-                    last_call = Some(tokio::time::Instant::now() + GRACE);
+                    last_call = Some(Instant::now() + GRACE);
                     let _ = commands.send(Command::Kill).await;
                 }
                 None => return signalled,
@@ -126,13 +122,6 @@ async fn drive(setup: agent::Setup, prompt: Option<String>, format: Format) -> E
         let _ = ended.await;
     }
     signalled.unwrap_or_else(|| outcome.into())
-}
-
-async fn until(deadline: Option<tokio::time::Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Whether the session waits for nothing but a prompt.

@@ -20,7 +20,6 @@ use tokio::task::JoinHandle;
 
 /// How long the session may take to save itself when the screen is gone.
 const FAREWELL: Duration = Duration::from_secs(5);
-const CHANNEL_DEPTH: usize = 256;
 
 /// What the command line asks of the screen.
 pub struct Request {
@@ -37,7 +36,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     let _log = super::start_log(&place, common.verbosity);
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let (commands, receive_commands) = mpsc::channel(CHANNEL_DEPTH);
+        let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
         let (events, receive_events) = mpsc::unbounded_channel();
         let (start, receive_start) = oneshot::channel();
         let store = super::open_store(&place)?;
@@ -59,8 +58,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
             prompt: request.prompt,
             start: receive_start,
         };
-        let trusted = common.trust == TrustFlag::ForThisRun;
-        let backstage = Backstage { place, policy, session, model, trusted, max_steps: common.max_steps };
+        let backstage = Backstage { place, policy, session, model, trust: common.trust, max_steps: common.max_steps };
         let session = tokio::spawn(backstage.run(start, receive_commands, events));
         let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;
         // The screen's end dropped its sender of commands, so the session saves itself and ends.
@@ -121,17 +119,15 @@ struct Backstage {
     policy: Policy,
     session: Session,
     model: Result<Arc<dyn Model>, NoModel>,
-    /// The project's instructions are read without a question.
-    trusted: bool,
+    trust: TrustFlag,
     max_steps: Option<u32>,
 }
 
 impl Backstage {
     async fn run(self, start: oneshot::Sender<Start>, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
-        let Self { place, policy, mut session, model, trusted, max_steps } = self;
+        let Self { place, policy, mut session, model, trust, max_steps } = self;
         let project = Project::examine(&place.workspace);
-        let standing =
-            if trusted { Standing::Trusted(Trusted::for_this_run()) } else { project.standing(&place.directories.config) };
+        let standing = session::standing(&project, &place, trust);
         let (answer, receive_answer) = oneshot::channel();
         let asks = project.brings().next().is_some() && !matches!(standing, Standing::Trusted(_)) && model.is_ok();
         // A program that aye runs could press the key itself.

@@ -1,9 +1,10 @@
 //! A session made ready: its store, its claim, its model, its tools; nothing runs yet.
 
-use super::cli::SessionChoice;
+use super::cli::{SessionChoice, Trust};
 use super::place::{Place, Policy};
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
+use crate::config::trust::{Project, Standing, Trusted};
 use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
 use crate::llm::{self, ProviderSpec};
 use crate::policy::{self, Enforcer, Sandbox, SandboxSetting};
@@ -132,6 +133,14 @@ fn connect(place: &Place, choice: ModelChoice) -> Result<Arc<dyn Model>, NoModel
     };
     llm::connect(spec, &choice.model)
         .map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
+}
+
+/// Whether the project's own instructions are read: by `--trust`, or by what the person said once.
+pub fn standing(project: &Project, place: &Place, trust: Trust) -> Standing {
+    match trust {
+        Trust::ForThisRun => Standing::Trusted(Trusted::for_this_run()),
+        Trust::AsRecorded => project.standing(&place.directories.config),
+    }
 }
 
 /// How the questions of a session are answered and how far it may go.

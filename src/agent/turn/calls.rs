@@ -69,18 +69,18 @@ impl Machine {
                 call.summary.clone_from(&plan.summary);
                 call.touches = plan.actions.iter().filter_map(touched).collect();
                 call.changes = plan.changes;
+                let verdict = self.policy.judge(&plan.actions, at.now);
                 // What may not be touched is not written down either.
-                let denied = plan.changes && matches!(self.policy.judge(&plan.actions, at.now), Verdict::Deny(_));
-                call.proposal = plan.proposal.clone().filter(|_| !denied);
+                call.proposal = plan.proposal.clone().filter(|_| !matches!(verdict, Verdict::Deny(_)));
                 self.announce(call, &plan.actions);
                 if self.task.as_ref().is_some_and(|task| task.cancelling) {
                     call.refuse(ErrorCode::Cancelled, "the task was stopped before this call ran");
                     self.report(call, 0);
                 } else if before.iter().any(|earlier| !earlier.is_done() && collide(earlier, call)) {
-                    // Planned anew when the earlier one is done: it may change what this one would do.
+                    // Planned and judged anew when the earlier one is done: it may change what this one would do.
                     call.state = CallState::Deferred;
                 } else {
-                    self.judge(call, index, plan, batch, at);
+                    self.obey(verdict, call, index, plan, batch, at);
                 }
             }
         }
@@ -110,8 +110,8 @@ impl Machine {
         });
     }
 
-    fn judge(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: Moment) {
-        match self.policy.judge(&plan.actions, at.now) {
+    fn obey(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: Moment) {
+        match verdict {
             Verdict::Allow(permit) => self.permit(call, index, plan, permit, batch),
             Verdict::Deny(denial) => {
                 call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
