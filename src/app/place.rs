@@ -75,16 +75,16 @@ impl Place {
             Some(path) => {
                 let bundle =
                     bundle(path)?.ok_or_else(|| Trouble::usage(format!("there is no policy file `{}`", path.display())))?;
-                (Layer { scope: Scope::File, bundle }, path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+                (Layer::from_file(Scope::File, bundle, path), path.file_name().unwrap_or_default().to_string_lossy().into_owned())
             }
             None => match bundle(&own)? {
-                Some(bundle) => (Layer { scope: Scope::User, bundle }, "user".to_owned()),
-                None => (Layer { scope: Scope::BuiltIn, bundle: Bundle::built_in()? }, "built-in".to_owned()),
+                Some(bundle) => (Layer::from_file(Scope::User, bundle, &own), "user".to_owned()),
+                None => (Layer::new(Scope::BuiltIn, Bundle::built_in()?), "built-in".to_owned()),
             },
         };
         let mut policy = Policy { layers: vec![user], name };
         if let Some(bundle) = bundle(Path::new(MANAGED_POLICY))? {
-            policy.layers.insert(0, Layer { scope: Scope::Managed, bundle });
+            policy.layers.insert(0, Layer::from_file(Scope::Managed, bundle, Path::new(MANAGED_POLICY)));
             policy.name = format!("managed + {}", policy.name);
         }
         Ok(policy)

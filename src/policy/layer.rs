@@ -2,6 +2,7 @@
 
 use super::bundle::{Bundle, Files};
 use super::paths::{Context, Places};
+use std::path::{Path, PathBuf};
 
 /// Who wrote a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,18 @@ pub enum Scope {
 pub struct Layer {
     pub scope: Scope,
     pub bundle: Bundle,
+    /// Where it stands, so that people can be told; the built-in one stands nowhere.
+    pub file: Option<PathBuf>,
+}
+
+impl Layer {
+    pub fn new(scope: Scope, bundle: Bundle) -> Self {
+        Self { scope, bundle, file: None }
+    }
+
+    pub fn from_file(scope: Scope, bundle: Bundle, file: &Path) -> Self {
+        Self { scope, bundle, file: Some(file.to_owned()) }
+    }
 }
 
 impl Scope {

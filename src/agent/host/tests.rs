@@ -136,7 +136,7 @@ async fn stalled() -> Session {
         sandbox: Sandbox::Present,
         own: Vec::new(),
     };
-    let layers = vec![Layer { scope: Scope::User, bundle: Bundle::parse(POLICY, "test").unwrap() }];
+    let layers = vec![Layer::new(Scope::User, Bundle::parse(POLICY, "test").unwrap())];
     let script = Arc::new(Script(Mutex::new([said("I make it.", StopReason::ToolUse, Some("c1"))].into())));
     let setup = Setup {
         policy: Enforcer::new(layers, context),

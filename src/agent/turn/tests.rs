@@ -57,7 +57,7 @@ fn machine(approver: Approver, max_steps: u32) -> Machine {
         sandbox: Sandbox::Present,
         own: Vec::new(),
     };
-    Machine::new(Enforcer::new(vec![Layer { scope: Scope::User, bundle }], context), options)
+    Machine::new(Enforcer::new(vec![Layer::new(Scope::User, bundle)], context), options)
 }
 
 impl Sim {

@@ -32,11 +32,11 @@ fn parsed(text: &str) -> Bundle {
 }
 
 fn enforcer(bundle: Bundle) -> Enforcer {
-    Enforcer::new(vec![Layer { scope: Scope::User, bundle }], context())
+    Enforcer::new(vec![Layer::new(Scope::User, bundle)], context())
 }
 
 fn built_in() -> Enforcer {
-    Enforcer::new(vec![Layer { scope: Scope::BuiltIn, bundle: Bundle::built_in().expect("parses") }], context())
+    Enforcer::new(vec![Layer::new(Scope::BuiltIn, Bundle::built_in().expect("parses"))], context())
 }
 
 /// Shell.Exec as given, everything else not granted.
@@ -213,10 +213,7 @@ fn protected_places_open_only_for_a_person_and_ask() {
 fn the_strictest_layer_wins() {
     let project =
         parsed("schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false\nblocked_commands = [\"make\"]");
-    let layers = vec![
-        Layer { scope: Scope::BuiltIn, bundle: Bundle::built_in().expect("parses") },
-        Layer { scope: Scope::Project, bundle: project },
-    ];
+    let layers = vec![Layer::new(Scope::BuiltIn, Bundle::built_in().expect("parses")), Layer::new(Scope::Project, project)];
     let enforcer = Enforcer::new(layers, context());
     assert_eq!(verdict(&enforcer, "cargo test"), VerdictKind::Ask);
     assert_eq!(enforcer.explain(&exec("make all"), now()).rule, "project:4");
@@ -258,13 +255,12 @@ fn modes_loosen_only_what_they_may() {
 #[test]
 fn without_a_sandbox_an_allowed_line_asks_unless_the_person_chose_so() {
     let unheld = Context { sandbox: Sandbox::Absent, ..context() };
-    let mut enforcer =
-        Enforcer::new(vec![Layer { scope: Scope::BuiltIn, bundle: Bundle::built_in().expect("parses") }], unheld.clone());
+    let mut enforcer = Enforcer::new(vec![Layer::new(Scope::BuiltIn, Bundle::built_in().expect("parses"))], unheld.clone());
     assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Ask);
     enforcer.context.mode = Mode::Auto;
     assert_eq!(verdict(&enforcer, "cargo test"), VerdictKind::Ask);
     let off = parsed("schema_version = 1\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"");
-    let enforcer = Enforcer::new(vec![Layer { scope: Scope::User, bundle: off }], unheld);
+    let enforcer = Enforcer::new(vec![Layer::new(Scope::User, off)], unheld);
     assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Allow);
     assert_eq!(built_in().explain(&exec("ls"), now()).needs, Some("sandbox"));
 }
@@ -273,7 +269,7 @@ fn without_a_sandbox_an_allowed_line_asks_unless_the_person_chose_so() {
 fn a_grant_covers_the_same_words_and_nothing_more() {
     for sandbox in [Sandbox::Present, Sandbox::Absent] {
         let bundle = Bundle::built_in().expect("parses");
-        let mut enforcer = Enforcer::new(vec![Layer { scope: Scope::BuiltIn, bundle }], Context { sandbox, ..context() });
+        let mut enforcer = Enforcer::new(vec![Layer::new(Scope::BuiltIn, bundle)], Context { sandbox, ..context() });
         let Verdict::Ask(question) = enforcer.judge(&exec("cargo test"), now()) else { panic!("asks") };
         assert_eq!(question.title, "Command");
         enforcer.grant(question.remember.expect("can be remembered"));
@@ -393,7 +389,7 @@ fn a_workspace_that_is_too_wide_asks_for_everything() {
     for root in ["/", "/home/user", "/home"] {
         let wide = Context { roots: vec![PathBuf::from(root)], ..context() };
         let bundle = Bundle::built_in().expect("parses");
-        let mut enforcer = Enforcer::new(vec![Layer { scope: Scope::BuiltIn, bundle }], wide);
+        let mut enforcer = Enforcer::new(vec![Layer::new(Scope::BuiltIn, bundle)], wide);
         enforcer.context.mode = Mode::Auto;
         assert!(enforcer.workspace_is_too_wide());
         for action in [Action::Read { target: target("a") }, Action::Write { target: target("a") }] {
