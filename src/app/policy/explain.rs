@@ -86,7 +86,7 @@ fn command(words: &[String], cwd: Option<String>) -> Arguments {
 }
 
 /// The parts of a line, or each thing that a call would do.
-fn steps(whole: &Explanation, actions: &[Action], explain: impl Fn(&Action) -> Explanation) -> Vec<Step> {
+pub fn steps(whole: &Explanation, actions: &[Action], explain: impl Fn(&Action) -> Explanation) -> Vec<Step> {
     if !whole.parts.is_empty() {
         let step = |part: &crate::protocol::CommandPart| Step {
             text: part.text.clone(),

@@ -170,10 +170,12 @@ fn is_glob(word: &str) -> bool {
 fn of_options(rule: &Rule) -> Option<Warning> {
     let programs = rule.elements.first()?;
     let plain = |name: &&String| !is_glob(name);
-    let arg = |text: &String| Arg { text: text.clone(), ..Arg::default() };
-    let unknown: Vec<&String> =
-        programs.iter().filter(plain).filter(|name| matches!(reading(&[arg(name)]), Reading::NoTable)).collect();
-    if let Some(name) = unknown.first() {
+    let arg = |text: &String| Arg::plain(text.clone());
+    // Some tables begin with a word behind the name.
+    let unknown = |name: &&String| {
+        [vec![arg(name)], vec![arg(name), Arg::plain("x")]].iter().all(|words| matches!(reading(words), Reading::NoTable))
+    };
+    if let Some(name) = programs.iter().filter(plain).find(unknown) {
         let message = format!(
             "aye does not know the options of `{name}`, so that the rule allows all of them; say `args = \"any\"` if that is meant"
         );
@@ -186,7 +188,7 @@ fn of_options(rule: &Rule) -> Option<Warning> {
     let word = word.to_owned();
     // Some commands only read when they are told to list.
     for more in ["list", "show", "get", "status", "--list", "-l", "--get"] {
-        words.push(Arg { text: more.to_owned(), ..Arg::default() });
+        words.push(Arg::plain(more));
         if !matches!(reading(&words), Reading::MayDoMore { .. }) {
             return None;
         }

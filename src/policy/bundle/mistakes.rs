@@ -29,7 +29,7 @@ impl Bundle {
                 break;
             };
             let header = header_of(&lines, at);
-            let follows = at == header.unwrap_or(0) && torn.contains(&at);
+            let follows = header == Some(at) && torn.contains(&at);
             let Some(taken) = faulty(&lines, at) else {
                 found.push(error);
                 break;
@@ -37,7 +37,7 @@ impl Bundle {
             if !follows {
                 found.push(error);
             }
-            torn.extend(header.or(Some(0)));
+            torn.extend(header);
             for line in &mut lines[taken] {
                 *line = "";
             }
