@@ -27,7 +27,7 @@ struct Answer<'a> {
 
 /// One answer for each line, whatever it is; the exit code does not depend on the verdicts.
 pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
-    let policy = place.policy(common.policy.as_deref())?;
+    let policy = super::in_force(place, common)?;
     let enforcer = place.enforcer(&policy, Sandbox::Present, Mode::Ask);
     let settings = session::tool_settings(place, &enforcer);
     let mut input = BufReader::new(std::io::stdin().lock());

@@ -45,7 +45,7 @@ pub fn run(place: &Place, common: &Common, subject: Subject, json: bool) -> Resu
             (tool, arguments)
         }
     };
-    let policy = place.policy(common.policy.as_deref())?;
+    let policy = super::in_force(place, common)?;
     let enforcer = place.enforcer(&policy, Sandbox::Present, place.mode);
     let settings = session::tool_settings(place, &enforcer);
     let time = jiff::Timestamp::now();

@@ -18,7 +18,7 @@ pub use broken::broken;
 
 use super::cli::{Common, PolicyAction};
 use super::exit::Exit;
-use super::place::Place;
+use super::place::{Place, Policy};
 use super::trouble::Trouble;
 use crate::policy::{Enforcer, Explanation};
 use crate::protocol::{Action, Arguments};
@@ -34,6 +34,11 @@ pub fn run(common: &Common, action: PolicyAction) -> Result<Exit, Trouble> {
         PolicyAction::Init { template, place } => init::run(&Place::find(common)?, template, place),
         PolicyAction::Schema => schema::run(),
     }
+}
+
+/// The layers in force.
+fn in_force(place: &Place, common: &Common) -> Result<Policy, Trouble> {
+    place.policy(common.policy.as_deref())
 }
 
 /// A call by its text alone: what it would touch and what is said of it; or why it could never run.

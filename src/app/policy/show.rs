@@ -46,7 +46,7 @@ pub struct LayerInForce {
 }
 
 pub fn run(place: &Place, common: &Common, form: ShowForm) -> Result<Exit, Trouble> {
-    let policy = place.policy(common.policy.as_deref())?;
+    let policy = super::in_force(place, common)?;
     let mut layers: Vec<&Layer> = policy.layers.iter().collect();
     layers.sort_by_key(|layer| layer.scope);
     let in_force = InForce {

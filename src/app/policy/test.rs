@@ -61,7 +61,7 @@ pub fn run(place: &Place, common: &Common, files: &[PathBuf], json: bool) -> Res
 
 /// Every layer in force with the tests of its own.
 fn in_force(place: &Place, common: &Common) -> Result<Vec<Suite>, Trouble> {
-    let policy = place.policy(common.policy.as_deref())?;
+    let policy = super::in_force(place, common)?;
     let suite = |layer: &Layer| Suite {
         file: layer.file.clone().unwrap_or_else(|| PathBuf::from("the built-in policy")),
         bundle: layer.bundle.clone(),
@@ -76,7 +76,7 @@ fn named(place: &Place, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>
     for file in files {
         let bundle = read(file)?;
         let layers = if is_of_project(file) {
-            let mut layers = place.policy(common.policy.as_deref())?.layers;
+            let mut layers = super::in_force(place, common)?.layers;
             layers.retain(|layer| layer.scope != Scope::Project);
             layers.push(Layer::from_file(Scope::Project, bundle.clone(), file));
             layers
