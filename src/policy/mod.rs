@@ -10,6 +10,7 @@ mod layer;
 mod paths;
 pub mod permit;
 mod shell;
+pub mod url;
 
 pub use bundle::{Bundle, BundleError, Environment, SandboxSetting};
 pub use enforcer::{Enforcer, Explanation};

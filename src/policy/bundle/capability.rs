@@ -154,15 +154,6 @@ fn environment(section: &Section<'_>) -> Result<Option<Environment>, BundleError
     Ok(names.map(|names| Environment::Only(names.into_iter().map(|name| name.text).collect())))
 }
 
-/// `Network.Http`, which the tool that needs it acts on.
-pub fn check_network(section: &Section<'_>) -> Result<(), BundleError> {
-    let lists = ["allowed_domains", "blocked_domains", "allowed_private_hosts"];
-    section.only(&[lists[0], lists[1], lists[2], "requires_approval", "approval_rule"])?;
-    lists.iter().try_for_each(|key| section.texts(key).map(|_| ()))?;
-    section.switch("requires_approval")?;
-    section.text("approval_rule").map(|_| ())
-}
-
 /// Capabilities that list tools by name.
 pub fn check_tools(section: &Section<'_>, key: &str) -> Result<(), BundleError> {
     section.only(&[key, "requires_approval", "approval_rule"])?;

@@ -2,11 +2,13 @@
 
 mod capability;
 mod extras;
+mod network;
 mod reader;
 mod rule;
 
 pub use capability::{Environment, Files, Pattern, SandboxSetting, Shell};
 pub use extras::{ApprovalRule, Llm};
+pub use network::Network;
 pub use reader::BundleError;
 pub use rule::{Decision, Rule};
 
@@ -41,6 +43,7 @@ pub struct Bundle {
     pub write: Option<Files>,
     pub delete: Option<Files>,
     pub shell: Option<Shell>,
+    pub network: Option<Network>,
     /// Names of all capabilities that are listed.
     pub granted: Vec<String>,
     pub approval_rules: BTreeMap<String, ApprovalRule>,
@@ -132,7 +135,7 @@ impl Bundle {
                 "File.Write" => self.write = Some(Files::read(&capability, true)?),
                 "File.Delete" => self.delete = Some(Files::read(&capability, true)?),
                 "Shell.Exec" => self.shell = Some(Shell::read(&capability)?),
-                "Network.Http" => capability::check_network(&capability)?,
+                "Network.Http" => self.network = Some(Network::read(&capability)?),
                 "Mcp.Invoke" => capability::check_tools(&capability, "allowed_tools")?,
                 "BackendTool.Invoke" => capability::check_tools(&capability, "allowed_tool_names")?,
                 "Workspace.Upload" => capability.only(&["requires_approval", "approval_rule", "max_file_size_bytes"])?,
