@@ -9,7 +9,9 @@ mod ranges;
 mod sends;
 
 pub use judge::{judge, may_connect};
-pub use parse::{Destination, Host, parse};
+#[cfg(test)]
+use parse::Host;
+pub use parse::{Destination, parse};
 pub use pattern::{HostPattern, PrivateHost};
 
 /// Methods that ask and change nothing on the other side.

@@ -3,11 +3,13 @@ mod commands;
 mod exactness;
 mod paths_corpus;
 mod reads;
+mod requests;
 
 use super::{Router, Settings, actions_for};
-use crate::policy::Permit;
+use crate::policy::{Explanation, Permit};
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
+use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use serde_json::{Value, json};
 use std::fs;
@@ -88,6 +90,9 @@ fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         secret_names: Vec::new(),
         may_read: Arc::new(|_| true),
         helper: Helper::default(),
+        may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
+        may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
+        fetcher: Fetcher::default(),
     }
 }
 
