@@ -113,7 +113,7 @@ impl Tool for HttpRequest {
         Ok(Draft {
             summary: summary.clone(),
             actions: vec![Action::Fetch { url: arguments.url, method }],
-            proposal: Some(Proposal { summary, notes, bytes, ..Proposal::default() }),
+            proposal: Some(Proposal { summary, bytes, notes, ..Proposal::default() }),
             effect: Effect::Runs { timeout_seconds },
             work: Work { to, request, timeout_seconds },
         })

@@ -17,6 +17,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+type MayFetch = Arc<dyn Fn(&str, &str) -> Explanation + Send + Sync>;
+type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Send + Sync>;
+
 /// What all tools are told once.
 #[derive(Clone)]
 pub struct Settings {
@@ -36,9 +39,9 @@ pub struct Settings {
     pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
     pub helper: Helper,
     /// What the policy says of a request by this method to this URL; asked again for each redirect.
-    pub may_fetch: Arc<dyn Fn(&str, &str) -> Explanation + Send + Sync>,
+    pub may_fetch: MayFetch,
     /// Whether a connection for this URL may be opened to this address.
-    pub may_connect: Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Send + Sync>,
+    pub may_connect: MayConnect,
     pub fetcher: Fetcher,
 }
 

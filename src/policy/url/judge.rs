@@ -130,7 +130,7 @@ fn one_layer(destination: &Destination, method: &str, layer: &Ready) -> Option<D
         return Some(Decided::deny(scope.rule(blocked.line), format!("`{host}` is in `blocked_domains`")));
     }
     let listed = |allowed: &Vec<_>| allowed.iter().any(|pattern: &super::HostPattern| pattern.names(host));
-    let own = scope != Scope::Project && rules.private.iter().any(|one| one.names(destination).is_some());
+    let own = scope.grants() && rules.private.iter().any(|one| one.names(destination).is_some());
     if rules.allowed.as_ref().is_some_and(|allowed| !listed(allowed)) && !own {
         return Some(Decided::deny(scope.rule(rules.line), format!("`{host}` is not in `allowed_domains`")));
     }

@@ -324,6 +324,14 @@ fn a_name_that_leads_nowhere_and_a_server_that_is_not_there_are_told_apart() {
     assert_eq!(message, "no address was found for `nowhere.example`: no such name; check how the host is written");
 }
 
+#[test]
+fn an_encrypted_request_goes_to_the_checked_address_too() {
+    // The server of the test answers without TLS, which is as far as it gets.
+    let net = Net::new(OPEN, &[A], vec![ok("text/plain", "x")]);
+    let (code, message) = net.bench.error("HttpRequest", json!({"url": "https://a.example/"}));
+    assert_eq!((code, net.connected()), (ErrorCode::ToolExecutionFailed, vec!["93.184.216.34".to_owned()]), "{message}");
+}
+
 #[derive(Deserialize)]
 struct Case {
     id: String,

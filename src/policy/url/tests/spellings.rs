@@ -8,9 +8,8 @@ fn forms(address: Ipv4Addr) -> Vec<String> {
     let [a, b, c, d] = address.octets();
     let low = number & 0x00FF_FFFF;
     let v6 = |head: [u16; 6]| {
-        let [e, f, g, h, i, j] = head;
-        let [hi, lo] = [(number >> 16) as u16, number as u16];
-        format!("[{}]", Ipv6Addr::new(e, f, g, h, i, j, hi, lo))
+        let words = head.into_iter().chain([(number >> 16) as u16, number as u16]);
+        format!("[{}]", words.map(|word| format!("{word:x}")).collect::<Vec<_>>().join(":"))
     };
     vec![
         address.to_string(),
@@ -27,7 +26,7 @@ fn forms(address: Ipv4Addr) -> Vec<String> {
         address.to_string().replace('.', "\u{3002}"),
         address.to_string().replace('.', "\u{ff0e}"),
         address.to_string().chars().map(fullwidth).collect(),
-        address.to_string().bytes().map(|byte| format!("%{byte:02x}")).collect(),
+        address.to_string().bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat(),
         format!("[::ffff:{address}]"),
         v6([0, 0, 0, 0, 0, 0xffff]),
         v6([0, 0, 0, 0, 0, 0]),
