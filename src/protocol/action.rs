@@ -30,6 +30,13 @@ pub enum Action {
         /// In upper case.
         method: String,
     },
+    /// Use a tool of an MCP server.
+    Invoke {
+        server: String,
+        tool: String,
+        /// Of its description and schema: another one is another tool.
+        fingerprint: String,
+    },
 }
 
 impl Action {
@@ -41,6 +48,7 @@ impl Action {
             Self::Delete { .. } => "File.Delete",
             Self::Exec { .. } => "Shell.Exec",
             Self::Fetch { .. } => "Network.Http",
+            Self::Invoke { .. } => "Mcp.Invoke",
         }
     }
 }

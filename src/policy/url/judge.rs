@@ -5,8 +5,8 @@ use super::ports::odd;
 use super::ranges::{Kind, special};
 use super::sends::carries;
 use super::{host, only_asks};
-use crate::policy::bundle::Network;
-use crate::policy::decided::{Decided, Finding};
+use crate::policy::bundle::Http;
+use crate::policy::decided::{Decided, Finding, across, unlisted};
 use crate::policy::layer::{Ready, Scope};
 use crate::protocol::{Mode, Risk};
 use core::net::IpAddr;
@@ -25,13 +25,9 @@ pub fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Finding {
     let carried = carries(&destination);
     let service = odd(destination.port()).is_some_and(|odd| odd.is_service);
     let risk = if reads_only && carried.is_none() && !service { Risk::Medium } else { Risk::High };
-    let each = layers.iter().filter_map(|layer| one_layer(&destination, method, layer));
-    let decided = everywhere(&destination, opened.as_ref()).into_iter().chain(each).reduce(Decided::stricter);
-    let granting = || layers.iter().filter(|layer| layer.scope.grants()).filter_map(rules);
-    let granted = granting().next().is_some();
-    let Some(decided) = decided.filter(|decided| granted || decided.is_denial()) else {
-        return finding(Decided::deny("built-in", format!("the capability `{CAPABILITY}` is not granted")), risk);
-    };
+    let decided = across(CAPABILITY, layers, |layer| in_layer(&destination, method, layer));
+    let decided = everywhere(&destination, opened.as_ref()).into_iter().chain([decided]).reduce(Decided::stricter);
+    let Some(decided) = decided else { return finding(Decided::deny("built-in", "nothing grants it"), risk) };
     let decided = match carried {
         Some(why) if decided.is_question() && !decided.locked => {
             Decided { reason: format!("{}; {why}", decided.reason), ..decided }
@@ -39,8 +35,9 @@ pub fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Finding {
         Some(_) | None => decided,
     };
     // In auto mode a host that a person put on a list is asked without a question, and no other.
+    let lists = || layers.iter().filter(|layer| layer.scope.grants()).filter_map(rules);
     let named =
-        opened.is_some() || granting().any(|rules| rules.allowed.iter().flatten().any(|one| one.singles_out(destination.host())));
+        opened.is_some() || lists().any(|rules| rules.allowed.iter().flatten().any(|one| one.singles_out(destination.host())));
     let by_mode = mode == Mode::Auto && named && risk <= Risk::Medium && !decided.locked;
     let decided = if mode == Mode::Plan && !reads_only && !decided.is_denial() {
         Decided::deny("plan mode", "plan mode changes nothing")
@@ -70,8 +67,8 @@ pub fn may_connect(url: &str, address: IpAddr, layers: &[Ready]) -> Result<(), S
 
 const ONLY_PUBLIC: &str = "only a public host can be asked";
 
-fn rules(layer: &Ready) -> Option<&Network> {
-    layer.bundle.network.as_ref()
+fn rules(layer: &Ready) -> Option<&Http> {
+    layer.bundle.http.as_ref()
 }
 
 /// A host that is not public, named by a person or a manager; no project can.
@@ -120,24 +117,23 @@ fn everywhere(destination: &Destination, opened: Option<&Opened>) -> Option<Deci
     Some(Decided::ask("built-in", reason).locked())
 }
 
-fn one_layer(destination: &Destination, method: &str, layer: &Ready) -> Option<Decided> {
+fn in_layer(destination: &Destination, method: &str, layer: &Ready) -> Option<Decided> {
     let (host, scope) = (destination.host(), layer.scope);
-    let Some(rules) = rules(layer) else {
-        let reason = format!("the capability `{CAPABILITY}` is not granted");
-        return layer.refuses_unlisted().then(|| Decided::deny(scope.rule(1), reason));
-    };
+    let Some(rules) = rules(layer) else { return unlisted(CAPABILITY, layer) };
     if let Some(blocked) = rules.blocked.iter().find(|pattern| pattern.blocks(host)) {
         return Some(Decided::deny(scope.rule(blocked.line), format!("`{host}` is in `blocked_domains`")));
     }
-    let listed = |allowed: &Vec<_>| allowed.iter().any(|pattern: &super::HostPattern| pattern.names(host));
-    let own = scope.grants() && rules.private.iter().any(|one| one.names(destination).is_some());
-    if rules.allowed.as_ref().is_some_and(|allowed| !listed(allowed)) && !own {
-        return Some(Decided::deny(scope.rule(rules.line), format!("`{host}` is not in `allowed_domains`")));
+    // An exception is as good as a place on the list beside it.
+    let own = rules.private.iter().find(|one| one.names(destination).is_some()).map(|one| one.line);
+    let listed = rules.allowed.as_ref().map(|allowed| allowed.iter().find(|one| one.names(host)).map(|one| one.line));
+    if listed == Some(None) && own.is_none() {
+        return Some(Decided::deny(scope.rule(rules.allowed_line), format!("`{host}` is not in `allowed_domains`")));
     }
     let mut decided = if rules.requires_approval {
-        Decided::ask(scope.rule(rules.line), format!("it sends a {method} to `{host}`"))
+        Decided::ask(scope.rule(rules.approval_line), format!("it sends a {method} to `{host}`"))
     } else {
-        Decided::allow(scope.rule(rules.line), format!("the bundle allows requests to `{host}`"))
+        let line = listed.flatten().or(own).unwrap_or(rules.line);
+        Decided::allow(scope.rule(line), format!("the bundle allows requests to `{host}`"))
     };
     decided.locked |= scope == Scope::Managed;
     decided.approval_rule.clone_from(&rules.approval_rule);
