@@ -3,6 +3,7 @@
 use super::cli::Common;
 use super::exit::Exit;
 use super::place::Place;
+use super::project::Brought;
 use super::session;
 use super::trouble::Trouble;
 use crate::headless::lines;
@@ -27,7 +28,9 @@ struct Answer<'a> {
 
 /// One answer for each line, whatever it is; the exit code does not depend on the verdicts.
 pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
-    let policy = place.policy(common.policy.as_deref())?;
+    let project = Brought::look(place, common.trust);
+    project.ignored_policy().iter().for_each(|line| super::warn(line));
+    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     let enforcer = place.enforcer(&policy, Sandbox::Present, Mode::Ask);
     let settings = session::tool_settings(place, &enforcer);
     let mut input = BufReader::new(std::io::stdin().lock());

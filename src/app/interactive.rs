@@ -3,16 +3,21 @@
 use super::cli::{Color, Common, Nesting, SessionChoice, Trust as TrustFlag};
 use super::exit::Exit;
 use super::pick;
-use super::place::{Place, Policy};
+use super::place::Place;
+use super::policy::Policy;
+use super::project::Brought;
+use super::reload::Reload;
 use super::session::{self, Session, Terms};
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
-use crate::config::trust::{Project, Standing, Trusted};
-use crate::config::{InstructionFile, NoModel};
+use crate::config::NoModel;
 use crate::ports::Model;
-use crate::protocol::{Command, Event, EventKind};
-use crate::tui::{self, Colours, Ended, Front, Ground, Header, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust};
+use crate::protocol::{Command, Event, EventKind, Mode};
+use crate::tui::{
+    self, Colours, Ended, Front, Ground, Header, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer,
+};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -32,7 +37,8 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         return Err(Trouble::usage("aye needs a terminal; `aye exec PROMPT` runs a task without one"));
     }
     let mut place = Place::find(common)?;
-    let policy = place.policy(common.policy.as_deref())?;
+    // What is wrong with the person's own files is said before anything is made.
+    place.policy(common.policy.as_deref(), None)?;
     let _log = super::start_log(&place, common.verbosity);
     let runtime = super::runtime()?;
     runtime.block_on(async {
@@ -47,6 +53,12 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
             return Err(error.into());
         }
         let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
+        let mut project = Brought::look(&place, common.trust);
+        if common.trust == TrustFlag::AsRecorded {
+            // The screen says what is wrong and goes on without.
+            project.ask_again_if_broken();
+        }
+        let policy = place.policy(common.policy.as_deref(), Some(&project))?;
         let mut session = session::open(store, &place, &policy, chosen, &name)?;
         // The screen hides what was said before it.
         let said = session.store.notices().to_vec();
@@ -58,7 +70,8 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
             prompt: request.prompt,
             start: receive_start,
         };
-        let backstage = Backstage { place, policy, session, model, trust: common.trust, max_steps: common.max_steps };
+        let file = common.policy.clone();
+        let backstage = Backstage { place, policy, project, session, model, file, max_steps: common.max_steps };
         let session = tokio::spawn(backstage.run(start, receive_commands, events));
         let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;
         // The screen's end dropped its sender of commands, so the session saves itself and ends.
@@ -119,40 +132,60 @@ struct Backstage {
     policy: Policy,
     session: Session,
     model: Result<Arc<dyn Model>, NoModel>,
-    trust: TrustFlag,
+    project: Brought,
+    /// `--policy FILE`
+    file: Option<PathBuf>,
     max_steps: Option<u32>,
 }
 
 impl Backstage {
     async fn run(self, start: oneshot::Sender<Start>, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
-        let Self { place, policy, mut session, model, trust, max_steps } = self;
-        let project = Project::examine(&place.workspace);
-        let standing = session::standing(&project, &place, trust);
+        let Self { mut place, mut policy, mut project, mut session, model, file, max_steps } = self;
         let (answer, receive_answer) = oneshot::channel();
-        let asks = project.brings().next().is_some() && !matches!(standing, Standing::Trusted(_)) && model.is_ok();
         // A program that aye runs could press the key itself.
-        let asks = asks && Nesting::of_process() == Nesting::Outermost;
-        let files = project.brings().map(|path| path.display().to_string()).collect();
+        let asks = project.waits() && model.is_ok() && Nesting::of_process() == Nesting::Outermost;
         let history = session.history(&place);
         let (header, model_access) = head(&place, &policy, &model);
-        let trust = asks.then_some(Trust { files, answer });
+        let trust = asks.then(|| Trust {
+            place: place.workspace_for_people(),
+            items: project.lines(),
+            changes: project.changes().map(<[String]>::to_vec),
+            broken: project.broken(),
+            answer,
+        });
         if start.send(Start { header, history, model_access, trust }).is_err() {
             return;
         }
         let Ok(model) = model else { return wait_for_the_end(commands).await };
-        let said_yes = asks && receive_answer.await == Ok(true);
-        let proof = match standing {
-            Standing::Trusted(proof) => Some(proof),
-            Standing::Changed | Standing::NeverAsked if said_yes => {
-                project.record(&place.directories.config).ok().or_else(|| Some(Trusted::for_this_run()))
+        let mut notices = std::mem::take(&mut session.notices);
+        if asks {
+            match receive_answer.await {
+                Ok(TrustAnswer::Yes) => {
+                    if let Err(error) = project.trusted(&place) {
+                        notices.push(format!("{error}; it holds for this run"));
+                    }
+                    match place.policy(file.as_deref(), Some(&project)).and_then(|policy| {
+                        policy.holds_for(Some(session.id()))?;
+                        Ok(policy)
+                    }) {
+                        Ok(with_project) => policy = with_project,
+                        Err(trouble) => {
+                            notices.push(format!("{}\nuntil then nothing is changed here: mode plan", trouble.message));
+                            place.mode = Mode::Plan;
+                        }
+                    }
+                }
+                Ok(TrustAnswer::ReadOnly) => place.mode = Mode::Plan,
+                // The screen is leaving.
+                Ok(TrustAnswer::Quit) | Err(_) => {}
             }
-            Standing::Changed | Standing::NeverAsked => None,
-        };
-        let instructions: Vec<InstructionFile> = proof.map_or_else(Vec::new, |proof| project.instructions(&proof).to_vec());
+        }
+        let instructions = project.instructions();
         let draft = std::mem::take(&mut session.draft);
-        let notices = std::mem::take(&mut session.notices);
         let terms = Terms { approver: Approver::Person, unfinished: Unfinished::Wait, max_steps, instructions };
-        let setup = session::setup(&place, &policy, &mut session, model, terms);
+        let mut setup = session::setup(&place, &policy, &mut session, model, terms);
+        let (reload, updates) = Reload::new(place, file, project, session.id().clone(), &policy);
+        setup.policy_updates = Some(updates);
         let tell = |kind: EventKind| {
             let event = Event {
                 workspace_id: setup.workspace_id.clone(),
@@ -171,6 +204,7 @@ impl Backstage {
             tell(EventKind::DraftRestored { text: draft });
         }
         let ended: JoinHandle<()> = agent::spawn(setup, commands, events);
+        tokio::spawn(reload.run());
         let _ = ended.await;
         // The claim on the session is given back only now.
         drop(session);

@@ -14,7 +14,6 @@ pub enum Scope {
     /// Cannot be loosened by anything.
     Managed,
     /// Can only tighten.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no file of a project takes effect but its AGENTS.md"))]
     Project,
 }
 
@@ -38,7 +37,7 @@ impl Layer {
 }
 
 impl Scope {
-    fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::BuiltIn => "built-in",
             Self::User => "user",
@@ -90,6 +89,7 @@ impl FileRules {
 pub struct Ready {
     pub scope: Scope,
     pub bundle: Bundle,
+    pub file: Option<PathBuf>,
     pub read: Option<FileRules>,
     pub write: Option<FileRules>,
     pub delete: Option<FileRules>,
@@ -104,6 +104,7 @@ impl Ready {
             write: compiled(&layer.bundle.write),
             delete: compiled(&layer.bundle.delete),
             bundle: layer.bundle,
+            file: layer.file,
         }
     }
 

@@ -33,6 +33,8 @@ pub const CAPABILITIES: &[&str] = &[
 /// What one file says may happen.
 #[derive(Debug, Clone, Default)]
 pub struct Bundle {
+    /// What its writer calls this state of it.
+    pub version: Option<String>,
     /// The only session it holds for, if it names one.
     pub session_id: Option<String>,
     pub expires_at: Option<Timestamp>,
@@ -107,8 +109,8 @@ impl Bundle {
             }
             None => return Err(root.source.error(&(0..0), "`schema_version` is missing, expected `schema_version = 1`")),
         }
-        root.text("bundle_version")?;
         let mut bundle = Self {
+            version: root.text("bundle_version")?.map(|text| text.text),
             session_id: root.text("session_id")?.map(|text| text.text),
             expires_at: root.timestamp("expires_at")?,
             ..Self::default()

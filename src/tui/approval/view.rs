@@ -347,7 +347,7 @@ impl Panel {
                 Some(command) => format!("$ {}", super::line(&command.line)),
                 None => self.title.clone(),
             },
-            super::Question::Interrupted { .. } | super::Question::Trust(_) => self.title.clone(),
+            super::Question::Interrupted { .. } | super::Question::Trust(_) | super::Question::Mode(_) => self.title.clone(),
         }
     }
 }
