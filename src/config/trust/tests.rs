@@ -92,7 +92,7 @@ fn all_that_a_project_brings_in_is_listed_and_any_change_of_it_asks_again() {
             ".aye/config.toml: settings, 5 bytes",
             ".mcp.json: MCP servers, 2 bytes",
             ".aye/commands/fix.md: command, 6 bytes",
-            ".aye/tools/lint.toml: tool, 63 bytes",
+            ".aye/tools/lint.toml: tool, 61 bytes",
             "scripts/lint.sh: program of a tool, 6 bytes",
             "CLAUDE.md: instructions for the model, 8 bytes",
         ]

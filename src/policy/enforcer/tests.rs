@@ -4,6 +4,7 @@ use crate::protocol::{Place, Target};
 use std::path::{Path, PathBuf};
 
 mod lines;
+mod modes;
 
 const ROOT: &str = "/home/user/project";
 
@@ -379,7 +380,7 @@ fn every_simple_command_is_a_part() {
 #[test]
 fn an_expired_policy_denies_everything() {
     let enforcer = enforcer(parsed("schema_version = 1\nexpires_at = 2026-01-01T00:00:00Z\n[capabilities.\"File.Read\"]"));
-    assert!(enforcer.expired(now()).is_some_and(|reason| reason.starts_with("the policy expired at 2026-01-01")));
+    assert!(enforcer.expired(now()).is_some_and(|reason| reason.starts_with("policy `user` expired 2026-01-01 00:00 UTC")));
     assert_eq!(enforcer.explain(&[Action::Read { target: target("a") }], now()).verdict, VerdictKind::Deny);
     assert!(enforcer.expired("2025-12-31T00:00:00Z".parse().expect("a time")).is_none());
 }
