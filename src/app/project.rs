@@ -98,7 +98,7 @@ impl Brought {
                 format!("{rules}, can only tighten")
             }
             Ok(None) => item.summary(),
-            Err(trouble) => format!("broken: {}", trouble.message),
+            Err(_) => "policy, broken".to_owned(),
         }
     }
 

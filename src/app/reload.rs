@@ -77,23 +77,25 @@ impl Reload {
                 None
             }
         };
+        // What changed between the start and now is not missed.
+        let mut asked = Asked::ByChange;
         loop {
+            for update in self.look(asked) {
+                if self.updates.send(update).await.is_err() {
+                    return;
+                }
+            }
             let changed = async {
                 match &mut watch {
                     Some(watch) => watch.changed().await,
                     None => std::future::pending().await,
                 }
             };
-            let asked = tokio::select! {
+            asked = tokio::select! {
                 () = changed => Asked::ByChange,
                 () = self.asked.notified() => Asked::ByPerson,
                 () = self.updates.closed() => return,
             };
-            for update in self.look(asked) {
-                if self.updates.send(update).await.is_err() {
-                    return;
-                }
-            }
         }
     }
 
