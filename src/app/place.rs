@@ -58,6 +58,7 @@ impl Place {
             own: self.directories.config.join("policy.toml"),
             given: file.map(Path::to_owned),
             managed: PathBuf::from(policy::MANAGED),
+            mine: self.directories.of_project(&self.workspace).join("policy.toml"),
         }
     }
 

@@ -26,6 +26,8 @@ pub struct Sources {
     /// `--policy FILE`, in place of it.
     pub given: Option<PathBuf>,
     pub managed: PathBuf,
+    /// What the person remembers for this project; `--policy` stands in its place too.
+    pub mine: PathBuf,
 }
 
 /// The layers of the policy and what they are called in the status row.
@@ -38,8 +40,11 @@ pub struct Policy {
 
 impl Sources {
     /// All files that a change of would matter.
-    pub fn files(&self) -> [&Path; 2] {
-        [self.given.as_deref().unwrap_or(&self.own), &self.managed]
+    pub fn files(&self) -> Vec<&Path> {
+        match &self.given {
+            Some(given) => vec![given, &self.managed],
+            None => vec![&self.own, &self.mine, &self.managed],
+        }
     }
 }
 
@@ -62,6 +67,11 @@ impl Policy {
             policy.layers.insert(0, Layer::from_file(Scope::Managed, bundle, &sources.managed));
             policy.name = format!("managed + {}", policy.name);
         }
+        if sources.given.is_none()
+            && let Some(bundle) = bundle(&sources.mine, &mut hasher, |_, _| Ok(()))?
+        {
+            policy.layers.push(Layer::from_file(Scope::Mine, bundle, &sources.mine));
+        }
         if let Some(layer) = project.map_or(Ok(None), Brought::policy)? {
             policy.layers.push(layer);
             policy.name = format!("{} + project", policy.name);
@@ -72,7 +82,7 @@ impl Policy {
 
     /// Whether it holds for this session; `None` is no session, or one that has no id yet.
     pub fn holds_for(&self, session: Option<&SessionId>) -> Result<(), Trouble> {
-        let only = self.layers.iter().filter_map(|layer| layer.bundle.session_id.as_deref());
+        let only = self.layers.iter().filter_map(Layer::session_id);
         match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
             None => Ok(()),
             Some(only) => Err(Trouble::usage(format!(

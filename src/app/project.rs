@@ -93,9 +93,17 @@ impl Brought {
         }
         match self.parsed() {
             Ok(Some(layer)) => {
-                let rules = layer.bundle.shell.as_ref().map_or(0, |shell| shell.rules.len()) + layer.bundle.granted.len();
+                let rules = layer.bundle.stated.iter().filter(|stated| !stated.section.is_empty()).count();
+                let rules = rules.saturating_sub(layer.bundle.widens().len());
                 let rules = if rules == 1 { "1 rule".to_owned() } else { format!("{rules} rules") };
-                format!("{rules}, can only tighten")
+                match layer.bundle.widens() {
+                    [] => format!("{rules}, all tighten"),
+                    [(line, what)] => format!("{rules}, all tighten; 1 tried to widen, ignored: line {line}, {what}"),
+                    [(line, what), ..] => {
+                        let count = layer.bundle.widens().len();
+                        format!("{rules}, all tighten; {count} tried to widen, ignored: line {line}, {what}, …")
+                    }
+                }
             }
             Ok(None) => item.summary(),
             Err(_) => "policy, broken".to_owned(),

@@ -68,7 +68,7 @@ impl Reload {
     /// Until the session ends.
     pub async fn run(mut self) {
         let sources = self.place.sources(self.file.as_deref());
-        let mut files: Vec<PathBuf> = sources.files().map(PathBuf::from).into();
+        let mut files: Vec<PathBuf> = sources.files().into_iter().map(PathBuf::from).collect();
         files.push(self.place.workspace.join(PROJECT_FILE));
         let mut watch = match Watch::of(files) {
             Ok(watch) => Some(watch),

@@ -55,7 +55,7 @@ impl Machine {
     }
 
     pub(super) fn denied_by_now(&self, plan: &Plan, at: Moment) -> Option<Denial> {
-        match self.policy.judge(&plan.actions, at.now) {
+        match self.policy.judge_call(&plan.tool_name, &plan.actions, at.now) {
             Verdict::Deny(denial) => Some(denial),
             Verdict::Allow(_) | Verdict::Ask(_) => None,
         }
