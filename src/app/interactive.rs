@@ -17,7 +17,7 @@ use crate::tui::{
     self, Colours, Ended, Front, Ground, Header, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer,
 };
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -53,12 +53,9 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
             return Err(error.into());
         }
         let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
-        let mut project = Brought::look(&place, common.trust);
-        if common.trust == TrustFlag::AsRecorded {
-            // The screen says what is wrong and goes on without.
-            project.ask_again_if_broken();
-        }
-        let policy = place.policy(common.policy.as_deref(), Some(&project))?;
+        // Who said yes on the command line hears at once what is wrong with it; else the screen is there first.
+        let project = (common.trust == TrustFlag::ForThisRun).then(|| Brought::look(&place, common.trust));
+        let policy = place.policy(common.policy.as_deref(), project.as_ref())?;
         let mut session = session::open(store, &place, &policy, chosen, &name)?;
         // The screen hides what was said before it.
         let said = session.store.notices().to_vec();
@@ -132,7 +129,8 @@ struct Backstage {
     policy: Policy,
     session: Session,
     model: Result<Arc<dyn Model>, NoModel>,
-    project: Brought,
+    /// As far as it was looked at before.
+    project: Option<Brought>,
     /// `--policy FILE`
     file: Option<PathBuf>,
     max_steps: Option<u32>,
@@ -140,7 +138,13 @@ struct Backstage {
 
 impl Backstage {
     async fn run(self, start: oneshot::Sender<Start>, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
-        let Self { mut place, mut policy, mut project, mut session, model, file, max_steps } = self;
+        let Self { mut place, mut policy, project, mut session, model, file, max_steps } = self;
+        let mut notices = std::mem::take(&mut session.notices);
+        let mut project = project.unwrap_or_else(|| Brought::look(&place, TrustFlag::AsRecorded));
+        project.ask_again_if_broken();
+        if project.is_trusted() {
+            policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
+        }
         let (answer, receive_answer) = oneshot::channel();
         // A program that aye runs could press the key itself.
         let asks = project.waits() && model.is_ok() && Nesting::of_process() == Nesting::Outermost;
@@ -157,27 +161,16 @@ impl Backstage {
             return;
         }
         let Ok(model) = model else { return wait_for_the_end(commands).await };
-        let mut notices = std::mem::take(&mut session.notices);
         if asks {
             match receive_answer.await {
                 Ok(TrustAnswer::Yes) => {
                     if let Err(error) = project.trusted(&place) {
                         notices.push(format!("{error}; it holds for this run"));
                     }
-                    match place.policy(file.as_deref(), Some(&project)).and_then(|policy| {
-                        policy.holds_for(Some(session.id()))?;
-                        Ok(policy)
-                    }) {
-                        Ok(with_project) => policy = with_project,
-                        Err(trouble) => {
-                            notices.push(format!("{}\nuntil then nothing is changed here: mode plan", trouble.message));
-                            place.mode = Mode::Plan;
-                        }
-                    }
+                    policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
                 }
                 Ok(TrustAnswer::ReadOnly) => place.mode = Mode::Plan,
-                // The screen is leaving.
-                Ok(TrustAnswer::Quit) | Err(_) => {}
+                Ok(TrustAnswer::Quit) | Err(_) => return leave(&session, commands).await,
             }
         }
         let instructions = project.instructions();
@@ -211,6 +204,23 @@ impl Backstage {
     }
 }
 
+/// The policy with the project's in it. Where that cannot be had nothing is changed, for it might have forbidden it.
+fn with_project(
+    place: &mut Place,
+    own: Policy,
+    project: &Brought,
+    session: &Session,
+    file: Option<&Path>,
+    notices: &mut Vec<String>,
+) -> Policy {
+    let policy = place.policy(file, Some(project)).and_then(|policy| policy.holds_for(Some(session.id())).map(|()| policy));
+    policy.unwrap_or_else(|trouble| {
+        notices.push(format!("{}\nuntil it is mended nothing is changed here: mode plan", trouble.message));
+        place.mode = Mode::Plan;
+        own
+    })
+}
+
 fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>) -> (Header, ModelAccess) {
     let access = match model {
         Ok(_) => ModelAccess::Ready,
@@ -226,6 +236,21 @@ fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>)
         sandbox: "sandbox none".to_owned(),
     };
     (header, access)
+}
+
+/// The person went without an answer: nothing is begun, and what they wrote last is kept.
+async fn leave(session: &Session, mut commands: mpsc::Receiver<Command>) {
+    let mut kept = None;
+    while let Some(command) = commands.recv().await {
+        if let Command::Prompt { text } | Command::SaveDraft { text } = command {
+            kept = Some(text).filter(|text| !text.is_empty()).or(kept);
+        }
+    }
+    if let Some(text) = kept
+        && let Err(error) = crate::ports::Journal::save_draft(&*session.store.journal(session.id()), text).await
+    {
+        tracing::warn!(%error, "draft");
+    }
 }
 
 /// Without a model there is nothing to do; the screen says so and keeps what is typed.

@@ -46,6 +46,10 @@ impl Brought {
         kept.map(|_| ())
     }
 
+    pub fn is_trusted(&self) -> bool {
+        self.proof.is_some()
+    }
+
     /// A yes to a policy that cannot be read opens nothing.
     pub fn ask_again_if_broken(&mut self) {
         if self.broken().is_some() {

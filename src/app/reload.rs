@@ -69,7 +69,9 @@ impl Reload {
     pub async fn run(mut self) {
         let sources = self.place.sources(self.file.as_deref());
         let mut files: Vec<PathBuf> = sources.files().into_iter().map(PathBuf::from).collect();
-        files.push(self.place.workspace.join(PROJECT_FILE));
+        if self.project.is_trusted() {
+            files.push(self.place.workspace.join(PROJECT_FILE));
+        }
         let mut watch = match Watch::of(files) {
             Ok(watch) => Some(watch),
             Err(error) => {
@@ -101,7 +103,7 @@ impl Reload {
 
     fn look(&mut self, asked: Asked) -> Vec<PolicyUpdate> {
         let mut updates = Vec::new();
-        if self.project.policy_changed(&self.place) {
+        if self.project.is_trusted() && self.project.policy_changed(&self.place) {
             if !std::mem::replace(&mut self.project_told, true) || asked == Asked::ByPerson {
                 let message = "the project's policy changed and is not taken: what you trusted stays in force; start aye again to look at it";
                 updates.push(PolicyUpdate::Told { message: message.to_owned() });

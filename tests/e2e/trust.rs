@@ -73,7 +73,7 @@ fn a_yes_is_kept_and_a_change_says_what_changed() {
         .file("notes.txt", "x\n");
     let mut terminal = project.open_sized(&[], 100, 30);
     let screen = terminal.review("Trust what");
-    for words in [".aye/policy.toml (4 rules, can only tighten)", ".mcp.json (MCP servers", "AGENTS.md (instructions"] {
+    for words in [".aye/policy.toml (4 rules, all tighten)", ".mcp.json (MCP servers", "AGENTS.md (instructions"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     terminal.decide('y');

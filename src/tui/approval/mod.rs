@@ -57,9 +57,16 @@ impl Act {
     /// Whether it lets something happen that cannot be taken back: all of it must have been seen.
     pub fn needs_all_seen(self) -> bool {
         match self {
-            Self::Approve | Self::ApproveForSession => true,
+            Self::Approve | Self::ApproveForSession | Self::Trust(TrustAnswer::Yes) => true,
             Self::Deny | Self::DenyWithWords | Self::Resolve(_) | Self::Trust(_) | Self::Mode(_) => false,
         }
+    }
+}
+
+impl Act {
+    /// Whether it shows the rest of what is asked about, for as long as that was not on the screen.
+    pub fn shows_the_rest(self) -> bool {
+        self.needs_all_seen() && self != Self::ApproveForSession
     }
 }
 
@@ -219,7 +226,7 @@ impl Panel {
     /// Rows that are to be on the screen before this is done.
     pub fn unseen_for(&self, act: Act) -> usize {
         match act {
-            Act::Approve => self.body.required(self.seen_width).saturating_sub(self.seen),
+            Act::Approve | Act::Trust(TrustAnswer::Yes) => self.body.required(self.seen_width).saturating_sub(self.seen),
             Act::ApproveForSession => self.unseen(),
             Act::Deny | Act::DenyWithWords | Act::Resolve(_) | Act::Trust(_) | Act::Mode(_) => 0,
         }
