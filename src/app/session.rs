@@ -1,15 +1,15 @@
 //! A session made ready: its store, its claim, its model, its tools; nothing runs yet.
 
-use super::cli::{SessionChoice, Trust};
-use super::place::{Place, Policy};
+use super::cli::{Nesting, SessionChoice};
+use super::layers::Policy;
+use super::place::Place;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
-use crate::config::trust::{Project, Standing, Trusted};
 use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
 use crate::llm::{self, ProviderSpec};
 use crate::policy::{self, Enforcer, Layer, Sandbox, SandboxSetting};
 use crate::ports::{Model, Record, ToolRouter};
-use crate::protocol::{Action, Event, SessionId, Target, ToolDefinition, VerdictKind};
+use crate::protocol::{Action, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
 use crate::store::{Claim, Loaded, NewSession, SessionSummary, Store};
 use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
@@ -135,14 +135,6 @@ fn connect(place: &Place, choice: ModelChoice) -> Result<Arc<dyn Model>, NoModel
         .map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
 }
 
-/// Whether the project's own instructions are read: by `--trust`, or by what the person said once.
-pub fn standing(project: &Project, place: &Place, trust: Trust) -> Standing {
-    match trust {
-        Trust::ForThisRun => Standing::Trusted(Trusted::for_this_run()),
-        Trust::AsRecorded => project.standing(&place.directories.config),
-    }
-}
-
 /// How the questions of a session are answered and how far it may go.
 pub struct Terms {
     pub approver: Approver,
@@ -153,6 +145,7 @@ pub struct Terms {
 
 /// Everything the agent's host needs. The claim stays with the caller: it must outlive the session.
 pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: Terms) -> Setup {
+    let policy_name = policy.name.clone();
     let policy = place.enforcer(policy, Sandbox::Absent, place.mode);
     let router = Arc::new(router(place, &policy));
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
@@ -169,6 +162,11 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         tools,
         sandbox: sandbox_words(&policy).to_owned(),
         price: Box::new(move |usage| priced.cost_usd(usage)),
+        laxest: match Nesting::of_process() {
+            Nesting::Outermost => Mode::Auto,
+            // A program that aye runs could ask for more by itself.
+            Nesting::InsideAye => place.mode,
+        },
     };
     Setup {
         policy,
@@ -182,6 +180,8 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         mode: place.mode,
         records: std::mem::take(&mut session.records),
         unfinished: terms.unfinished,
+        policy_name,
+        policy_updates: None,
     }
 }
 

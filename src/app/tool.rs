@@ -3,6 +3,7 @@
 use super::cli::{Answers, Common};
 use super::exit::Exit;
 use super::place::Place;
+use super::project::Brought;
 use super::session;
 use super::trouble::Trouble;
 use crate::policy::permit::Denial;
@@ -24,7 +25,9 @@ struct Bench {
 }
 
 fn bench(place: &Place, common: &Common) -> Result<Bench, Trouble> {
-    let policy = place.policy(common.policy.as_deref())?;
+    let project = Brought::look(place, common.trust);
+    project.ignored_policy().iter().for_each(|line| super::warn(line));
+    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     policy.holds_for(None)?;
     let policy = place.enforcer(&policy, Sandbox::Absent, place.mode);
     let router = session::router(place, &policy);

@@ -7,13 +7,17 @@ use crate::policy::BundleError;
 const MOST_CELLS: usize = 160;
 
 pub fn broken(error: &BundleError, bytes: &[u8]) -> Trouble {
-    let mut message = error.to_string();
-    if let Some(line) = excerpt(error, &String::from_utf8_lossy(bytes)) {
-        message.push('\n');
-        message.push_str(&line);
-    }
+    let mut message = with_its_line(error, bytes);
     message.push_str("\n  nothing runs under a policy that cannot be read; `aye policy validate` lists all that is wrong");
     Trouble::usage(message)
+}
+
+/// The error, and the line it names as it stands there.
+pub fn with_its_line(error: &BundleError, bytes: &[u8]) -> String {
+    match excerpt(error, &String::from_utf8_lossy(bytes)) {
+        Some(line) => format!("{error}\n{line}"),
+        None => error.to_string(),
+    }
 }
 
 /// The line of a mistake, numbered.

@@ -14,11 +14,13 @@ mod test;
 mod tests;
 mod validate;
 
-pub use broken::broken;
+pub use broken::{broken, with_its_line};
 
 use super::cli::{Common, PolicyAction};
 use super::exit::Exit;
-use super::place::{Place, Policy};
+use super::layers::Policy;
+use super::place::Place;
+use super::project::Brought;
 use super::trouble::Trouble;
 use crate::policy::{Enforcer, Explanation};
 use crate::protocol::{Action, Arguments};
@@ -38,7 +40,9 @@ pub fn run(common: &Common, action: PolicyAction) -> Result<Exit, Trouble> {
 
 /// The layers in force.
 fn in_force(place: &Place, common: &Common) -> Result<Policy, Trouble> {
-    place.policy(common.policy.as_deref())
+    let project = Brought::look(place, common.trust);
+    project.ignored_policy().iter().for_each(|line| super::warn(line));
+    place.policy(common.policy.as_deref(), Some(&project))
 }
 
 /// A call by its text alone: what it would touch and what is said of it; or why it could never run.

@@ -1,6 +1,6 @@
 //! Where the rule that decided stands, and what is written there.
 
-use crate::app::place::{Policy, policy_bytes};
+use crate::app::layers::{Policy, policy_bytes};
 use std::path::{Path, PathBuf};
 
 /// Lines of one entry that are quoted.

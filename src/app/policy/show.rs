@@ -3,7 +3,8 @@
 use super::paint::{Paint, Tone};
 use crate::app::cli::{Common, ShowForm, Trust};
 use crate::app::exit::Exit;
-use crate::app::place::{Place, Policy};
+use crate::app::layers::Policy;
+use crate::app::place::Place;
 use crate::app::trouble::Trouble;
 use crate::config::trust::{Project, Standing};
 use crate::policy::{Entry, Layer, Sandbox, Scope};
@@ -69,7 +70,7 @@ fn project(place: &Place, common: &Common, policy: &Policy) -> String {
     let trusted = match Project::examine(&place.workspace).standing(&place.directories.config) {
         _ if common.trust == Trust::ForThisRun => "trusted for this run",
         Standing::Trusted(_) => "trusted",
-        Standing::Changed => "not trusted any more, because what it brings in has changed",
+        Standing::Changed(_) => "not trusted any more, because what it brings in has changed",
         Standing::NeverAsked => "not trusted",
     };
     let own = place.workspace.join(".aye/policy.toml").symlink_metadata().is_ok();

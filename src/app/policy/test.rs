@@ -4,7 +4,8 @@ use super::origin::place as shown_place;
 use super::paint::{Paint, Tone};
 use crate::app::cli::Common;
 use crate::app::exit::Exit;
-use crate::app::place::{Place, Policy, policy_bytes};
+use crate::app::layers::{Policy, policy_bytes};
+use crate::app::place::Place;
 use crate::app::session;
 use crate::app::trouble::Trouble;
 use crate::policy::{Bundle, Enforcer, Explanation, Layer, Sandbox, Scope, Test};
@@ -65,7 +66,7 @@ fn in_force(place: &Place, common: &Common) -> Result<Vec<Suite>, Trouble> {
     let suite = |layer: &Layer| Suite {
         file: layer.file.clone().unwrap_or_else(|| PathBuf::from("the built-in policy")),
         bundle: layer.bundle.clone(),
-        policy: Policy { layers: policy.layers.clone(), name: policy.name.clone() },
+        policy: Policy::of(policy.layers.clone(), policy.name.clone()),
     };
     Ok(policy.layers.iter().map(suite).collect())
 }
@@ -84,7 +85,7 @@ fn named(place: &Place, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>
             vec![Layer::from_file(Scope::File, bundle.clone(), file)]
         };
         let name = file.display().to_string();
-        suites.push(Suite { file: file.clone(), bundle, policy: Policy { layers, name } });
+        suites.push(Suite { file: file.clone(), bundle, policy: Policy::of(layers, name) });
     }
     Ok(suites)
 }

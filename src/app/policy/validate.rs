@@ -6,7 +6,8 @@ use super::paint::{Paint, Tone};
 use super::test::{is_of_project, known};
 use crate::app::cli::Common;
 use crate::app::exit::Exit;
-use crate::app::place::{MANAGED_POLICY, Place, policy_bytes};
+use crate::app::layers::{MANAGED, policy_bytes};
+use crate::app::place::Place;
 use crate::app::trouble::Trouble;
 use crate::policy::{Bundle, BundleError, warnings};
 use serde::Serialize;
@@ -50,7 +51,7 @@ pub fn run(place: &Place, common: &Common, file: Option<&Path>, json: bool) -> R
 /// Where the layers in force stand, and whether a file has to be there.
 fn in_force(place: &Place, common: &Common) -> Vec<(PathBuf, bool)> {
     let own = common.policy.clone().map_or_else(|| (place.directories.config.join("policy.toml"), false), |file| (file, true));
-    vec![(PathBuf::from(MANAGED_POLICY), false), own, (place.workspace.join(".aye/policy.toml"), false)]
+    vec![(PathBuf::from(MANAGED), false), own, (place.workspace.join(".aye/policy.toml"), false)]
 }
 
 pub fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report {

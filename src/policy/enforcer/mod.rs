@@ -1,5 +1,7 @@
 //! The one place that turns actions into a verdict: layers, modes, grants and the sandbox put together.
 
+mod change;
+
 use super::bundle::{Environment, Llm, SandboxSetting, Terms};
 use super::command::{self, Scene};
 use super::decided::{Decided, Finding};
@@ -231,14 +233,6 @@ impl Enforcer {
         if !self.grants.contains(&grant) {
             self.grants.push(grant);
         }
-    }
-
-    /// Why nothing may happen any more, once a bundle's time is over.
-    pub fn expired(&self, now: Timestamp) -> Option<String> {
-        self.layers.iter().find_map(|layer| {
-            let end = layer.bundle.expires_at.filter(|end| *end <= now)?;
-            Some(format!("the policy expired at {end}; renew the file or take its `expires_at` away"))
-        })
     }
 
     /// Whether a capability is granted at all.
