@@ -150,6 +150,11 @@ pub fn actions_for(tool_name: &str, arguments: &Arguments, settings: &Settings) 
     tool.actions(object(arguments)?, &Paths::lexical(settings))
 }
 
+/// What all tools are called.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name())
+}
+
 /// The same with every link followed, as the call would find it now. Nothing is opened.
 pub fn actions_now(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
     let tool = find(tool_name).ok_or_else(|| unknown(tool_name))?;
