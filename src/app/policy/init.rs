@@ -31,17 +31,14 @@ pub fn run(place: &Place, template: Template, to: InitPlace) -> Result<Exit, Tro
     };
     let file = directory.join("policy.toml");
     let backup = write(&directory, &file, &text, private, to == InitPlace::Replace)?;
-    let mut said = format!("wrote {}\n", file.display());
-    if let Some(backup) = backup {
-        said.push_str(&format!("kept  {}\n", backup.display()));
-    }
-    said.push_str(match template {
+    let kept = backup.map_or_else(String::new, |backup| format!("kept  {}\n", backup.display()));
+    let next = match template {
         Template::Preset(_) => "next: `aye policy show`, `aye policy explain -- COMMAND`, `aye policy test`\n",
         Template::Project => {
             "next: commit it; it takes effect for everybody who trusts the project, and can only tighten what they allow\n"
         }
-    });
-    crate::app::say(&crate::text::reveal(&said));
+    };
+    crate::app::say(&crate::text::reveal(&format!("wrote {}\n{kept}{next}", file.display())));
     Ok(Exit::Completed)
 }
 

@@ -83,7 +83,7 @@ fn project(place: &Place, common: &Common, policy: &Policy) -> String {
 }
 
 impl LayerInForce {
-    fn of(layer: &Layer) -> Self {
+    pub fn of(layer: &Layer) -> Self {
         Self {
             scope: layer.scope.rule(0).split(':').next().unwrap_or_default().to_owned(),
             file: layer.file.clone(),
@@ -204,7 +204,8 @@ impl InForce {
         }
     }
 
-    /// A key that several layers state stands once; the others follow as comments.
+    /// One policy of all layers: lists of what is blocked are put together, of other keys the first that holds stands, the rest as
+    /// comments.
     pub fn as_toml(&self) -> String {
         let mut out = String::new();
         for layer in &self.layers {
@@ -240,6 +241,16 @@ impl InForce {
             let _ = writeln!(out, "{} = [", first.key);
             for entry in same {
                 let _ = writeln!(out, "  {},  {}", entry.value, comment(entry));
+            }
+            out.push_str("]\n");
+            return;
+        }
+        // What any layer blocks is blocked.
+        if same.len() > 1 && (first.key.starts_with("blocked_") || first.key == "disabled") {
+            let _ = writeln!(out, "{} = [", first.key);
+            for entry in same {
+                let items = entry.value.trim_start_matches('[').trim_end_matches(']');
+                let _ = writeln!(out, "  {items}{}  {}", if items.is_empty() { "" } else { "," }, comment(entry));
             }
             out.push_str("]\n");
             return;

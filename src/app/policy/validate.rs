@@ -62,14 +62,12 @@ pub fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report {
         source: error.line.and_then(|line| quoted(text, line).into_iter().next()),
     };
     let mut report = Report { file: file.to_owned(), mistakes: Vec::new(), warnings: Vec::new() };
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
-        Err(_) => {
-            let error = Bundle::parse_bytes(bytes, &name).err();
-            report.mistakes.extend(error.map(|error| remark(&error, &String::from_utf8_lossy(bytes))));
-            return report;
-        }
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        let error = Bundle::parse_bytes(bytes, &name).err();
+        report.mistakes.extend(error.map(|error| remark(&error, &String::from_utf8_lossy(bytes))));
+        return report;
     };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     report.mistakes = Bundle::mistakes(text, &name).iter().map(|error| remark(error, text)).collect();
     if let (true, Ok(bundle)) = (report.mistakes.is_empty(), Bundle::parse(text, &name)) {
         let at =
@@ -88,7 +86,8 @@ pub fn text(reports: &[Report], paint: &Paint) -> String {
         for (tone, label, remark) in said.chain(report.warnings.iter().map(|remark| (Tone::Careful, "warning", remark))) {
             let place = remark.line.map_or_else(|| report.file.display().to_string(), |line| shown_place(&report.file, line));
             let mut rows = paint.sentence(&format!("{place}: {}", remark.message), label.len() + 1).into_iter();
-            out.push_str(&format!("{} {}\n", paint.tone(tone, label), rows.next().unwrap_or_default()));
+            let first = rows.next().unwrap_or_default();
+            out.extend([paint.tone(tone, label), format!(" {first}\n")]);
             out.extend(rows.map(|row| format!("{}{row}\n", " ".repeat(label.len() + 1))));
             let source = remark.source.as_ref().filter(|source| !source.trim().is_empty()).zip(remark.line);
             out.extend(source.map(|(source, line)| paint.tone(Tone::Quiet, &numbered(line, source)) + "\n"));

@@ -31,7 +31,7 @@ pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warnin
         found.extend(of_files(name, files, now));
     }
     if let Some(shell) = &bundle.shell {
-        found.extend(shell.blocked.iter().flat_map(of_blocked));
+        found.extend(shell.blocked.iter().filter_map(of_blocked));
         found.extend(of_rules(shell, now));
     }
     if of_project {

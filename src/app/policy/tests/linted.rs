@@ -2,7 +2,10 @@ use crate::app::policy::paint::Paint;
 use crate::app::policy::validate::{report, text};
 use std::path::Path;
 
-fn said(policy: &str) -> (Vec<(usize, String)>, Vec<(usize, String)>) {
+type Lines = Vec<(usize, String)>;
+
+/// Mistakes and warnings.
+fn said(policy: &str) -> (Lines, Lines) {
     let report = report(Path::new("policy.toml"), policy.as_bytes(), "2026-11-21T00:00:00Z".parse().unwrap());
     let lines = |remarks: Vec<crate::app::policy::validate::Remark>| {
         remarks.into_iter().map(|remark| (remark.line.unwrap_or_default(), remark.message)).collect()
