@@ -135,6 +135,7 @@ impl Replay<'_> {
             | Record::Decided { .. }
             | Record::Resolved { .. }
             | Record::StepCompleted { .. }
+            | Record::PolicyInForce { .. }
             | Record::Paused { .. }
             | Record::Continued
             | Record::Unreadable => {}

@@ -128,6 +128,7 @@ async fn stalled() -> Session {
         tools: Vec::new().into(),
         sandbox: "NONE".to_owned(),
         price: Box::new(|_| None),
+        laxest: Mode::Auto,
     };
     let context = Context {
         roots: vec![PathBuf::from("/w")],
@@ -150,6 +151,8 @@ async fn stalled() -> Session {
         mode: Mode::Ask,
         records: Vec::new(),
         unfinished: Unfinished::Wait,
+        policy_name: "test".to_owned(),
+        policy_updates: None,
     };
     let (commands, receive_commands) = mpsc::channel(8);
     let (events, receive_events) = mpsc::unbounded_channel();
