@@ -1,9 +1,9 @@
 //! Verdicts on named commands: defined by a person, still the command that was defined, and its places within bounds.
 
-use super::bundle::{Decision, NamedCommand};
-use super::decided::{Decided, Finding};
+use super::bundle::{Decision, NamedCommand, Rule};
+use super::decided::{Decided, Finding, counts, reason};
 use super::files::{self, Access};
-use super::layer::{Ready, Scope};
+use super::layer::{Owned, Ready, Scope};
 use super::paths::Context;
 use super::shell::Arg;
 use crate::protocol::{Action, Risk, Target, VerdictKind};
@@ -18,8 +18,16 @@ pub struct Filled<'a> {
     pub paths: &'a [Target],
 }
 
-/// The command of this name and whose it is; of several the strongest layer's.
-pub fn defined<'a>(name: &str, layers: &'a [Ready]) -> Option<(Scope, &'a NamedCommand)> {
+/// Each command once; of several with one name the strongest layer's. A project has none: it would choose the program.
+pub fn all(layers: &[Ready]) -> impl Iterator<Item = &NamedCommand> {
+    let of = |layer: &'_ Ready| layer.scope.grants();
+    let strongest = move |scope: Scope, name: &str| defined(name, layers).is_some_and(|(first, _)| first == scope);
+    let each =
+        layers.iter().filter(move |layer| of(layer)).flat_map(|layer| layer.bundle.named.iter().map(|one| (layer.scope, one)));
+    each.filter(move |(scope, command)| strongest(*scope, &command.name)).map(|(_, command)| command)
+}
+
+fn defined<'a>(name: &str, layers: &'a [Ready]) -> Option<(Scope, &'a NamedCommand)> {
     let of = |layer: &'a Ready| Some((layer.scope, layer.bundle.named.iter().find(|command| command.name == name)?));
     layers.iter().filter(|layer| layer.scope.grants()).find_map(of)
 }
@@ -58,13 +66,11 @@ fn refused(argv: &[String], layer: &Ready, now: Timestamp) -> Option<Decided> {
     if let Some(entry) = blocked {
         return Some(Decided::deny(layer.scope.rule(entry.line), format!("`{}` is a blocked command", entry.text)));
     }
-    let denies = |owned: &&super::layer::Owned<super::bundle::Rule>| {
-        owned.rule.decision == Decision::Deny
-            && super::decided::counts(owned.rule.expires_at, now)
-            && owned.rule.strikes(&words)
+    let denies = |owned: &&Owned<Rule>| {
+        owned.rule.decision == Decision::Deny && counts(owned.rule.expires_at, now) && owned.rule.strikes(&words)
     };
     let owned = layer.commands.iter().find(denies)?;
-    Some(Decided::deny(owned.scope.rule(owned.rule.line), super::decided::reason(&owned.rule.reason, "a rule denies it")))
+    Some(Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule denies it")))
 }
 
 /// A place is only held against what is never possible: whether to ask was said with the command.

@@ -83,7 +83,7 @@ impl std::fmt::Display for Grant {
 }
 
 /// A word as a shell would have to be given it, so that no two commands read the same.
-fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
+pub fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
     let plain = |letter: char| letter.is_alphanumeric() || "%+,-./:=@_^~".contains(letter);
     if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")).into() }
 }

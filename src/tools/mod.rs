@@ -10,6 +10,7 @@ mod grep;
 mod habits;
 mod http_request;
 mod list_directory;
+mod named_command;
 mod paths;
 mod read_file;
 mod registry;
@@ -24,5 +25,6 @@ mod unread;
 mod walk;
 mod write_file;
 
-pub use router::{Router, actions_for, actions_now, known, name_of, names};
+pub use registry::built_in_names;
+pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use tool::Settings;

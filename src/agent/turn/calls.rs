@@ -368,7 +368,8 @@ fn sorted(plans: Vec<(usize, Result<Plan, ToolError>)>, count: usize) -> Vec<Opt
 pub(super) fn touched(action: &Action) -> Option<std::path::PathBuf> {
     match action {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => Some(target.real.clone()),
-        Action::Exec { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
+        // What a command touches is not known, whatever it names.
+        Action::Exec { .. } | Action::Named { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
     }
 }
 
@@ -383,6 +384,12 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
     let command = plan.actions.iter().find_map(|action| match action {
         Action::Exec { command, cwd } => Some(CommandLine {
             line: command.clone(),
+            cwd: cwd.real.display().to_string(),
+            timeout_seconds: plan.timeout_seconds,
+            sandbox: sandbox.to_owned(),
+        }),
+        Action::Named { argv, cwd, .. } => Some(CommandLine {
+            line: argv.iter().map(|word| crate::policy::quoted(word)).collect::<Vec<_>>().join(" "),
             cwd: cwd.real.display().to_string(),
             timeout_seconds: plan.timeout_seconds,
             sandbox: sandbox.to_owned(),

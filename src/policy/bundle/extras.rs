@@ -71,19 +71,6 @@ pub fn check_approval(root: &Section<'_>) -> Result<(), BundleError> {
 
 /// Tables that other parts of aye act on; here they only have to be right.
 pub fn check_the_rest(root: &Section<'_>) -> Result<(), BundleError> {
-    for command in root.sections("named_commands")? {
-        command.only(&["name", "description", "command", "arguments"])?;
-        command.required("name")?;
-        command.text("description")?;
-        if command.texts("command")?.is_none_or(|words| words.is_empty()) {
-            return Err(command.source.error(&command.span, "[[named_commands]] has no `command`, expected a list of words"));
-        }
-        if let Some(arguments) = command.section("arguments")? {
-            for name in arguments.table.keys() {
-                arguments.text(name.get_ref())?;
-            }
-        }
-    }
     for redaction in root.sections("redaction")? {
         redaction.only(&["name", "pattern"])?;
         redaction.text("name")?;

@@ -6,8 +6,12 @@ use std::collections::BTreeMap;
 /// Longest text a model may put in for one argument.
 const TEXT_BYTES: usize = 4096;
 const NAME_LETTERS: usize = 64;
-const KINDS: &[(&str, Kind)] =
-    &[("path", Kind::Path), ("input", Kind::Input), ("text", Kind::Text), ("integer", Kind::Integer)];
+const KINDS: &[(&str, ArgumentKind)] = &[
+    ("path", ArgumentKind::Path),
+    ("input", ArgumentKind::Input),
+    ("text", ArgumentKind::Text),
+    ("integer", ArgumentKind::Integer),
+];
 
 /// A command that is offered as a tool of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +21,7 @@ pub struct NamedCommand {
     pub description: String,
     /// Program and words; `{argument}` stands for what varies.
     pub command: Vec<String>,
-    pub arguments: BTreeMap<String, Kind>,
+    pub arguments: BTreeMap<String, ArgumentKind>,
     pub requires_approval: bool,
     pub approval_line: usize,
     pub approval_rule: Option<String>,
@@ -25,7 +29,7 @@ pub struct NamedCommand {
 
 /// What an argument may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArgumentKind {
     /// A place that may be read and written.
     Path,
     /// A place that is only read.
@@ -37,7 +41,7 @@ pub enum Kind {
     OneOf(Vec<String>),
 }
 
-impl Kind {
+impl ArgumentKind {
     /// Whether it names a place.
     pub fn is_path(&self) -> bool {
         matches!(self, Self::Path | Self::Input)
@@ -98,18 +102,19 @@ impl NamedCommand {
 
     /// Whether these words are the ones of this command, with whatever arguments.
     pub fn fits(&self, argv: &[String]) -> bool {
-        self.command.len() == argv.len()
-            && self.command.iter().zip(argv).all(|(word, given)| fits(&pieces(word), given))
+        self.command.len() == argv.len() && self.command.iter().zip(argv).all(|(word, given)| fits(&pieces(word), given))
     }
 }
 
-impl Kind {
+impl ArgumentKind {
     fn check(&self, name: &str, value: &str) -> Result<(), String> {
         match self {
             Self::Path | Self::Input if value.is_empty() => Err(format!("`{name}` is empty; give a path")),
             Self::Path | Self::Input => Ok(()),
             Self::Text if value.len() > TEXT_BYTES => Err(format!("`{name}` has {} bytes; at most {TEXT_BYTES}", value.len())),
-            Self::Text if value.chars().any(char::is_control) => Err(format!("`{name}` has a control character; give one line of text")),
+            Self::Text if value.chars().any(char::is_control) => {
+                Err(format!("`{name}` has a control character; give one line of text"))
+            }
             Self::Text => Ok(()),
             Self::Integer if value.parse::<i64>().is_ok() => Ok(()),
             Self::Integer => Err(format!("`{name}` is `{value}`; give a whole number")),
@@ -128,15 +133,18 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter))
 }
 
-fn arguments(section: &Section<'_>) -> Result<BTreeMap<String, Kind>, BundleError> {
+fn arguments(section: &Section<'_>) -> Result<BTreeMap<String, ArgumentKind>, BundleError> {
     let mut arguments = BTreeMap::new();
     let Some(table) = section.section("arguments")? else { return Ok(arguments) };
     for key in table.table.keys() {
         let name = key.get_ref().to_string();
         if !is_name(&name) {
-            return Err(section.source.error(&key.span(), format!("`{name}` cannot name an argument, expected letters, digits and `_`")));
+            return Err(section
+                .source
+                .error(&key.span(), format!("`{name}` cannot name an argument, expected letters, digits and `_`")));
         }
-        let kind = if table.is_text(&name) { table.choice(&name, &named_kinds())?.cloned() } else { one_of_words(&table, &name)? };
+        let kind =
+            if table.is_text(&name) { table.choice(&name, &named_kinds())?.cloned() } else { one_of_words(&table, &name)? };
         if let Some(kind) = kind {
             arguments.insert(name, kind);
         }
@@ -144,19 +152,19 @@ fn arguments(section: &Section<'_>) -> Result<BTreeMap<String, Kind>, BundleErro
     Ok(arguments)
 }
 
-fn named_kinds() -> Vec<(&'static str, &'static Kind)> {
+fn named_kinds() -> Vec<(&'static str, &'static ArgumentKind)> {
     KINDS.iter().map(|(name, kind)| (*name, kind)).collect()
 }
 
-fn one_of_words(table: &Section<'_>, name: &str) -> Result<Option<Kind>, BundleError> {
+fn one_of_words(table: &Section<'_>, name: &str) -> Result<Option<ArgumentKind>, BundleError> {
     let Some(words) = table.texts(name)? else { return Ok(None) };
     if words.is_empty() {
         return Err(table.source.error(&table.span, format!("`{name}` has no words to choose from")));
     }
-    Ok(Some(Kind::OneOf(words.into_iter().map(|word| word.text).collect())))
+    Ok(Some(ArgumentKind::OneOf(words.into_iter().map(|word| word.text).collect())))
 }
 
-fn words(section: &Section<'_>, arguments: &BTreeMap<String, Kind>) -> Result<Vec<String>, BundleError> {
+fn words(section: &Section<'_>, arguments: &BTreeMap<String, ArgumentKind>) -> Result<Vec<String>, BundleError> {
     let Some(words) = section.texts("command")?.filter(|words| !words.is_empty()) else {
         return Err(section.source.error(&section.span, "[[named_commands]] has no `command`, expected a list of words"));
     };
@@ -268,8 +276,8 @@ mod tests {
             description: String::new(),
             command: ["IfcConvert", "--to={format}", "{input}"].map(str::to_owned).to_vec(),
             arguments: BTreeMap::from([
-                ("format".to_owned(), Kind::OneOf(vec!["obj".to_owned()])),
-                ("input".to_owned(), Kind::Input),
+                ("format".to_owned(), ArgumentKind::OneOf(vec!["obj".to_owned()])),
+                ("input".to_owned(), ArgumentKind::Input),
             ]),
             requires_approval: true,
             approval_line: 1,

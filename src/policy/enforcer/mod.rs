@@ -2,16 +2,18 @@
 
 mod change;
 
-use super::bundle::{Environment, Llm, SandboxSetting, Terms};
+use super::bundle::{Environment, Llm, NamedCommand, SandboxSetting, Terms};
 use super::command::{self, Scene};
 use super::decided::{Decided, Finding};
 use super::effective::{Entry, entries};
 use super::files::{self, Access};
 use super::invoke::{self, Offered};
 use super::layer::{Layer, Ready};
+use super::named::{self, Filled};
 use super::paths::{Context, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Verdict};
 use super::url;
+use crate::protocol::action::NAMED;
 use crate::protocol::{Action, CommandPart, Mode, Risk, VerdictKind};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -132,7 +134,7 @@ impl Enforcer {
         }
         // A call that touches nothing needs no leave.
         let whole = whole.unwrap_or_else(|| plain(Decided::allow("built-in", "it touches nothing")));
-        let shell = actions.iter().any(|action| matches!(action, Action::Exec { .. }));
+        let shell = actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. }));
         let needs =
             (shell && whole.decided.verdict == VerdictKind::Allow && self.sandbox() != SandboxSetting::Off).then_some("sandbox");
         self.told(whole, actions, needs)
@@ -164,6 +166,7 @@ impl Enforcer {
             Some(Action::Delete { .. }) => "Delete",
             Some(Action::Exec { .. }) => "Command",
             Some(Action::Fetch { .. }) => "Request",
+            Some(Action::Named { .. }) => "Named command",
             Some(Action::Invoke { .. }) => "Tool",
         };
         named.unwrap_or_else(|| otherwise.to_owned())
@@ -179,6 +182,10 @@ impl Enforcer {
                 return self.held(command::judge(command, cwd, &scene));
             }
             Action::Fetch { url, method } => return url::judge(url, method, &self.layers, self.context.mode),
+            Action::Named { name, argv, cwd: _, inputs, paths } => {
+                let filled = Filled { name, argv, inputs, paths };
+                return self.held(self.loosened(false, named::judge(&filled, &self.layers, &self.context, now)));
+            }
             Action::Invoke { server, tool, fingerprint } => {
                 let offered = Offered { server, tool, fingerprint };
                 return match self.offers(&offered.full_name()) {
@@ -237,9 +244,17 @@ impl Enforcer {
 
     /// Whether a capability is granted at all.
     pub fn grants(&self, capability: &str) -> bool {
+        if capability == NAMED {
+            return self.named_commands().next().is_some();
+        }
         let listed = |layer: &Ready| layer.bundle.granted.iter().any(|granted| granted == capability);
         let granting = self.layers.iter().any(|layer| layer.scope.grants());
         granting && self.layers.iter().all(|layer| listed(layer) || !layer.refuses_unlisted())
+    }
+
+    /// The commands that are tools of their own: of two with one name the stronger layer's.
+    pub fn named_commands(&self) -> impl Iterator<Item = &NamedCommand> {
+        named::all(&self.layers)
     }
 
     /// Whether a connection for this URL may be opened to an address that its name leads to.
