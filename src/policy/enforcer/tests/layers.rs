@@ -330,8 +330,8 @@ fn key(name: &'static str, values: &'static [&'static str]) -> BoxedStrategy<Str
 /// A table that may be there, of such keys and rules.
 fn table(name: &'static str, keys: Vec<BoxedStrategy<String>>, rules: BoxedStrategy<String>) -> BoxedStrategy<String> {
     let whole = (keys, prop::collection::vec(rules, 0..3)).prop_map(move |(keys, rules)| {
-        let rules: String = rules.into_iter().map(|rule| format!("[[{name}.rules]]\n{rule}")).collect();
-        format!("[{name}]\n{}{rules}", keys.concat())
+        let rules: Vec<_> = rules.into_iter().map(|rule| format!("[[{name}.rules]]\n{rule}")).collect();
+        format!("[{name}]\n{}{}", keys.concat(), rules.concat())
     });
     prop::option::of(whole).prop_map(Option::unwrap_or_default).boxed()
 }
@@ -498,8 +498,8 @@ fn gives(environment: &Environment, name: &str) -> bool {
 
 /// A bundle of one capability that allows nothing by list, so that only rules and approval decide.
 fn ruled(rules: &[String], capability: &str) -> String {
-    let rules: String = rules.iter().map(|rule| format!("[[capabilities.\"{capability}\".rules]]\n{rule}")).collect();
-    format!("[capabilities.\"{capability}\"]\nrequires_approval = true\n{rules}")
+    let rules: Vec<_> = rules.iter().map(|rule| format!("[[capabilities.\"{capability}\".rules]]\n{rule}")).collect();
+    format!("[capabilities.\"{capability}\"]\nrequires_approval = true\n{}", rules.concat())
 }
 
 proptest! {
