@@ -12,6 +12,7 @@ use crate::ports::{Model, Record, ToolRouter};
 use crate::protocol::{Action, Event, SessionId, Target, ToolDefinition, VerdictKind};
 use crate::store::{Claim, Loaded, NewSession, SessionSummary, Store};
 use crate::sys::http::Timeouts;
+use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use crate::tools::{self, Router};
 use std::sync::Arc;
@@ -187,6 +188,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
 /// What the tools are told: the policy's bounds, and what commands must not see.
 pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
     let judge = policy.clone();
+    let (web, addresses) = (policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
@@ -208,6 +210,11 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
             judge.explain(&[Action::Read { target }], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
         }),
         helper: Helper::default(),
+        may_fetch: Arc::new(move |url, method| {
+            web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())
+        }),
+        may_connect: Arc::new(move |url, address| addresses.may_connect(url, address)),
+        fetcher: Fetcher::default(),
     }
 }
 

@@ -12,6 +12,7 @@ mod layer;
 mod paths;
 pub mod permit;
 mod shell;
+pub mod url;
 
 pub use bundle::{Bundle, BundleError, Environment, SandboxSetting, Test, ToolPattern, warnings};
 pub use effective::Entry;

@@ -8,6 +8,7 @@ mod file_search;
 mod glob;
 mod grep;
 mod habits;
+mod http_request;
 mod list_directory;
 mod paths;
 mod read_file;

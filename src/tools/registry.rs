@@ -1,7 +1,7 @@
 //! The list of all tools; a tool that is not here does not exist.
 
 use super::tool::{AnyTool, Hidden};
-use super::{edit_file, glob, grep, list_directory, read_file, run_command, write_file};
+use super::{edit_file, glob, grep, http_request, list_directory, read_file, run_command, write_file};
 use crate::protocol::{ErrorCode, ToolError};
 use std::marker::PhantomData;
 
@@ -13,6 +13,7 @@ pub(super) static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<glob::Glob>(PhantomData),
     &Hidden::<grep::Grep>(PhantomData),
     &Hidden::<run_command::RunCommand>(PhantomData),
+    &Hidden::<http_request::HttpRequest>(PhantomData),
 ];
 
 /// By its name or one of its aliases, in any case.

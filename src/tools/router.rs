@@ -112,6 +112,7 @@ fn hidden(tool: &dyn AnyTool, arguments: Map<String, Value>, settings: &Settings
         Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Exec { cwd: target, .. } => {
             (settings.may_read)(&target.real)
         }
+        Action::Fetch { .. } => true,
         Action::Invoke { .. } => true,
     };
     (!actions.iter().all(may_be_seen)).then_some(actions)
@@ -126,6 +127,7 @@ fn named(actions: &[Action]) -> String {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Exec { cwd: target, .. } => {
             target.given.clone()
         }
+        Action::Fetch { url, .. } => url.clone(),
         Action::Invoke { server, tool, .. } => format!("{server}/{tool}"),
     };
     actions.iter().map(given).collect::<Vec<_>>().join(" ")

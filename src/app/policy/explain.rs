@@ -110,6 +110,7 @@ fn what(action: &Action) -> String {
         Action::Write { target } => format!("write {}", target.given),
         Action::Delete { target } => format!("delete {}", target.given),
         Action::Exec { command, .. } => command.clone(),
+        Action::Fetch { url, method } => format!("{method} {url}"),
         Action::Invoke { server, tool, .. } => format!("call {server}/{tool}"),
     }
 }

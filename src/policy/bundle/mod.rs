@@ -6,6 +6,7 @@ mod extras;
 mod file_rule;
 mod lint;
 mod mistakes;
+mod network;
 mod reader;
 mod rule;
 mod stated;
@@ -18,6 +19,7 @@ pub use examples::Test;
 pub use extras::{ApprovalRule, Llm};
 pub use file_rule::FileRule;
 pub use lint::warnings;
+pub use network::Http;
 pub use reader::BundleError;
 pub use rule::{Decision, Rule};
 pub use stated::Stated;
@@ -57,6 +59,7 @@ pub struct Bundle {
     pub write: Option<Files>,
     pub delete: Option<Files>,
     pub shell: Option<Shell>,
+    pub http: Option<Http>,
     pub mcp: Option<Tools>,
     /// Tools that are not to be had, whatever is granted.
     pub disabled: Vec<ToolPattern>,
@@ -182,7 +185,7 @@ impl Bundle {
                 "File.Write" => self.write = Some(Files::read(&capability, true)?),
                 "File.Delete" => self.delete = Some(Files::read(&capability, true)?),
                 "Shell.Exec" => self.shell = Some(Shell::read(&capability)?),
-                "Network.Http" => capability::check_network(&capability)?,
+                "Network.Http" => self.http = Some(Http::read(&capability)?),
                 "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability, "allowed_tools")?),
                 // No tool of this version needs these; what stands there has to be right all the same.
                 "BackendTool.Invoke" => drop(Tools::read(&capability, "allowed_tool_names")?),
