@@ -86,7 +86,14 @@ fn names_that_look_alike_ask_with_the_name_that_is_looked_up_or_are_refused() {
     expect(
         &enforcer,
         VerdictKind::Deny,
-        &["https://ｅxample.com/", "https://example。com/", "https://exa\u{ad}mple.com/", "https://\u{212a}.example/"],
+        &[
+            "https://ｅxample.com/",
+            "https://example。com/",
+            "https://exa\u{ad}mple.com/",
+            "https://\u{212a}.example/",
+            "https://exa\u{200d}mple.com/",
+            "https://exa\u{200c}mple.com/",
+        ],
     );
 }
 
