@@ -13,6 +13,9 @@ use std::time::Duration;
 /// How long the search for the smallest diff may take; a longer diff is as true.
 const DIFF_LIMIT: Duration = Duration::from_millis(500);
 
+/// A larger file is deleted without showing all of it.
+const MAX_REMOVAL_BYTES: u64 = 256 * 1024;
+
 /// What the person and the model are told of content with a NUL byte: most often it was not meant.
 pub(super) const HAS_NUL: &str = "has a NUL byte, so that it counts as binary and cannot be read or edited as text";
 
@@ -35,7 +38,7 @@ pub(super) enum Before {
 
 impl Before {
     pub(super) fn of(target: &Target, settings: &Settings) -> Result<Self, ToolError> {
-        guard(target, settings)?;
+        guard(target)?;
         match target.place {
             Place::Missing => return Ok(Self::Absent),
             Place::Directory => return Err(invalid(format!("`{}` is a directory, not a file", target.given))),
@@ -83,6 +86,14 @@ pub(super) fn proposal(verb: &str, target: &Target, before: &Before, new: &str, 
         notes.push("the text stays the same".to_owned());
     }
     Proposal { summary: format!("{verb} {name} +{added} −{removed}"), diff, paths: vec![target.real.clone()], bytes, notes }
+}
+
+/// The diff that takes away all of a text file, and how many lines; of other files, and of large ones, there is none.
+pub(super) fn removal(target: &Target, settings: &Settings) -> Option<(String, usize)> {
+    let limit = settings.max_file_size_bytes.min(MAX_REMOVAL_BYTES);
+    let document = Document::decode(&file::read(&target.real, limit).ok()?).ok()?;
+    let (diff, _, removed) = unified(&with_lf(&document.text), "", &format!("a/{}", shown(&target.real, settings)), "/dev/null");
+    Some((diff, removed))
 }
 
 /// What a diff of lines cannot show.

@@ -1,6 +1,9 @@
 //! The tools: plan and run, one file each.
 
 mod arguments;
+mod copy;
+mod create_directory;
+mod delete;
 mod document;
 mod edit_file;
 mod file_change;
@@ -9,6 +12,7 @@ mod glob;
 mod grep;
 mod habits;
 mod list_directory;
+mod move_path;
 mod paths;
 mod read_file;
 mod registry;
@@ -19,6 +23,7 @@ mod run_command;
 #[cfg(test)]
 mod tests;
 mod tool;
+mod tree_change;
 mod unread;
 mod walk;
 mod write_file;

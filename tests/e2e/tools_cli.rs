@@ -3,7 +3,19 @@
 use crate::support::{Output, Project};
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 7] = ["ReadFile", "WriteFile", "EditFile", "ListDirectory", "Glob", "Grep", "RunCommand"];
+const TOOLS: [&str; 11] = [
+    "ReadFile",
+    "WriteFile",
+    "EditFile",
+    "Delete",
+    "Move",
+    "Copy",
+    "CreateDirectory",
+    "ListDirectory",
+    "Glob",
+    "Grep",
+    "RunCommand",
+];
 
 fn call(project: &Project, tool: &str, arguments: &Value, flags: &[&str]) -> Output {
     let arguments = arguments.to_string();
