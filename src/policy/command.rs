@@ -283,7 +283,8 @@ fn climbs(text: &str) -> bool {
 fn blocked(arg: &Arg, scene: &Scene<'_>) -> Option<()> {
     let path = scene.context.resolve(&arg.text, scene.cwd);
     let reached = |layer: &Ready| layer.read.as_ref().is_some_and(|rules| rules.blocked.reach(&path).is_some());
-    (scene.context.is_own(&path) || scene.layers.iter().any(reached)).then_some(())
+    let closed = scene.context.is_own(&path) || scene.context.credential_place(&path).is_some();
+    (closed || scene.layers.iter().any(reached)).then_some(())
 }
 
 fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use super::decided::{Decided, Finding};
 use super::layer::{FileRules, Ready, Scope};
-use super::paths::{Context, protected};
+use super::paths::{Context, credentials, of_the_machine, protected};
 use super::permit::Grant;
 use super::shell::hides;
 use crate::protocol::{Action, Place, Risk, Target};
@@ -71,6 +71,9 @@ fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Deci
     if context.is_own(path) {
         return Some(Decided::deny("built-in", format!("`{given}` belongs to aye itself, which no tool reaches")));
     }
+    if of_the_machine(path, access != Access::Read) {
+        return Some(Decided::deny("built-in", format!("`{given}` belongs to a process or the kernel, which no tool reaches")));
+    }
     if access == Access::Delete
         && (context.roots.iter().chain(&context.own).any(|kept| kept.starts_with(path)) || context.home == path)
     {
@@ -102,8 +105,8 @@ fn one_layer(
     if let Some(line) = rules.blocked.reach(path) {
         return Some(Decided::deny(scope.rule(line), format!("`{given}` is a blocked path")));
     }
-    if let Some(Guard::Closed(name)) = guarded {
-        return Some(Decided::deny("built-in", format!("`{name}` is protected: it decides what other programs run")));
+    if let Some(Guard::Closed(why)) = guarded {
+        return Some(Decided::deny("built-in", why.clone()));
     }
     if rules.allowed.as_ref().is_some_and(|allowed| allowed.reach(path).is_none()) {
         let place = if inside { "is not in `allowed_paths`" } else { "is outside the workspace" };
@@ -121,7 +124,7 @@ fn one_layer(
     Some(decided)
 }
 
-/// A protected place: shut, or opened by the rule of a person or a manager.
+/// A protected place: shut, with the reason, or opened by the rule of a person or a manager.
 enum Guard {
     Closed(String),
     Opened(String),
@@ -130,11 +133,20 @@ enum Guard {
 /// Whether the path lies in a protected place, and whether some layer opens it.
 fn guard(access: Access, path: &Path, layers: &[Ready], context: &Context) -> Option<Guard> {
     if access == Access::Read {
-        return None;
+        return to_be_read(path, layers, context);
     }
     let place = protected(path, context)?;
     let may = |layer: &&Ready| place.may_be_opened && matches!(layer.scope, Scope::User | Scope::File | Scope::Managed);
     let opens = |layer: &Ready| Some(layer.scope.rule(access.rules(layer)?.unprotected.reach(path)?));
     let opened = layers.iter().filter(may).find_map(opens);
-    Some(opened.map_or(Guard::Closed(place.name), Guard::Opened))
+    Some(opened.map_or_else(|| Guard::Closed(place.reason()), Guard::Opened))
+}
+
+/// Credentials are shut to reading as well, but where a person or a manager names the very place: `~` does not name `~/.ssh`.
+fn to_be_read(path: &Path, layers: &[Ready], context: &Context) -> Option<Guard> {
+    let found = credentials(path, context)?;
+    let may = |layer: &&Ready| matches!(layer.scope, Scope::User | Scope::File | Scope::Managed);
+    let names = |layer: &Ready| Some(layer.read.as_ref()?.allowed.as_ref()?.names(&found.place, path));
+    let named = layers.iter().filter(may).any(|layer| names(layer) == Some(true));
+    (!named).then(|| Guard::Closed(found.reason()))
 }

@@ -110,7 +110,7 @@ fn check(case: &Value) -> Result<(), String> {
         return Err(format!("{place}, not {expected:?}: {output}"));
     }
     for (before, path) in kept {
-        if fs::read(&path).ok() != before {
+        if !policy_decides && fs::read(&path).ok() != before {
             return Err(format!("`{path}` changed"));
         }
     }
