@@ -3,6 +3,9 @@ mod commands;
 mod exactness;
 mod paths_corpus;
 mod reads;
+#[cfg(target_os = "linux")]
+mod swap;
+mod trees;
 
 use super::{Router, Settings, actions_for};
 use crate::policy::Permit;
