@@ -96,7 +96,6 @@ pub enum Use {
 
 /// Where an operation would go, on a system whose rules are known here but whose disk is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "told by the rules of systems that aye does not run on yet"))]
 pub enum Judged {
     Inside,
     Outside,

@@ -78,8 +78,8 @@ fn absolute(given: &str, base: &[String], drive: char) -> Result<Located, Judged
     if given.encode_utf16().count() > MAX_UNITS {
         return Err(Judged::Blocked("the path is too long"));
     }
-    if given.starts_with(r"\\?\") {
-        return verbatim(&given[4..]);
+    if let Some(rest) = given.strip_prefix(r"\\?\") {
+        return verbatim(rest);
     }
     let text = given.replace('/', "\\");
     if text.starts_with(r"\??\") || text.starts_with(r"\\?\") || text.starts_with(r"\\.\") || text == r"\\." || text == r"\\?" {

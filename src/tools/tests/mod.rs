@@ -2,6 +2,7 @@ mod changes;
 mod commands;
 mod exactness;
 mod paths_corpus;
+mod random_trees;
 mod reads;
 #[cfg(target_os = "linux")]
 mod swap;

@@ -253,7 +253,9 @@ fn a_directory_that_cannot_be_read_is_named() {
     use super::super::unread::Unread;
     let bench = Bench::new();
     let settings = bench.settings.clone();
-    ["a", "b", "c", "d"].iter().for_each(|name| fs::create_dir(bench.path(name)).unwrap());
+    for name in ["a", "b", "c", "d"] {
+        fs::create_dir(bench.path(name)).unwrap();
+    }
     let denied = |name: &str, kind: std::io::ErrorKind| ignore::Error::WithDepth {
         depth: 1,
         err: Box::new(ignore::Error::WithPath {

@@ -42,7 +42,7 @@ pub struct Survey {
     pub special: Option<PathBuf>,
     /// The first directory whose entries this process may not remove.
     pub sealed: Option<PathBuf>,
-    pub(super) identity: (u64, u64),
+    pub(super) identity: Identity,
     fingerprint: blake3::Hash,
 }
 
@@ -84,15 +84,18 @@ pub(super) fn survey_at(
             fingerprint: blake3::hash(&[]),
         },
         hasher: blake3::Hasher::new(),
-        device: stat.st_dev as u64,
+        device: stat.st_dev,
         visit,
     };
     state.entry(parent, name, real, &stat, 0)?;
     Ok(Survey { fingerprint: state.hasher.finalize(), ..state.survey })
 }
 
-pub(super) fn identity(stat: &FileStat) -> (u64, u64) {
-    (stat.st_dev as u64, stat.st_ino)
+/// What tells one entry from any other, whatever its name.
+pub(super) type Identity = (libc::dev_t, libc::ino_t);
+
+pub(super) fn identity(stat: &FileStat) -> Identity {
+    (stat.st_dev, stat.st_ino)
 }
 
 pub(super) fn look(parent: &OwnedFd, name: &OsStr) -> nix::Result<FileStat> {
@@ -102,7 +105,7 @@ pub(super) fn look(parent: &OwnedFd, name: &OsStr) -> nix::Result<FileStat> {
 struct State<'a> {
     survey: Survey,
     hasher: blake3::Hasher,
-    device: u64,
+    device: libc::dev_t,
     visit: &'a mut dyn FnMut(&Path, Form),
 }
 
@@ -132,7 +135,7 @@ impl State<'_> {
     }
 
     fn directory(&mut self, parent: &OwnedFd, name: &OsStr, real: &Path, stat: &FileStat, depth: usize) -> Result<(), TreeError> {
-        if stat.st_dev as u64 != self.device {
+        if stat.st_dev != self.device {
             return Err(TreeError::OtherFileSystem(real.to_owned()));
         }
         if depth >= MAX_DEPTH {
