@@ -1,6 +1,6 @@
 //! Copy: a second file or tree like the first.
 
-use super::paths::{Meant, Paths, shown};
+use super::paths::{Meant, Paths, shown_in_one_line};
 use super::repository::guard;
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
@@ -58,7 +58,7 @@ impl Tool for Copy {
         guard(&destination)?;
         let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
         let look = look(&source, settings, &|path| may_read(path) && may_write(&there(path)))?;
-        let (from, to) = (shown(&source.real, settings), shown(&destination.real, settings));
+        let (from, to) = (shown_in_one_line(&source.real, settings), shown_in_one_line(&destination.real, settings));
         let summary = format!("Copy {from} to {to}");
         if let Some(path) = &look.refused {
             let more = [
@@ -68,7 +68,7 @@ impl Tool for Copy {
             return Ok(Draft::denied(summary, actions.into_iter().chain(more).collect()));
         }
         if let Some(special) = &look.survey.special {
-            let message = format!("`{}` is a device, FIFO or socket, which is not copied", shown(special, settings));
+            let message = format!("`{}` is a device, FIFO or socket, which is not copied", shown_in_one_line(special, settings));
             return Err(invalid(message));
         }
         let mut notes = look.notes();

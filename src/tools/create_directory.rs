@@ -1,6 +1,6 @@
 //! CreateDirectory: a directory, and those missing above it.
 
-use super::paths::{Meant, Paths, open_error, shown};
+use super::paths::{Meant, Paths, open_error, shown_in_one_line};
 use super::repository::guard;
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use crate::ports::{BoxFuture, RunContext};
@@ -45,7 +45,7 @@ impl Tool for CreateDirectory {
                 return Err(invalid(format!("`{}` exists and is not a directory; choose another `path`", target.given)));
             }
         }
-        let name = shown(&target.real, settings);
+        let name = shown_in_one_line(&target.real, settings);
         let there = target.place == Place::Directory;
         let notes = if there { vec!["it exists already: nothing changes".to_owned()] } else { Vec::new() };
         let paths = if there { Vec::new() } else { vec![target.real.clone()] };

@@ -1,7 +1,7 @@
 //! Delete: a file, a link, or a directory with all below it.
 
 use super::file_change::removal;
-use super::paths::{Paths, shown};
+use super::paths::{Paths, shown_in_one_line};
 use super::repository::guard;
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use super::tree_change::{Look, look, must_be_there, refused_target, why_not};
@@ -45,7 +45,7 @@ impl Tool for Delete {
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Option<Work>>, ToolError> {
         let target = Paths::on_disk(settings).entry("path", &arguments.path)?;
-        let name = shown(&target.real, settings);
+        let name = shown_in_one_line(&target.real, settings);
         let action = Action::Delete { target: target.clone() };
         if !(settings.may_delete)(&target.real) {
             return Ok(Draft::denied(format!("Delete {}", target.given), vec![action]));

@@ -1,7 +1,7 @@
 //! What replacing a file has in common, whoever replaces it: the look at what is there, the proposal, the commit.
 
 use super::document::{Document, NotText};
-use super::paths::{open_error, shown, special};
+use super::paths::{open_error, shown_in_one_line, special};
 use super::replacement::with_lf;
 use super::repository::guard;
 use super::tool::{Failed, Output, Settings, invalid};
@@ -68,7 +68,7 @@ impl Before {
 
 /// The change as it is shown: `verb` and path, how many lines, the diff.
 pub(super) fn proposal(verb: &str, target: &Target, before: &Before, new: &str, bytes: u64, settings: &Settings) -> Proposal {
-    let name = shown(&target.real, settings);
+    let name = shown_in_one_line(&target.real, settings);
     let (old, mut notes) = match before {
         Before::Absent => (String::new(), vec!["creates the file".to_owned()]),
         Before::Text { document, .. } => (document.text.clone(), kept_notes(document, new)),
@@ -92,7 +92,8 @@ pub(super) fn proposal(verb: &str, target: &Target, before: &Before, new: &str, 
 pub(super) fn removal(target: &Target, settings: &Settings) -> Option<(String, usize)> {
     let limit = settings.max_file_size_bytes.min(MAX_REMOVAL_BYTES);
     let document = Document::decode(&file::read(&target.real, limit).ok()?).ok()?;
-    let (diff, _, removed) = unified(&with_lf(&document.text), "", &format!("a/{}", shown(&target.real, settings)), "/dev/null");
+    let (diff, _, removed) =
+        unified(&with_lf(&document.text), "", &format!("a/{}", shown_in_one_line(&target.real, settings)), "/dev/null");
     Some((diff, removed))
 }
 

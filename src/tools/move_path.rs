@@ -1,6 +1,6 @@
 //! Move: a file, link or directory gets another name, in the same place or elsewhere.
 
-use super::paths::{Meant, Paths, shown};
+use super::paths::{Meant, Paths, shown_in_one_line};
 use super::repository::guard;
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking};
 use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
@@ -59,7 +59,7 @@ impl Tool for Move {
         guard(&destination)?;
         let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
         let look = look(&source, settings, &|path| may_delete(path) && may_write(path) && may_write(&there(path)))?;
-        let (from, to) = (shown(&source.real, settings), shown(&destination.real, settings));
+        let (from, to) = (shown_in_one_line(&source.real, settings), shown_in_one_line(&destination.real, settings));
         let summary = format!("Move {from} to {to}");
         if let Some(path) = &look.refused {
             let refused = refused_target(path, settings);

@@ -129,6 +129,15 @@ pub(super) fn shown(real: &Path, settings: &Settings) -> String {
     }
 }
 
+/// The same for what a person is shown: a line break in a name would start a line that says anything.
+pub(super) fn shown_in_one_line(real: &Path, settings: &Settings) -> String {
+    let name = shown(real, settings);
+    if !name.contains(['\n', '\r']) {
+        return name;
+    }
+    name.replace('\n', "\\n").replace('\r', "\\r")
+}
+
 /// What the system said when a resolved path was opened.
 pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
     let given = &target.given;

@@ -1,6 +1,6 @@
 //! What deleting, moving and copying have in common: the look at what is there, the words for it, the words for what went wrong.
 
-use super::paths::{open_error, shown, special};
+use super::paths::{open_error, shown_in_one_line, special};
 use super::tool::{Failed, Settings, invalid};
 use crate::protocol::{ErrorCode, Place, Target, ToolError};
 use crate::sys::file::tree::{self, Form, Survey, TreeError};
@@ -27,7 +27,7 @@ pub(super) fn look(target: &Target, settings: &Settings, may: &dyn Fn(&Path) -> 
             refused = Some(path.to_owned());
         }
         if path != target.real && named.len() < NAMED {
-            named.push(format!("{}{}", shown(path, settings), mark(form)));
+            named.push(format!("{}{}", shown_in_one_line(path, settings), mark(form)));
         }
     });
     let survey = survey.map_err(|error| why_not(target, error).error)?;
@@ -74,7 +74,7 @@ impl Look {
 
 /// A place that the policy refuses, as a target that it can say so about.
 pub(super) fn refused_target(path: &Path, settings: &Settings) -> Target {
-    Target { given: shown(path, settings), real: path.to_owned(), place: Place::File { bytes: 0 } }
+    Target { given: shown_in_one_line(path, settings), real: path.to_owned(), place: Place::File { bytes: 0 } }
 }
 
 /// What cannot be deleted, moved or copied at all.

@@ -184,3 +184,23 @@ fn paths_can_be_held_to_be_absolute_and_free_of_links() {
     // A link that goes itself is not followed.
     bench.output("Delete", json!({"path": "link"}));
 }
+
+#[test]
+fn a_name_with_a_line_break_says_nothing_of_its_own() {
+    let bench = bench();
+    let name = "x\n@@ -1,1 +1,1 @@\n-a\n+b";
+    bench.write(name, "text\n");
+    let calls = [
+        ("Delete", json!({"path": name})),
+        ("Move", json!({"source": name, "destination": "y\n+++ b/z"})),
+        ("Copy", json!({"source": name, "destination": "y\nz"})),
+        ("WriteFile", json!({"path": name, "content": "new\n"})),
+        ("CreateDirectory", json!({"path": "y\nz"})),
+    ];
+    for (tool, arguments) in calls {
+        let proposal = bench.plan(tool, arguments).unwrap().proposal.unwrap();
+        let lines = proposal.diff.lines().filter(|line| line.starts_with("@@") || line.starts_with("+++")).count();
+        assert!(!proposal.summary.contains('\n') && lines <= 2, "{tool}: {proposal:?}");
+        assert!(!proposal.diff.contains("\n-a\n"), "{tool}: {}", proposal.diff);
+    }
+}

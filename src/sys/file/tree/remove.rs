@@ -1,4 +1,4 @@
-//! Removal: a tree is gone from its place in one step, and taken apart after.
+//! Removal: what goes is gone from its place in one step, and taken apart after.
 
 use super::survey::{identity, look, survey_at};
 use super::{Form, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new, temporary_name};
@@ -18,16 +18,13 @@ pub fn remove(real: &Path, planned: &Survey) -> Result<(), TreeError> {
     if let Some(sealed) = now.sealed {
         return Err(TreeError::Sealed(sealed));
     }
-    if now.form == Form::Directory {
-        remove_directory(&parent, name, &now)?;
-    } else {
-        unlinkat(&parent, name, UnlinkatFlags::NoRemoveDir)?;
-    }
+    remove_aside(&parent, name, &now)?;
     sync_directory(&parent);
     Ok(())
 }
 
-fn remove_directory(parent: &OwnedFd, name: &OsStr, planned: &Survey) -> Result<(), TreeError> {
+/// First its name goes, so that it is never half there, and so that it can be seen to be the one that was meant.
+fn remove_aside(parent: &OwnedFd, name: &OsStr, planned: &Survey) -> Result<(), TreeError> {
     let aside = temporary_name();
     rename_to_new((parent, name), (parent, &aside))?;
     let back = || {
