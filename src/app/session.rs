@@ -12,6 +12,7 @@ use crate::ports::{Model, Record, ToolRouter};
 use crate::protocol::{Action, Event, SessionId, Target, ToolDefinition, VerdictKind};
 use crate::store::{Claim, Loaded, NewSession, SessionSummary, Store};
 use crate::sys::http::Timeouts;
+use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use crate::tools::{self, Router};
 use std::path::Path;
@@ -196,6 +197,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
             judge.explain(&[action(target)], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
         })
     };
+    let (web, addresses) = (policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
@@ -218,6 +220,11 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
         relative_paths: !place.settings.tools.absolute_paths_only,
         follow_links: place.settings.tools.follow_symlinks,
         helper: Helper::default(),
+        may_fetch: Arc::new(move |url, method| {
+            web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())
+        }),
+        may_connect: Arc::new(move |url, address| addresses.may_connect(url, address)),
+        fetcher: Fetcher::default(),
     }
 }
 

@@ -217,6 +217,10 @@ fn restrain(bundle: &mut Bundle) {
     if let Some(mcp) = &mut bundle.mcp {
         mcp.approval_rule = None;
     }
+    if let Some(http) = &mut bundle.http {
+        http.approval_rule = None;
+        http.private.clear();
+    }
     if let Some(shell) = &mut bundle.shell {
         shell.approval_rule = None;
         shell.terms.writable_paths = None;

@@ -3,7 +3,7 @@
 use crate::support::{Output, Project};
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 11] = [
+const TOOLS: [&str; 12] = [
     "ReadFile",
     "WriteFile",
     "EditFile",
@@ -15,6 +15,7 @@ const TOOLS: [&str; 11] = [
     "Glob",
     "Grep",
     "RunCommand",
+    "HttpRequest",
 ];
 
 fn call(project: &Project, tool: &str, arguments: &Value, flags: &[&str]) -> Output {
@@ -183,4 +184,27 @@ fn a_tool_that_the_policy_disables_is_not_offered_and_denied_under_every_name() 
         assert_eq!((&verdict["verdict"], &verdict["rule"]), (&json!("deny"), &json!("policy:3")), "{verdict}");
     }
     call(&project, "ReadFile", &json!({"path": "a.txt"}), &["--policy", "bundle.toml"]).exits(0);
+}
+
+#[test]
+fn a_request_needs_leave_and_no_leave_reaches_this_machine() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let port = server.local_addr().unwrap().port();
+    let open = "schema_version = 1\n[capabilities.\"Network.Http\"]\nrequires_approval = false\n";
+    let project = Project::empty().file("open.toml", open).file("none.toml", "schema_version = 1\n");
+    let code = |url: &str, flags: &[&str]| {
+        let result = call(&project, "HttpRequest", &json!({"url": url}), flags).exits(1).json();
+        result["error"]["code"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(code("https://docs.example.com/", &[]), "NO_APPROVER");
+    for host in ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]", "127.1", "0"] {
+        let url = format!("http://{host}:{port}/");
+        assert_eq!(code(&url, &["--yes"]), "POLICY_DENIED", "{url}");
+        assert_eq!(code(&url, &["--policy", "open.toml"]), "POLICY_DENIED", "{url}");
+    }
+    assert_eq!(code("https://docs.example.com/", &["--yes", "--policy", "none.toml"]), "POLICY_DENIED");
+    assert!(server.accept().is_err(), "somebody connected");
+    let listed = project.aye(&["tool", "list", "--policy", "none.toml"]).exits(0).stdout;
+    assert!(!listed.contains("HttpRequest"), "{listed}");
 }

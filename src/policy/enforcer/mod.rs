@@ -9,6 +9,7 @@ use super::invoke::{self, Offered};
 use super::layer::{Layer, Ready};
 use super::paths::{Context, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Verdict};
+use super::url;
 use crate::protocol::{Action, CommandPart, Mode, Risk, VerdictKind};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -160,6 +161,7 @@ impl Enforcer {
             Some(Action::Write { .. }) => "File change",
             Some(Action::Delete { .. }) => "Delete",
             Some(Action::Exec { .. }) => "Command",
+            Some(Action::Fetch { .. }) => "Request",
             Some(Action::Invoke { .. }) => "Tool",
         };
         named.unwrap_or_else(|| otherwise.to_owned())
@@ -174,6 +176,7 @@ impl Enforcer {
                 let scene = Scene { layers: &self.layers, context: &self.context, cwd: &cwd.real, now, grants: &self.grants };
                 return self.held(command::judge(command, cwd, &scene));
             }
+            Action::Fetch { url, method } => return url::judge(url, method, &self.layers, self.context.mode),
             Action::Invoke { server, tool, fingerprint } => {
                 let offered = Offered { server, tool, fingerprint };
                 return match self.offers(&offered.full_name()) {
@@ -243,6 +246,11 @@ impl Enforcer {
         let listed = |layer: &Ready| layer.bundle.granted.iter().any(|granted| granted == capability);
         let granting = self.layers.iter().any(|layer| layer.scope.grants());
         granting && self.layers.iter().all(|layer| listed(layer) || !layer.refuses_unlisted())
+    }
+
+    /// Whether a connection for this URL may be opened to an address that its name leads to.
+    pub fn may_connect(&self, url: &str, address: core::net::IpAddr) -> Result<(), String> {
+        url::may_connect(url, address, &self.layers)
     }
 
     /// The smallest limit on whole-file reads.

@@ -4,14 +4,16 @@ mod exactness;
 mod paths_corpus;
 mod random_trees;
 mod reads;
+mod requests;
 #[cfg(target_os = "linux")]
 mod swap;
 mod trees;
 
 use super::{Router, Settings, actions_for};
-use crate::policy::Permit;
+use crate::policy::{Explanation, Permit};
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
+use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use serde_json::{Value, json};
 use std::fs;
@@ -96,6 +98,9 @@ fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         relative_paths: true,
         follow_links: true,
         helper: Helper::default(),
+        may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
+        may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
+        fetcher: Fetcher::default(),
     }
 }
 
@@ -250,7 +255,7 @@ fn a_schema_is_plain_and_names_no_alias() {
     let definitions = Router::new(Bench::new().settings).definitions();
     let names: Vec<_> = definitions.iter().map(|definition| definition.tool_name.as_str()).collect();
     let files = ["ReadFile", "WriteFile", "EditFile", "Delete", "Move", "Copy", "CreateDirectory"];
-    assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"]].concat());
+    assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand", "HttpRequest"]].concat());
     let edit = &definitions[2].input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");
@@ -270,6 +275,7 @@ fn actions_are_found_without_looking_at_the_disk() {
     let path = |action: &Action| match action {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => target.real.clone(),
         Action::Exec { cwd, .. } => cwd.real.clone(),
+        Action::Fetch { url, .. } => panic!("no path: {url}"),
         Action::Invoke { .. } => panic!("{action:?} has no path"),
     };
     let cases = [
