@@ -15,6 +15,7 @@ use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use crate::tools::{self, Router};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The provider name of the recorded model.
@@ -188,6 +189,14 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
 /// What the tools are told: the policy's bounds, and what commands must not see.
 pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
     let judge = policy.clone();
+    // Only a no is one here: what asks is asked about with the call.
+    let may = |action: fn(Target) -> Action| -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
+        let judge = judge.clone();
+        Arc::new(move |path| {
+            let target = Target { given: String::new(), real: path.to_owned(), place: crate::protocol::Place::File { bytes: 0 } };
+            judge.explain(&[action(target)], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
+        })
+    };
     let (web, addresses) = (policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
@@ -205,10 +214,11 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
             policy::Environment::CoreOf(names) => Environment::CoreOf(names),
         },
         secret_names: place.settings.key_variables(),
-        may_read: Arc::new(move |path| {
-            let target = Target { given: String::new(), real: path.to_owned(), place: crate::protocol::Place::File { bytes: 0 } };
-            judge.explain(&[Action::Read { target }], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
-        }),
+        may_read: may(|target| Action::Read { target }),
+        may_write: may(|target| Action::Write { target }),
+        may_delete: may(|target| Action::Delete { target }),
+        relative_paths: !place.settings.tools.absolute_paths_only,
+        follow_links: place.settings.tools.follow_symlinks,
         helper: Helper::default(),
         may_fetch: Arc::new(move |url, method| {
             web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())

@@ -280,7 +280,7 @@ fn climbs(text: &str) -> bool {
 /// The rule that blocks the place a word names.
 fn blocked(arg: &Arg, written: bool, scene: &Scene<'_>) -> Option<String> {
     let path = scene.context.resolve(&arg.text, scene.cwd);
-    if scene.context.is_own(&path) {
+    if scene.context.is_own(&path) || scene.context.credential_place(&path).is_some() {
         return Some("built-in".to_owned());
     }
     let shut = |layer: &Ready| {

@@ -37,6 +37,14 @@ pub struct Settings {
     /// Whether a search may show what is at this real path. A search is judged by where it starts; this keeps it from
     /// what is blocked below.
     pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    /// The same for what a tree that is copied or moved would bring to this real path.
+    pub may_write: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    /// The same for what a tree that is deleted or moved would take from it.
+    pub may_delete: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    /// Whether a path may be relative to the workspace.
+    pub relative_paths: bool,
+    /// Whether a path may lead through links; where it leads is judged either way.
+    pub follow_links: bool,
     pub helper: Helper,
     /// What the policy says of a request by this method to this URL; asked again for each redirect.
     pub may_fetch: MayFetch,
@@ -53,6 +61,18 @@ pub(super) struct Draft<Work> {
     pub proposal: Option<Proposal>,
     pub effect: Effect,
     pub work: Work,
+}
+
+impl<Work> Draft<Option<Work>> {
+    /// Of a call that the policy will refuse for these actions: more is not looked at.
+    pub(super) fn denied(summary: String, actions: Vec<Action>) -> Self {
+        Self { summary, actions, proposal: None, effect: Effect::Changes, work: None }
+    }
+}
+
+/// What running such a call comes to, if the policy changed its mind meanwhile.
+pub(super) fn never_allowed() -> ToolError {
+    ToolError::new(ErrorCode::Conflict, "the policy changed since the call was checked; nothing was done, try again")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

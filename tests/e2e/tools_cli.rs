@@ -3,7 +3,20 @@
 use crate::support::{Output, Project};
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 8] = ["ReadFile", "WriteFile", "EditFile", "ListDirectory", "Glob", "Grep", "RunCommand", "HttpRequest"];
+const TOOLS: [&str; 12] = [
+    "ReadFile",
+    "WriteFile",
+    "EditFile",
+    "Delete",
+    "Move",
+    "Copy",
+    "CreateDirectory",
+    "ListDirectory",
+    "Glob",
+    "Grep",
+    "RunCommand",
+    "HttpRequest",
+];
 
 fn call(project: &Project, tool: &str, arguments: &Value, flags: &[&str]) -> Output {
     let arguments = arguments.to_string();

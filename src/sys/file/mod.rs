@@ -3,8 +3,9 @@
 mod replace;
 #[cfg(test)]
 mod tests;
+pub mod tree;
 
-pub use replace::{Parents, WriteError, replace};
+pub use replace::{Parents, WriteError, create_directory, replace};
 
 use super::path::open_file;
 use std::io::{self, Read};
