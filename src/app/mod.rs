@@ -10,6 +10,8 @@ mod interactive;
 mod logging;
 mod pick;
 mod place;
+mod redact;
+mod redaction;
 mod session;
 mod sessions;
 mod tool;
@@ -67,6 +69,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
         Action::ToolCall { name, arguments, json, answers } => {
             tool::call(&Place::find(common)?, common, &name, &arguments, json, answers)
         }
+        Action::PolicyRedact { jsonl } => redact::run(&Place::find(common)?, common, jsonl),
         Action::PolicyCheck => check::run(&Place::find(common)?, common),
         Action::SessionsList { json, scope } => sessions::list(&Place::find(common)?, json, scope),
         Action::SessionsShow { id } => sessions::show(&Place::find(common)?, &id),

@@ -154,7 +154,9 @@ pub struct Terms {
 /// Everything the agent's host needs. The claim stays with the caller: it must outlive the session.
 pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: Terms) -> Setup {
     let policy = place.enforcer(policy, Sandbox::Absent, place.mode);
-    let router = Arc::new(router(place, &policy));
+    let settings = tool_settings(place, &policy);
+    let redactor = settings.redactor.clone();
+    let router = Arc::new(Router::new(settings));
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let card = llm::card(model.name());
     let priced = model.clone();
@@ -165,7 +167,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         max_steps: terms.max_steps.unwrap_or(agent::MAX_STEPS),
         approver: terms.approver,
         backoff: backoff(&place.settings),
-        system: system_prompt(place, terms.instructions).into(),
+        system: redactor.redact(&system_prompt(place, terms.instructions)).text.into(),
         tools,
         sandbox: sandbox_words(&policy).to_owned(),
         price: Box::new(move |usage| priced.cost_usd(usage)),
@@ -182,6 +184,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         mode: place.mode,
         records: std::mem::take(&mut session.records),
         unfinished: terms.unfinished,
+        redactor,
     }
 }
 
@@ -204,6 +207,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
             judge.explain(&[Action::Read { target }], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
         }),
         helper: Helper::default(),
+        redactor: super::redaction::redactor(place, policy.redactions(), &[]),
     }
 }
 

@@ -9,6 +9,7 @@ mod files;
 mod layer;
 mod paths;
 pub mod permit;
+pub mod redact;
 mod shell;
 
 pub use bundle::{Bundle, BundleError, Environment, SandboxSetting};

@@ -9,6 +9,7 @@ mod glob;
 mod grep;
 mod habits;
 mod list_directory;
+mod markers;
 mod paths;
 mod read_file;
 mod registry;

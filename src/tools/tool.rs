@@ -2,6 +2,7 @@
 
 use super::arguments;
 use super::paths::Paths;
+use crate::policy::redact::Redactor;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
 use crate::sys::process::{Environment, Helper};
@@ -32,6 +33,8 @@ pub struct Settings {
     /// what is blocked below.
     pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
     pub helper: Helper,
+    /// Hides what is secret in all that a tool tells.
+    pub redactor: Arc<Redactor>,
 }
 
 /// What a call comes to, before anything of it is done.
@@ -73,6 +76,8 @@ pub(super) trait Tool: Send + Sync + 'static {
     const ALIASES: &'static [&'static str];
     const CAPABILITY: &'static str;
     const DESCRIPTION: &'static str;
+    /// Whether it writes text into the very file that its markers come from, and so can put back what they hide.
+    const RESTORES: bool = false;
     type Arguments: DeserializeOwned + JsonSchema;
     type Work: Send + 'static;
 
@@ -91,6 +96,7 @@ pub(super) trait AnyTool: Send + Sync {
     fn aliases(&self) -> &'static [&'static str];
     fn capability(&self) -> &'static str;
     fn description(&self) -> &'static str;
+    fn restores(&self) -> bool;
     fn schema(&self) -> Value;
     fn actions(&self, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
     fn draft(&self, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError>;
@@ -114,6 +120,10 @@ impl<T: Tool> AnyTool for Hidden<T> {
 
     fn description(&self) -> &'static str {
         T::DESCRIPTION.trim_end()
+    }
+
+    fn restores(&self) -> bool {
+        T::RESTORES
     }
 
     fn schema(&self) -> Value {

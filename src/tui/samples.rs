@@ -84,6 +84,7 @@ pub fn completed(id: &str, status: ToolStatus, output: &str, error: Option<ToolE
         output_text: output.to_owned(),
         error,
         proposal: None,
+        redactions: Vec::new(),
     }
 }
 

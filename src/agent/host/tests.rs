@@ -150,6 +150,7 @@ async fn stalled() -> Session {
         mode: Mode::Ask,
         records: Vec::new(),
         unfinished: Unfinished::Wait,
+        redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
     };
     let (commands, receive_commands) = mpsc::channel(8);
     let (events, receive_events) = mpsc::unbounded_channel();

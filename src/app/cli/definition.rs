@@ -175,6 +175,12 @@ pub(super) enum PolicySub {
         #[arg(long, required = true)]
         jsonl: bool,
     },
+    /// Print the text on stdin as a model would be given it, without secrets
+    Redact {
+        /// Read and write JSON lines: `{"id": 1, "text": "…"}`
+        #[arg(long)]
+        jsonl: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -53,6 +53,7 @@ pub enum Action {
     ToolPlan { name: String, arguments: String },
     ToolCall { name: String, arguments: String, json: bool, answers: Answers },
     PolicyCheck,
+    PolicyRedact { jsonl: bool },
     SessionsList { json: bool, scope: SessionScope },
     SessionsShow { id: String },
     SessionsDelete { id: String },
@@ -171,6 +172,7 @@ impl Sub {
                 Action::ToolCall { name, arguments: args, json, answers: answers(yes) }
             }
             Self::Policy { policy: PolicySub::Check { jsonl: _ } } => Action::PolicyCheck,
+            Self::Policy { policy: PolicySub::Redact { jsonl } } => Action::PolicyRedact { jsonl },
             Self::Sessions { sessions: SessionsSub::List { json, all } } => {
                 Action::SessionsList { json, scope: if all { SessionScope::All } else { SessionScope::Project } }
             }
@@ -237,6 +239,7 @@ impl Invocation {
             | Action::ToolSchema { .. }
             | Action::ToolPlan { .. }
             | Action::PolicyCheck
+            | Action::PolicyRedact { .. }
             | Action::SessionsList { .. }
             | Action::SessionsShow { .. }
             | Action::SessionsDelete { .. }

@@ -92,10 +92,5 @@ pub fn check_the_rest(root: &Section<'_>) -> Result<(), BundleError> {
             return Err(test.source.error(&test.span, format!("[[tests]] has no `verdict`, expected {}", one_of(&names))));
         }
     }
-    for redaction in root.sections("redaction")? {
-        redaction.only(&["name", "pattern"])?;
-        redaction.text("name")?;
-        redaction.required("pattern")?;
-    }
     Ok(())
 }

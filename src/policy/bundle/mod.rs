@@ -3,6 +3,7 @@
 mod capability;
 mod extras;
 mod reader;
+mod redaction;
 mod rule;
 
 pub use capability::{Environment, Files, Pattern, SandboxSetting, Shell};
@@ -44,6 +45,8 @@ pub struct Bundle {
     /// Names of all capabilities that are listed.
     pub granted: Vec<String>,
     pub approval_rules: BTreeMap<String, ApprovalRule>,
+    /// What is hidden besides what is built in.
+    pub redactions: Vec<super::redact::Rule>,
 }
 
 impl Bundle {
@@ -122,6 +125,7 @@ impl Bundle {
         bundle.approval_rules = extras::approval_rules(root)?;
         extras::check_approval(root)?;
         extras::check_the_rest(root)?;
+        bundle.redactions = redaction::rules(root)?;
         Ok(bundle)
     }
 

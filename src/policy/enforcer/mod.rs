@@ -220,6 +220,11 @@ impl Enforcer {
         set.reduce(smaller).unwrap_or_default()
     }
 
+    /// What all layers want hidden: nobody can take another's away.
+    pub fn redactions(&self) -> Vec<super::redact::Rule> {
+        self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
+    }
+
     pub fn max_output_bytes(&self) -> Option<u64> {
         self.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref()?.max_output_bytes).min()
     }

@@ -6,6 +6,7 @@ mod reads;
 
 use super::{Router, Settings, actions_for};
 use crate::policy::Permit;
+use crate::policy::redact::Redactor;
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
 use crate::sys::process::{Environment, Helper};
@@ -88,6 +89,7 @@ fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         secret_names: Vec::new(),
         may_read: Arc::new(|_| true),
         helper: Helper::default(),
+        redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
     }
 }
 
