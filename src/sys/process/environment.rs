@@ -12,6 +12,10 @@ pub enum Environment {
     Core,
     /// These names only.
     Listed(Vec<String>),
+    /// These names, as far as `Inherit` gives them.
+    InheritOf(Vec<String>),
+    /// These names, as far as `Core` gives them.
+    CoreOf(Vec<String>),
 }
 
 /// Names in `core`; one that ends in `_` stands for all that start so.
@@ -155,10 +159,15 @@ fn may_see(name: &OsStr, value: &OsStr, choice: &Environment, secret_names: &[St
     if name.starts_with("AYE") || name.starts_with("BASH_FUNC_") || CHANGES_MEANING.contains(&name) {
         return false;
     }
-    if let Environment::Listed(names) = choice {
+    let listed = |names: &[String]| names.iter().any(|listed| listed == name);
+    let wanted = match choice {
         // Who wrote the name meant it.
-        return names.iter().any(|listed| listed == name);
-    }
+        Environment::Listed(names) => return listed(names),
+        Environment::InheritOf(names) => listed(names),
+        Environment::CoreOf(names) => listed(names) && in_core(name),
+        Environment::Inherit => true,
+        Environment::Core => in_core(name),
+    };
     let starts =
         |table: &[&str]| table.iter().any(|entry| if entry.ends_with('_') { name.starts_with(entry) } else { *entry == name });
     let kept_back = secret_names.iter().any(|secret| secret == name)
@@ -166,7 +175,7 @@ fn may_see(name: &OsStr, value: &OsStr, choice: &Environment, secret_names: &[St
         || starts(ACCOUNTS)
         || holds_secret(name, value)
         || value.to_str().is_some_and(is_secret);
-    !kept_back && (*choice == Environment::Inherit || in_core(name))
+    wanted && !kept_back
 }
 
 fn in_core(name: &str) -> bool {
