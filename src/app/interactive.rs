@@ -9,9 +9,10 @@ use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::trust::{Project, Standing, Trusted};
 use crate::config::{InstructionFile, NoModel};
+use crate::policy::Sandbox;
 use crate::ports::Model;
 use crate::protocol::{Command, Event, EventKind};
-use crate::tui::{self, Colours, Ended, Front, Ground, Header, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust};
+use crate::tui::{self, Colours, Ended, Front, Ground, Header, KeptAs, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +55,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         let front = Front {
             commands,
             events: receive_events,
-            options: options(&place, common.color),
+            options: options(&place, &policy, common.color),
             prompt: request.prompt,
             start: receive_start,
         };
@@ -89,7 +90,8 @@ fn farewell(outcome: &Outcome) -> Exit {
     }
 }
 
-fn options(place: &Place, color: Color) -> Options {
+fn options(place: &Place, policy: &Policy, color: Color) -> Options {
+    let redactor = super::redaction::redactor(place, place.enforcer(policy, Sandbox::Absent, place.mode).redactions(), &[]);
     let variable = |name: &str| place.environment.get(name).unwrap_or_default();
     let colours = if color == Color::Never || !variable("NO_COLOR").is_empty() || variable("TERM") == "dumb" {
         Colours::None
@@ -108,6 +110,7 @@ fn options(place: &Place, color: Color) -> Options {
         colours,
         ascii: !(locale.contains("utf-8") || locale.contains("utf8")),
         history: Some(place.directories.data.join("history.jsonl")),
+        kept_as: KeptAs(Arc::new(move |prompt| redactor.redact(prompt).text.into_owned())),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cwd: place.workspace_for_people(),
     }

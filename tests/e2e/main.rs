@@ -14,6 +14,7 @@ mod harness;
 mod paths;
 mod policy_cli;
 mod resume;
+mod secrets;
 mod security;
 mod tool_input;
 mod tools_cli;

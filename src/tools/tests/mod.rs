@@ -3,6 +3,7 @@ mod commands;
 mod exactness;
 mod paths_corpus;
 mod reads;
+mod secrets;
 
 use super::{Router, Settings, actions_for};
 use crate::policy::Permit;
