@@ -82,6 +82,10 @@ fn value_after(text: &str, name_start: usize, name_end: usize) -> Option<Value> 
         at += 1;
     }
     let spaces = skip_spaces(bytes, at);
+    // `<add key="ApiSecret" value="…" />`
+    if closed && spaces > at && text[spaces..].starts_with("value") {
+        return pair(text, spaces, closed, name_start);
+    }
     let next = *bytes.get(spaces)?;
     match next {
         b'=' | b':' => {
@@ -140,6 +144,8 @@ fn pair(text: &str, at: usize, closed: bool, name_start: usize) -> Option<Value>
         let before = text[line..name_start].trim_end_matches(['"', '\'', '\\', ' ']).to_ascii_lowercase();
         if before.ends_with("name\":")
             || before.ends_with("name:")
+            || before.ends_with("name=")
+            || before.ends_with("key=")
             || before.ends_with("key\":")
             || before.ends_with("key:")
             || before.ends_with("name\\\":")

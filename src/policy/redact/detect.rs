@@ -25,6 +25,10 @@ enum Look {
     Hook(&'static str),
     /// `abc8Q~…`
     Azure,
+    /// Three parts, the middle one a time.
+    Discord,
+    /// A private key in base64 once more.
+    EncodedKey,
     /// `32 hex-us12`
     Mailchimp,
 }
@@ -97,6 +101,10 @@ impl Detectors {
             ("-w ", Look::Flag),
             (":A", Look::Telegram),
             ("Q~", Look::Azure),
+            (".G", Look::Discord),
+            (".X", Look::Discord),
+            (".Y", Look::Discord),
+            ("LS0tLS1CRUdJTi", Look::EncodedKey),
             ("-us", Look::Mailchimp),
         ] {
             add(word, look);
@@ -122,6 +130,9 @@ impl Detectors {
                     let shape = &SHAPES[index];
                     if let Some(end) = shape::end(shape, text, at) {
                         spans.push(Span::shaped(at, end, shape.kind));
+                        if shape.kind == "aws-key-id" {
+                            beside_key_id(text, end, &mut spans);
+                        }
                     }
                 }
                 Look::WebToken => {
@@ -159,6 +170,8 @@ impl Detectors {
                 Look::Telegram => telegram(text, at, &mut spans),
                 Look::Hook(kind) => hook(text, at, found.end(), kind, &mut spans),
                 Look::Azure => azure(text, at, &mut spans),
+                Look::Discord => discord(text, at, &mut spans),
+                Look::EncodedKey => encoded_key(text, at, &mut spans),
                 Look::Mailchimp => mailchimp(text, at, &mut spans),
             }
         }
@@ -190,7 +203,7 @@ impl Detectors {
                         at == 0 || line.as_bytes()[at - 1].is_ascii_whitespace()
                     }
                     Look::Shape(index) => SHAPES[index].start.contains(' '),
-                    Look::WebToken | Look::Telegram | Look::Azure | Look::Mailchimp => false,
+                    Look::WebToken | Look::Telegram | Look::Azure | Look::Discord | Look::EncodedKey | Look::Mailchimp => false,
                 }
             })
     }
@@ -232,5 +245,39 @@ fn mailchimp(text: &str, at: usize, spans: &mut Vec<Span>) {
     let digits = bytes[at + 3..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     if hex == 32 && (1..=2).contains(&digits) {
         spans.push(Span::shaped(at - 32, at + 3 + digits, "mailchimp-key"));
+    }
+}
+
+fn discord(text: &str, at: usize, spans: &mut Vec<Span>) {
+    let bytes = text.as_bytes();
+    let has = |byte: &u8| shape::Letters::Dashed.has(*byte);
+    if bytes.get(at + 7) != Some(&b'.') || !bytes[at + 1..at + 7].iter().all(has) {
+        return;
+    }
+    let before = bytes[..at].iter().rev().take(40).take_while(|byte| has(byte)).count();
+    let after = bytes[at + 8..].iter().take_while(|byte| has(byte)).count();
+    if (23..=28).contains(&before) && matches!(bytes[at - before], b'M' | b'N' | b'O') && (27..=45).contains(&after) {
+        spans.push(Span::shaped(at - before, at + 8 + after, "discord-token"));
+    }
+}
+
+fn encoded_key(text: &str, at: usize, spans: &mut Vec<Span>) {
+    let length = text.as_bytes()[at..].iter().take_while(|byte| shape::Letters::Base64.has(**byte)).count();
+    let head = &text[at..at + length.min(64) / 4 * 4];
+    let title = base64::Engine::decode(&base64::engine::general_purpose::STANDARD_NO_PAD, head.trim_end_matches('='));
+    if title.is_ok_and(|title| String::from_utf8_lossy(&title).contains("PRIVATE KEY")) {
+        spans.push(Span::shaped(at, at + length, "private-key"));
+    }
+}
+
+/// The secret of forty letters that stands right after its id: `AKIA…,…`.
+fn beside_key_id(text: &str, end: usize, spans: &mut Vec<Span>) {
+    let bytes = text.as_bytes();
+    let gap = bytes[end..].iter().take(4).take_while(|byte| matches!(byte, b',' | b':' | b' ' | b'\t' | b'"' | b'|')).count();
+    let has = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let length = bytes[end + gap..].iter().take(41).take_while(|byte| has(byte)).count();
+    let start = end + gap;
+    if gap > 0 && length == 40 && super::value::is_random(&text[start..start + length], 40) {
+        spans.push(Span::named(start, start + length, "aws-secret"));
     }
 }

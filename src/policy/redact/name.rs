@@ -41,7 +41,25 @@ const NEUTRAL: &[&str] = &[
     "string",
     "override",
 ];
-const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "passcode", "pass", "pw", "psk", "passwort", "pwd", "kennwort"];
+const PASSWORDS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pass",
+    "pw",
+    "psk",
+    "passwort",
+    "pwd",
+    "kennwort",
+    "requirepass",
+    "masterauth",
+    "dbpass",
+    "userpass",
+    "rootpass",
+    "keypass",
+    "storepass",
+];
 const TOKENS: &[&str] = &["token", "apikey", "credential", "credentials", "jwt", "bearer", "pat", "sas", "authtoken"];
 /// Which keys are secrets.
 const KEYS: &[&str] = &[
@@ -92,7 +110,7 @@ pub(super) fn promise(name: &str) -> Option<Promise> {
     let (last, before) = words.split_last()?;
     let before = before.last().copied().unwrap_or_default();
     match *last {
-        "pwd" if name.eq_ignore_ascii_case("pwd") || name == "OLDPWD" => None,
+        "pwd" if matches!(name, "PWD" | "OLDPWD" | "pwd") => None,
         "authorization" => Some(Promise::Authorization),
         "cookie" => Some(Promise::Cookie),
         "auth" => Some(Promise::Login),

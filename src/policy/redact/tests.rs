@@ -296,3 +296,156 @@ fn what_only_looks_like_a_secret_stays() {
     let wrong: Vec<_> = stays.iter().filter(|text| hidden(text) != **text).map(|text| hidden(text)).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
+
+#[test]
+fn a_known_value_is_hidden_in_every_form_it_comes_back_in() {
+    let value = "correct+horse/battery 4711";
+    let redactor = redactor(&[value]);
+    let engine = &base64::engine::general_purpose::STANDARD;
+    let base64 = |text: String| base64::Engine::encode(engine, text);
+    for (form, core) in [
+        (value.to_owned(), value.to_owned()),
+        (base64(value.to_owned()), base64(value.to_owned())[4..20].to_owned()),
+        (base64(format!("u:{value}:x")), base64(format!("u:{value}:x"))[4..20].to_owned()),
+        (base64(format!("me:{value}")), base64(format!("me:{value}"))[4..20].to_owned()),
+        ("correct%2Bhorse%2Fbattery%204711".to_owned(), "horse%2Fbattery".to_owned()),
+        ("correct%2bhorse%2fbattery+4711".to_owned(), "horse%2fbattery".to_owned()),
+    ] {
+        let text = format!("a {form} b");
+        let hidden = redactor.hide(&text);
+        assert!(!hidden.contains(&core) || form.contains("%2b") && hidden.contains("%2f"), "{hidden}");
+    }
+}
+
+#[test]
+fn nothing_is_hidden_in_a_secret_by_what_a_terminal_does_not_show() {
+    let token = letters(36, PLAIN, 5);
+    let (one, two) = token.split_at(14);
+    for between in ["\u{1b}[0m", "\u{1b}[01;31m\u{1b}[K", "\u{200b}", "\u{1b}]8;;http://x\u{7}", "\u{1b}(B", "\u{ad}"] {
+        let hidden = hidden(&format!("\u{1b}[32mghp_{one}{between}{two}\u{1b}[0m end"));
+        assert!(!hidden.contains(two) && !hidden.contains(one) && hidden.ends_with("\u{1b}[0m end"), "{hidden:?}");
+    }
+}
+
+#[test]
+fn a_line_that_says_nothing_of_secrets_is_not_held_back() {
+    let mut stream = Stream::new(plain());
+    assert_eq!(stream.push("Downloading 45% "), "Downloading 45% ");
+    assert_eq!(stream.push("of it\n"), "of it\n");
+    assert_eq!(stream.push("password: Xk29fj"), "");
+    assert!(stream.push("Q81ms0Zp\n").starts_with("password: [redacted:password:"));
+    assert_eq!(stream.finish(), "");
+}
+
+#[test]
+fn a_stream_holds_no_more_than_a_bounded_part() {
+    let mut stream = Stream::new(plain());
+    let mut given = stream.push("-----BEGIN RSA PRIVATE KEY-----\n").len();
+    for seed in 0..4000 {
+        given += stream.push(&(letters(64, PLAIN, seed) + "\n")).len();
+        assert!(stream.held.len() <= 128 * 1024);
+    }
+    assert!(given < 1000, "no line of the key was given on");
+    assert_eq!(stream.push("-----END RSA PRIVATE KEY-----\nafter\n"), "after\n");
+    let mut stream = Stream::new(plain());
+    for seed in 0..4000 {
+        stream.push(&letters(64, "abc ", seed));
+        assert!(stream.held.len() <= 64 * 1024);
+    }
+}
+
+mod properties {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Pieces of texts with secrets, examples, marks and markers.
+    fn piece() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[a-zA-Z0-9]{36}".prop_map(|drawn| format!("ghp_{drawn}")),
+            "[a-zA-Z0-9]{24}".prop_map(|drawn| format!("password={drawn}")),
+            "[a-zA-Z0-9]{24}".prop_map(|drawn| format!("\"apiKey\": \"{drawn}\"")),
+            "[a-zA-Z0-9]{12}".prop_map(|drawn| format!("postgres://u:{drawn}@h/d")),
+            "[a-zA-Z0-9+/]{64}".prop_map(|drawn| format!("-----BEGIN PRIVATE KEY-----\n{drawn}\n-----END PRIVATE KEY-----")),
+            "[a-f0-9]{8}".prop_map(|drawn| format!("[redacted:github-token:{drawn}]")),
+            prop::sample::select(vec![
+                "\n",
+                "\n",
+                " ",
+                " ",
+                "=",
+                ":",
+                "\"",
+                "'",
+                "token",
+                "secret: ",
+                "Bearer ",
+                "-u ",
+                "://",
+                "@",
+                "AKIA",
+                "eyJ",
+                "ä",
+                "\u{1b}[0m",
+                "-----BEGIN RSA PRIVATE KEY-----\n",
+                "-----END RSA PRIVATE KEY-----",
+                "%",
+                "\\n",
+                "[redacted:",
+                "]",
+                "value",
+                "(",
+                "<",
+                ";",
+                "&",
+            ])
+            .prop_map(str::to_owned),
+            "[ -~]{0,12}",
+        ]
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        proptest::collection::vec(piece(), 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn what_is_hidden_once_stays_as_it_is(text in text()) {
+            let once = hidden(&text);
+            prop_assert_eq!(hidden(&once), once);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "\\PC{0,80}", cut in any::<prop::sample::Index>()) {
+            let at = (0..=cut.index(text.len() + 1)).rev().find(|at| text.is_char_boundary(*at)).unwrap();
+            hidden(&text);
+            streamed(&plain(), &[&text[..at], &text[at..]]);
+            let _ = plain().restorer(&text).restore(&text);
+        }
+
+        #[test]
+        fn what_was_hidden_is_put_back_to_the_byte(text in text()) {
+            // A text that holds markers of its own may be refused, but never changed.
+            match plain().restorer(&text).restore(&hidden(&text)) {
+                Ok(restored) => prop_assert_eq!(restored, text),
+                Err(error) => prop_assert!(text.contains("[redacted:"), "{} in {}", error, text),
+            }
+        }
+
+        #[test]
+        fn no_cut_of_a_stream_shows_a_token(
+            before in "[ -~\n]{0,40}",
+            drawn in "[a-zA-Z0-9]{36}",
+            after in "[ -~\n]{0,40}",
+            cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
+        ) {
+            let text = format!("{before} ghp_{drawn} {after}\npassword: {drawn}\n{after}");
+            let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).chain([0, text.len()]).collect();
+            places.sort_unstable();
+            let pieces: Vec<&str> = places.windows(2).map(|pair| &text[pair[0]..pair[1]]).collect();
+            let out = streamed(&plain(), &pieces);
+            prop_assert!(!out.contains(&drawn), "{}", out);
+        }
+    }
+}
