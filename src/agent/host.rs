@@ -1,7 +1,7 @@
 //! The turn machine's host: performs its effects in order and brings back what came of them.
 
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
-use super::turn::{Effect, Input, Machine, Moment, Options, Unfinished};
+use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, Unfinished};
 use crate::policy::Enforcer;
 use crate::policy::Permit;
 use crate::policy::redact::{Redactor, Stream};
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +35,32 @@ pub struct Setup {
     pub unfinished: Unfinished,
     /// Hides what is secret in what the person says and in what commands print while they run.
     pub redactor: Arc<Redactor>,
+    /// What the status row calls the policy.
+    pub policy_name: String,
+    /// Where other policies come from; none for a session that keeps the one it began with.
+    pub policy_updates: Option<PolicyUpdates>,
+}
+
+/// What becomes of the policy's files while a session runs.
+pub struct PolicyUpdates {
+    pub updates: mpsc::Receiver<PolicyUpdate>,
+    /// Asks for the files to be read again.
+    pub reload: Arc<Notify>,
+}
+
+pub enum PolicyUpdate {
+    /// Another policy, and the tools that keep its limits.
+    Taken {
+        change: Box<PolicyChange>,
+        router: Arc<dyn ToolRouter>,
+    },
+    /// A file cannot be taken; the policy in force stays.
+    Rejected {
+        message: String,
+    },
+    Told {
+        message: String,
+    },
 }
 
 /// Runs the session until `Command::Quit`, or until the sender of commands is dropped.
@@ -53,6 +79,7 @@ struct Host {
     session_id: SessionId,
     events: mpsc::UnboundedSender<Event>,
     redactor: Arc<Redactor>,
+    reload: Option<Arc<Notify>>,
     /// What spawned work brings back.
     inputs: mpsc::Sender<Input>,
     stream: Option<ModelStream>,
@@ -70,6 +97,8 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     let resumed = !setup.records.is_empty();
     let started =
         EventKind::SessionStarted { model: setup.options.model.clone(), mode: setup.mode, workspace: setup.workspace, resumed };
+    let in_force = EventKind::PolicyInForce { layers: setup.policy.layers(), name: setup.policy_name, message: None };
+    let (mut updates, reload) = setup.policy_updates.map(|source| (source.updates, source.reload)).unzip();
     let mut host = Host {
         machine: Machine::new(setup.policy, setup.options),
         model: setup.model,
@@ -79,6 +108,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         session_id: setup.session_id,
         events,
         redactor: setup.redactor,
+        reload,
         inputs,
         stream: None,
         kill: CancellationToken::new(),
@@ -88,6 +118,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         ending: false,
     };
     host.emit(None, None, started);
+    host.emit(None, None, in_force);
     if resumed {
         let effects = host.machine.restore(setup.records, setup.unfinished, moment());
         host.perform(effects.into()).await;
@@ -105,6 +136,10 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
                 Input::Command(command.unwrap_or(Command::Quit))
             }
             Some(input) = receive_inputs.recv() => input,
+            Some(update) = next_update(&mut updates) => match host.updated(update) {
+                Some(change) => Input::PolicyChanged(change),
+                None => continue,
+            },
             delta = next_delta(&mut host.stream) => delta,
             () = tokio::time::sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)), if deadline.is_some() => break,
         };
@@ -115,6 +150,13 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     let duration_ms = u64::try_from(host.started.elapsed().as_millis()).unwrap_or(u64::MAX);
     host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, duration_ms });
     host.kill.cancel();
+}
+
+async fn next_update(updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) -> Option<PolicyUpdate> {
+    match updates {
+        Some(open) => open.recv().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The next piece of the answer; never ready while no answer streams. A stream that just ends was cut.
@@ -150,6 +192,20 @@ fn moment() -> Moment {
 }
 
 impl Host {
+    /// What the machine has to know of an update.
+    fn updated(&mut self, update: PolicyUpdate) -> Option<Box<PolicyChange>> {
+        let told = match update {
+            PolicyUpdate::Taken { change, router } => {
+                self.router = router;
+                return Some(change);
+            }
+            PolicyUpdate::Rejected { message } => EventKind::PolicyRejected { message },
+            PolicyUpdate::Told { message } => EventKind::Notice { message },
+        };
+        self.emit(None, None, told);
+        None
+    }
+
     async fn take(&mut self, input: Input) {
         let input = self.without_secrets(input);
         if matches!(input, Input::Command(Command::Quit)) {
@@ -191,9 +247,11 @@ impl Host {
                 self.keep(effects);
                 self.call_off();
             }
-            Input::Delta(_)
+            Input::Command(Command::SetMode { .. } | Command::ReloadPolicy)
+            | Input::Delta(_)
             | Input::ModelFailed(_)
             | Input::Planned(_)
+            | Input::PolicyChanged(_)
             | Input::ToolOutput { .. }
             | Input::ToolFinished { .. }
             | Input::Woken { .. } => {
@@ -231,6 +289,7 @@ impl Host {
                 | Effect::Plan(_)
                 | Effect::Run { .. }
                 | Effect::Wake { .. }
+                | Effect::ReloadPolicy
                 | Effect::SaveDraft(_) => {}
             }
         }
@@ -268,6 +327,7 @@ impl Host {
             | Effect::KillTools
             | Effect::Wake { .. }
             | Effect::SaveDraft(_)
+            | Effect::ReloadPolicy
             | Effect::End => None,
         });
         let records: Vec<Record> = commits.flatten().collect();
@@ -329,6 +389,13 @@ impl Host {
                     tracing::warn!(%error, "draft");
                 }
             }
+            Effect::ReloadPolicy => match &self.reload {
+                Some(reload) => reload.notify_one(),
+                None => {
+                    let message = "this session keeps the policy it began with".to_owned();
+                    self.emit(None, None, EventKind::Notice { message });
+                }
+            },
             Effect::End => self.ending = true,
         }
     }

@@ -9,9 +9,9 @@ mod secrets;
 mod thread;
 mod turn;
 
-pub use host::{Setup, spawn};
+pub use host::{PolicyUpdate, PolicyUpdates, Setup, spawn};
 pub use limits::{CHANNEL_DEPTH, MAX_STEPS};
 pub use prompt::{Surroundings, system_prompt};
 pub use replay::replay;
 pub use retry::Backoff;
-pub use turn::{Approver, Options, Unfinished};
+pub use turn::{Approver, Options, PolicyChange, Unfinished};

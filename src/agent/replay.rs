@@ -136,6 +136,7 @@ impl Replay<'_> {
             | Record::Decided { .. }
             | Record::Resolved { .. }
             | Record::StepCompleted { .. }
+            | Record::PolicyInForce { .. }
             | Record::Paused { .. }
             | Record::Continued
             | Record::Unreadable => {}

@@ -3,11 +3,12 @@
 use super::cli::{Common, ExecPrompt, OutputFormat, SessionChoice};
 use super::exit::Exit;
 use super::place::Place;
+use super::project::Brought;
+use super::reload::Reload;
 use super::session::{self, Terms};
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
-use crate::config::trust::{Project, Standing};
 use crate::headless::{self, Format, Output};
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::{Command, Event};
@@ -31,7 +32,8 @@ pub struct Request {
 
 pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     let mut place = Place::find(common)?;
-    let policy = place.policy(common.policy.as_deref())?;
+    // What is wrong with the person's own files is said before anything is made.
+    place.policy(common.policy.as_deref(), None)?;
     let _log = super::start_log(&place, common.verbosity);
     let prompt = match request.prompt {
         ExecPrompt::Text(text) => Some(text),
@@ -44,6 +46,8 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
         NoModel::Wrong(error) => error.into(),
     })?;
+    let project = Brought::look(&place, common.trust);
+    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     let mut session = session::open(store, &place, &policy, chosen, model.name())?;
     for notice in &session.notices {
         super::warn(notice);
@@ -51,33 +55,29 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     if prompt.is_none() && is_done(&session.records) {
         return Err(Trouble::usage("the session is done; say what to do next: `aye exec -c PROMPT`"));
     }
-    let project = Project::examine(&place.workspace);
-    let proof = match session::standing(&project, &place, common.trust) {
-        Standing::Trusted(proof) => Some(proof),
-        Standing::Changed | Standing::NeverAsked => None,
-    };
-    if proof.is_none() && project.brings().next().is_some() {
-        super::warn("this project is not trusted: its AGENTS.md is not read (`--trust` reads it for this run)");
-    }
-    let instructions = proof.map_or_else(Vec::new, |proof| project.instructions(&proof).to_vec());
+    project.ignored().iter().for_each(|line| super::warn(line));
+    let instructions = project.instructions();
     let unfinished = if prompt.is_some() { Unfinished::Replace } else { Unfinished::GoOn };
     let terms = Terms { approver: request.approver, unfinished, max_steps: common.max_steps, instructions };
-    let setup = session::setup(&place, &policy, &mut session, model, terms);
+    let mut setup = session::setup(&place, &policy, &mut session, model, terms);
+    let (reload, updates) = Reload::new(place, common.policy.clone(), project, session.id().clone(), &policy);
+    setup.policy_updates = Some(updates);
     let runtime = super::runtime()?;
     let format = match request.format {
         OutputFormat::Text => Format::Text,
         OutputFormat::Json => Format::Json,
         OutputFormat::StreamJson => Format::StreamJson,
     };
-    Ok(runtime.block_on(drive(setup, prompt, format)))
+    Ok(runtime.block_on(drive(setup, reload, prompt, format)))
 }
 
 /// Runs the session until its task ends, and tells of it.
-async fn drive(setup: agent::Setup, prompt: Option<String>, format: Format) -> Exit {
+async fn drive(setup: agent::Setup, reload: Reload, prompt: Option<String>, format: Format) -> Exit {
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, mut receive_events) = mpsc::unbounded_channel();
     let (tell, told) = mpsc::unbounded_channel();
     let ended = agent::spawn(setup, receive_commands, events);
+    tokio::spawn(reload.run());
     if let Some(text) = prompt {
         let _ = commands.send(Command::Prompt { text }).await;
     }

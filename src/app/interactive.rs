@@ -2,18 +2,23 @@
 
 use super::cli::{Color, Common, Nesting, SessionChoice, Trust as TrustFlag};
 use super::exit::Exit;
+use super::layers::Policy;
 use super::pick;
-use super::place::{Place, Policy};
+use super::place::Place;
+use super::project::Brought;
+use super::reload::Reload;
 use super::session::{self, Session, Terms};
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
-use crate::config::trust::{Project, Standing, Trusted};
-use crate::config::{InstructionFile, NoModel};
+use crate::config::NoModel;
 use crate::policy::Sandbox;
 use crate::ports::Model;
-use crate::protocol::{Command, Event, EventKind};
-use crate::tui::{self, Colours, Ended, Front, Ground, Header, KeptAs, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust};
+use crate::protocol::{Command, Event, EventKind, Mode};
+use crate::tui::{
+    self, Colours, Ended, Front, Ground, Header, KeptAs, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer,
+};
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -33,7 +38,8 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         return Err(Trouble::usage("aye needs a terminal; `aye exec PROMPT` runs a task without one"));
     }
     let mut place = Place::find(common)?;
-    let policy = place.policy(common.policy.as_deref())?;
+    // What is wrong with the person's own files is said before anything is made.
+    place.policy(common.policy.as_deref(), None)?;
     let _log = super::start_log(&place, common.verbosity);
     let runtime = super::runtime()?;
     runtime.block_on(async {
@@ -48,6 +54,9 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
             return Err(error.into());
         }
         let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
+        // Who said yes on the command line hears at once what is wrong with it; else the screen is there first.
+        let project = (common.trust == TrustFlag::ForThisRun).then(|| Brought::look(&place, common.trust));
+        let policy = place.policy(common.policy.as_deref(), project.as_ref())?;
         let mut session = session::open(store, &place, &policy, chosen, &name)?;
         // The screen hides what was said before it.
         let said = session.store.notices().to_vec();
@@ -59,7 +68,8 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
             prompt: request.prompt,
             start: receive_start,
         };
-        let backstage = Backstage { place, policy, session, model, trust: common.trust, max_steps: common.max_steps };
+        let file = common.policy.clone();
+        let backstage = Backstage { place, policy, project, session, model, file, max_steps: common.max_steps };
         let session = tokio::spawn(backstage.run(start, receive_commands, events));
         let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;
         // The screen's end dropped its sender of commands, so the session saves itself and ends.
@@ -122,40 +132,56 @@ struct Backstage {
     policy: Policy,
     session: Session,
     model: Result<Arc<dyn Model>, NoModel>,
-    trust: TrustFlag,
+    /// As far as it was looked at before.
+    project: Option<Brought>,
+    /// `--policy FILE`
+    file: Option<PathBuf>,
     max_steps: Option<u32>,
 }
 
 impl Backstage {
     async fn run(self, start: oneshot::Sender<Start>, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
-        let Self { place, policy, mut session, model, trust, max_steps } = self;
-        let project = Project::examine(&place.workspace);
-        let standing = session::standing(&project, &place, trust);
+        let Self { mut place, mut policy, project, mut session, model, file, max_steps } = self;
+        let mut notices = std::mem::take(&mut session.notices);
+        let mut project = project.unwrap_or_else(|| Brought::look(&place, TrustFlag::AsRecorded));
+        project.ask_again_if_broken();
+        if project.is_trusted() {
+            policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
+        }
         let (answer, receive_answer) = oneshot::channel();
-        let asks = project.brings().next().is_some() && !matches!(standing, Standing::Trusted(_)) && model.is_ok();
         // A program that aye runs could press the key itself.
-        let asks = asks && Nesting::of_process() == Nesting::Outermost;
-        let files = project.brings().map(|path| path.display().to_string()).collect();
+        let asks = project.waits() && model.is_ok() && Nesting::of_process() == Nesting::Outermost;
         let history = session.history(&place);
         let (header, model_access) = head(&place, &policy, &model);
-        let trust = asks.then_some(Trust { files, answer });
+        let trust = asks.then(|| Trust {
+            place: place.workspace_for_people(),
+            items: project.lines(),
+            changes: project.changes().map(<[String]>::to_vec),
+            broken: project.broken(),
+            answer,
+        });
         if start.send(Start { header, history, model_access, trust }).is_err() {
             return;
         }
         let Ok(model) = model else { return wait_for_the_end(commands).await };
-        let said_yes = asks && receive_answer.await == Ok(true);
-        let proof = match standing {
-            Standing::Trusted(proof) => Some(proof),
-            Standing::Changed | Standing::NeverAsked if said_yes => {
-                project.record(&place.directories.config).ok().or_else(|| Some(Trusted::for_this_run()))
+        if asks {
+            match receive_answer.await {
+                Ok(TrustAnswer::Yes) => {
+                    if let Err(error) = project.trusted(&place) {
+                        notices.push(format!("{error}; it holds for this run"));
+                    }
+                    policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
+                }
+                Ok(TrustAnswer::ReadOnly) => place.mode = Mode::Plan,
+                Ok(TrustAnswer::Quit) | Err(_) => return leave(&session, commands).await,
             }
-            Standing::Changed | Standing::NeverAsked => None,
-        };
-        let instructions: Vec<InstructionFile> = proof.map_or_else(Vec::new, |proof| project.instructions(&proof).to_vec());
+        }
+        let instructions = project.instructions();
         let draft = std::mem::take(&mut session.draft);
-        let notices = std::mem::take(&mut session.notices);
         let terms = Terms { approver: Approver::Person, unfinished: Unfinished::Wait, max_steps, instructions };
-        let setup = session::setup(&place, &policy, &mut session, model, terms);
+        let mut setup = session::setup(&place, &policy, &mut session, model, terms);
+        let (reload, updates) = Reload::new(place, file, project, session.id().clone(), &policy);
+        setup.policy_updates = Some(updates);
         let tell = |kind: EventKind| {
             let event = Event {
                 workspace_id: setup.workspace_id.clone(),
@@ -174,10 +200,28 @@ impl Backstage {
             tell(EventKind::DraftRestored { text: draft });
         }
         let ended: JoinHandle<()> = agent::spawn(setup, commands, events);
+        tokio::spawn(reload.run());
         let _ = ended.await;
         // The claim on the session is given back only now.
         drop(session);
     }
+}
+
+/// The policy with the project's in it. Where that cannot be had nothing is changed, for it might have forbidden it.
+fn with_project(
+    place: &mut Place,
+    own: Policy,
+    project: &Brought,
+    session: &Session,
+    file: Option<&Path>,
+    notices: &mut Vec<String>,
+) -> Policy {
+    let policy = place.policy(file, Some(project)).and_then(|policy| policy.holds_for(Some(session.id())).map(|()| policy));
+    policy.unwrap_or_else(|trouble| {
+        notices.push(format!("{}\nuntil it is mended nothing is changed here: mode plan", trouble.message));
+        place.mode = Mode::Plan;
+        own
+    })
 }
 
 fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>) -> (Header, ModelAccess) {
@@ -195,6 +239,21 @@ fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>)
         sandbox: "sandbox none".to_owned(),
     };
     (header, access)
+}
+
+/// The person went without an answer: nothing is begun, and what they wrote last is kept.
+async fn leave(session: &Session, mut commands: mpsc::Receiver<Command>) {
+    let mut kept = None;
+    while let Some(command) = commands.recv().await {
+        if let Command::Prompt { text } | Command::SaveDraft { text } = command {
+            kept = Some(text).filter(|text| !text.is_empty()).or(kept);
+        }
+    }
+    if let Some(text) = kept
+        && let Err(error) = crate::ports::Journal::save_draft(&*session.store.journal(session.id()), text).await
+    {
+        tracing::warn!(%error, "draft");
+    }
 }
 
 /// Without a model there is nothing to do; the screen says so and keeps what is typed.

@@ -1,17 +1,15 @@
 //! Where a run happens: the workspace, the person's directories and what is set there.
 
 use super::cli::Common;
+use super::layers::{self, Policy, Sources};
+use super::project::Brought;
 use super::trouble::Trouble;
 use crate::config::{Directories, Environment, Settings};
-use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
-use crate::protocol::{Mode, SessionId, WorkspaceId};
+use crate::policy::{Context, Enforcer, Sandbox};
+use crate::protocol::{Mode, WorkspaceId};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The layer that nothing else can loosen.
-const MANAGED_POLICY: &str = "/etc/aye/policy.toml";
-/// A bundle is read whole; one larger than this is a mistake.
-const POLICY_BYTES: u64 = 4 << 20;
 /// What git writes about a branch is one line.
 const HEAD_BYTES: u64 = 1024;
 /// A longer name of a branch is not shown to anyone.
@@ -27,26 +25,6 @@ pub struct Place {
     pub roots: Vec<PathBuf>,
     pub home: PathBuf,
     pub mode: Mode,
-}
-
-/// The layers of the policy and what they are called in the status row.
-pub struct Policy {
-    pub layers: Vec<Layer>,
-    pub name: String,
-}
-
-impl Policy {
-    /// Whether it holds for this session; `None` is no session, or one that has no id yet.
-    pub fn holds_for(&self, session: Option<&SessionId>) -> Result<(), Trouble> {
-        let only = self.layers.iter().filter_map(Layer::session_id);
-        match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
-            None => Ok(()),
-            Some(only) => Err(Trouble::usage(format!(
-                "the policy ({}) is for the session `{only}` only; resume that one, or take `session_id` out of the file",
-                self.name
-            ))),
-        }
-    }
 }
 
 impl Place {
@@ -68,26 +46,20 @@ impl Place {
         workspace_id(&self.workspace)
     }
 
-    /// The person's policy, or `--policy` in its place, or the built-in one; and the managed layer above it.
-    pub fn policy(&self, file: Option<&Path>) -> Result<Policy, Trouble> {
-        let own = self.directories.config.join("policy.toml");
-        let (user, name) = match file {
-            Some(path) => {
-                let bundle =
-                    bundle(path)?.ok_or_else(|| Trouble::usage(format!("there is no policy file `{}`", path.display())))?;
-                (Layer::from_file(Scope::File, bundle, path), path.file_name().unwrap_or_default().to_string_lossy().into_owned())
-            }
-            None => match bundle(&own)? {
-                Some(bundle) => (Layer::from_file(Scope::User, bundle, &own), "user".to_owned()),
-                None => (Layer::new(Scope::BuiltIn, Bundle::built_in()?), "built-in".to_owned()),
-            },
-        };
-        let mut policy = Policy { layers: vec![user], name };
-        if let Some(bundle) = bundle(Path::new(MANAGED_POLICY))? {
-            policy.layers.insert(0, Layer::from_file(Scope::Managed, bundle, Path::new(MANAGED_POLICY)));
-            policy.name = format!("managed + {}", policy.name);
+    /// The layers in force: the managed one, the person's or `--policy` in its place or the built-in one, and the
+    /// project's where it is trusted.
+    pub fn policy(&self, file: Option<&Path>, project: Option<&Brought>) -> Result<Policy, Trouble> {
+        Policy::assemble(&self.sources(file), project)
+    }
+
+    /// The files that the policy is read from.
+    pub fn sources(&self, file: Option<&Path>) -> Sources {
+        Sources {
+            own: self.directories.config.join("policy.toml"),
+            given: file.map(Path::to_owned),
+            managed: PathBuf::from(layers::MANAGED),
+            mine: self.directories.of_project(&self.workspace).join("policy.toml"),
         }
-        Ok(policy)
     }
 
     pub fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
@@ -160,24 +132,4 @@ fn real(directory: &Path, flag: &str) -> Result<PathBuf, Trouble> {
         .canonicalize()
         .map_err(|error| Trouble::usage(format!("{flag}: cannot work in `{}`: {error}", directory.display())))?;
     if real.is_dir() { Ok(real) } else { Err(Trouble::usage(format!("{flag}: `{}` is not a directory", directory.display()))) }
-}
-
-/// The bundle in a file; `None` where there is none.
-fn bundle(path: &Path) -> Result<Option<Bundle>, Trouble> {
-    let name = path.display().to_string();
-    let bytes = match std::fs::metadata(path) {
-        Ok(metadata) if metadata.len() > POLICY_BYTES => {
-            return Err(Trouble::usage(format!(
-                "the policy `{name}` has {} bytes, expected at most {POLICY_BYTES}",
-                metadata.len()
-            )));
-        }
-        Ok(_) => std::fs::read(path),
-        Err(error) => Err(error),
-    };
-    match bytes {
-        Ok(bytes) => Ok(Some(Bundle::parse_bytes(&bytes, &name)?)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Trouble::usage(format!("cannot read the policy `{name}`: {error}"))),
-    }
 }

@@ -1,7 +1,7 @@
 //! Where a person's files are.
 
 use super::{ConfigError, Environment};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directories {
@@ -26,6 +26,11 @@ impl Directories {
             config: place("AYE_CONFIG_DIR", usual.as_ref().map(|dirs| dirs.config_dir().to_owned()))?,
             data: place("AYE_DATA_DIR", usual.as_ref().map(|dirs| dirs.data_dir().to_owned()))?,
         })
+    }
+
+    /// The person's own files for one project, by its real path.
+    pub fn of_project(&self, real: &Path) -> PathBuf {
+        self.config.join("projects").join(super::trust::directory_name(real))
     }
 
     pub fn config_file(&self) -> PathBuf {

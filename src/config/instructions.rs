@@ -29,12 +29,37 @@ pub fn of_person(config_dir: &Path) -> Option<InstructionFile> {
     read(&config_dir.join("AGENTS.md"))
 }
 
-/// Those of a project, the outermost first. Only for those who know that the project is trusted.
-pub(super) fn of_project(workspace: &Path) -> Vec<InstructionFile> {
+/// What a project has of them.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The outermost first.
+    pub files: Vec<InstructionFile>,
+    /// Links that lead out of the project, and where to: not followed, only told.
+    pub outside: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Those of a project. Only for those who know that the project is trusted.
+pub(super) fn of_project(workspace: &Path) -> Found {
     let root = repository(workspace).unwrap_or(workspace);
     let mut levels: Vec<&Path> = workspace.ancestors().take(LEVELS).take_while(|level| level.starts_with(root)).collect();
     levels.reverse();
-    levels.into_iter().filter_map(|level| NAMES.iter().find_map(|name| within(root, &level.join(name)))).collect()
+    let mut found = Found::default();
+    for level in levels {
+        for path in NAMES.map(|name| level.join(name)) {
+            match path.canonicalize() {
+                Ok(real) if !real.starts_with(root) => found.outside.push((path, real)),
+                // A link in a project must not bring in a file from elsewhere, such as a key.
+                Ok(real) => {
+                    if let Some(file) = read(&real) {
+                        found.files.push(InstructionFile { path, ..file });
+                        break;
+                    }
+                }
+                Err(_) => {}
+            }
+        }
+    }
+    found
 }
 
 /// The nearest directory above that has a `.git`.
@@ -42,22 +67,11 @@ fn repository(workspace: &Path) -> Option<&Path> {
     workspace.ancestors().take(LEVELS).find(|level| level.join(".git").symlink_metadata().is_ok())
 }
 
-/// A link in a project must not bring in a file from elsewhere, such as a key.
-fn within(root: &Path, path: &Path) -> Option<InstructionFile> {
-    let real = path.canonicalize().ok()?;
-    if !real.starts_with(root) {
-        return None;
-    }
-    read(&real).map(|file| InstructionFile { path: path.to_owned(), ..file })
-}
-
 fn read(path: &Path) -> Option<InstructionFile> {
     // Nothing that is not a plain file is opened: a pipe would make the start wait.
-    if !path.metadata().ok()?.is_file() {
-        return None;
-    }
+    let file = crate::sys::path::open_file(&path.canonicalize().ok()?).ok()?;
     let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(FILE_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    file.take(FILE_BYTES + 1).read_to_end(&mut bytes).ok()?;
     let length = if bytes.len() as u64 > FILE_BYTES { Length::Cut } else { Length::Whole };
     if length == Length::Cut {
         bytes.truncate(FILE_BYTES as usize);

@@ -115,6 +115,9 @@ impl Verdict {
             EventKind::SessionPaused { failure } => self.ended = Some(failed(failure.kind)),
             EventKind::TaskCancelled { .. } => self.ended = Some(Outcome::Cancelled),
             EventKind::SessionStarted { .. }
+            | EventKind::PolicyInForce { .. }
+            | EventKind::PolicyRejected { .. }
+            | EventKind::ModeChanged { .. }
             | EventKind::DraftRestored { .. }
             | EventKind::TaskStarted { .. }
             | EventKind::PromptQueued { .. }

@@ -56,7 +56,11 @@ impl Plain {
             EventKind::StepLimitApproaching { step_count, max_steps } => {
                 Some(format!("step {step_count} of at most {max_steps}"))
             }
-            EventKind::PolicyExpired { message } | EventKind::Notice { message } => Some(message.clone()),
+            EventKind::PolicyExpired { message }
+            | EventKind::PolicyRejected { message }
+            | EventKind::PolicyInForce { message: Some(message), .. }
+            | EventKind::Notice { message } => Some(message.clone()),
+            EventKind::ModeChanged { mode } => Some(format!("mode {}", mode.as_str())),
             EventKind::TaskFailed { failure, .. } => Some(failure_line("failed", failure)),
             EventKind::SessionPaused { failure } => Some(failure_line("paused", failure)),
             EventKind::TaskCancelled { .. } => Some("cancelled".to_owned()),
@@ -67,6 +71,7 @@ impl Plain {
             EventKind::PromptQueued { prompt } => Some(format!("queued: {prompt}")),
             EventKind::DraftRestored { .. }
             | EventKind::TaskStarted { .. }
+            | EventKind::PolicyInForce { message: None, .. }
             | EventKind::StepStarted { .. }
             | EventKind::LlmRequestStarted { .. }
             | EventKind::TextChunk { .. }

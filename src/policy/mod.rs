@@ -13,8 +13,9 @@ mod paths;
 pub mod permit;
 pub mod redact;
 mod shell;
+pub mod url;
 
-pub use bundle::{Bundle, BundleError, Environment, SandboxSetting, Terms};
+pub use bundle::{Bundle, BundleError, Environment, SandboxSetting, Test, ToolPattern, warnings};
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation};
 pub use layer::{Layer, Scope};

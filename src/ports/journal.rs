@@ -2,8 +2,8 @@
 
 use super::BoxFuture;
 use crate::protocol::{
-    Action, Approval, ApprovalId, CallId, Decision, Failure, Message, Proposal, Resolution, StepId, StopReason, TaskId, ToolCall,
-    ToolResult, Usage,
+    Action, Approval, ApprovalId, CallId, Decision, Failure, Message, PolicyLayer, Proposal, Resolution, StepId, StopReason,
+    TaskId, ToolCall, ToolResult, Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +87,10 @@ pub enum Record {
         failure: Failure,
     },
     Continued,
+    /// The bundles that decide from here on.
+    PolicyInForce {
+        layers: Vec<PolicyLayer>,
+    },
     /// Something another version wrote; its words stay in the store.
     #[serde(other)]
     Unreadable,

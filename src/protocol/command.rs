@@ -1,6 +1,6 @@
 //! All that a front end may ask for.
 
-use super::{ApprovalId, CallId, Decision};
+use super::{ApprovalId, CallId, Decision, Mode};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,12 @@ pub enum Command {
     Kill,
     /// Go on with a paused or interrupted task.
     Continue,
+    /// Ask more, or less, before something happens; from now on, for this run.
+    SetMode {
+        mode: Mode,
+    },
+    /// Read the policy's files again.
+    ReloadPolicy,
     /// Keep what the person has typed but not sent.
     SaveDraft {
         text: String,

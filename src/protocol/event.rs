@@ -1,8 +1,8 @@
 //! All that a front end may learn, in one stream.
 
 use super::{
-    Approval, ApprovalId, Arguments, CallId, Decision, Failure, FailureKind, Mode, Proposal, Redaction, SessionId, StepId,
-    StopReason, TaskId, ToolError, ToolStatus, Usage, WorkspaceId,
+    Approval, ApprovalId, Arguments, CallId, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal, Redaction, SessionId,
+    StepId, StopReason, TaskId, ToolError, ToolStatus, Usage, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -134,8 +134,24 @@ pub enum EventKind {
         step_count: u32,
         max_steps: u32,
     },
+    /// The bundles that decide from now on, at the start and when they change.
+    PolicyInForce {
+        layers: Vec<PolicyLayer>,
+        /// What the status row calls them.
+        name: String,
+        /// What changed; nothing at the start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// A policy file was changed and cannot be taken: the last good one stays in force.
+    PolicyRejected {
+        message: String,
+    },
     PolicyExpired {
         message: String,
+    },
+    ModeChanged {
+        mode: Mode,
     },
     TaskCompleted {
         text: String,

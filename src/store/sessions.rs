@@ -188,6 +188,7 @@ impl SessionStatus {
             | Record::Finished { .. }
             | Record::Resolved { .. }
             | Record::StepCompleted { .. }
+            | Record::PolicyInForce { .. }
             | Record::Unreadable => None,
         }
     }

@@ -5,3 +5,4 @@ pub mod http;
 pub mod instance;
 pub mod path;
 pub mod process;
+pub mod watch;

@@ -2,9 +2,11 @@
 
 use super::arguments;
 use super::paths::Paths;
+use crate::policy::Explanation;
 use crate::policy::redact::Redactor;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
+use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -12,8 +14,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::any::Any;
 use std::marker::PhantomData;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+type MayFetch = Arc<dyn Fn(&str, &str) -> Explanation + Send + Sync>;
+type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Send + Sync>;
 
 /// What all tools are told once.
 #[derive(Clone)]
@@ -33,6 +39,11 @@ pub struct Settings {
     /// what is blocked below.
     pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
     pub helper: Helper,
+    /// What the policy says of a request by this method to this URL; asked again for each redirect.
+    pub may_fetch: MayFetch,
+    /// Whether a connection for this URL may be opened to this address.
+    pub may_connect: MayConnect,
+    pub fetcher: Fetcher,
     /// Hides what is secret in all that a tool tells.
     pub redactor: Arc<Redactor>,
 }

@@ -91,11 +91,27 @@ pub enum ModelAccess {
     },
 }
 
-/// Whether the project's own instructions are read.
+/// Whether what the project brings in takes effect.
 #[derive(Debug)]
 pub struct Trust {
-    pub files: Vec<String>,
-    pub answer: oneshot::Sender<bool>,
+    /// The directory, as people write it.
+    pub place: String,
+    /// One line for each thing.
+    pub items: Vec<String>,
+    /// What is no longer as it was when the person said yes; `None` where they never did.
+    pub changes: Option<Vec<String>>,
+    /// Why it cannot be trusted as it is.
+    pub broken: Option<String>,
+    pub answer: oneshot::Sender<TrustAnswer>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrustAnswer {
+    /// All of it takes effect.
+    Yes,
+    /// None of it does, and nothing is changed there.
+    ReadOnly,
+    Quit,
 }
 
 /// Facts for the head of the transcript and the status row.

@@ -229,9 +229,9 @@ impl Host {
         for effect in effects {
             match effect {
                 Effect::Send(command) => self.outbox.push_back(command),
-                Effect::Trust(trust, yes) => {
+                Effect::Trust(trust, answer) => {
                     // Nobody waits for the answer any more when the session is ending.
-                    let _ = trust.answer.send(yes);
+                    let _ = trust.answer.send(answer);
                 }
                 Effect::PushKitty => {
                     terminal::kitty_pushed();

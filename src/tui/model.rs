@@ -2,12 +2,12 @@
 
 use super::approval::Panels;
 use super::composer::Composer;
-use super::front::{Ended, Ground, Header, ModelAccess, Options, ThemeChoice};
+use super::front::{Ended, Ground, Header, ModelAccess, Options, ThemeChoice, TrustAnswer};
 use super::glyphs::{ASCII, Glyphs, UNICODE};
 use super::guard;
 use super::theme::Theme;
 use super::transcript::{Look, Transcript};
-use crate::protocol::{CallId, Command, SessionId};
+use crate::protocol::{CallId, Command, PolicyLayer, SessionId};
 use ratatui::layout::Size;
 
 /// Below this the screen says so, and no question is asked on it.
@@ -70,11 +70,19 @@ pub struct Search {
     pub draft: String,
 }
 
+/// Which policy decides.
+#[derive(Debug, Default)]
+pub struct Policy {
+    pub layers: Vec<PolicyLayer>,
+    /// Why a changed file is not taken, until it is mended.
+    pub broken: Option<String>,
+}
+
 /// What is to be done outside the model.
 #[derive(Debug)]
 pub enum Effect {
     Send(Command),
-    Trust(super::front::Trust, bool),
+    Trust(super::front::Trust, TrustAnswer),
     PushKitty,
     Suspend,
     Exit(Ended),
@@ -95,6 +103,7 @@ pub struct Model {
     pub panels: Panels,
     pub task: Task,
     pub tally: Tally,
+    pub policy: Policy,
     /// The session, once there is something in it to go on with.
     pub session: Option<SessionId>,
     /// What was said last, for the main screen.
@@ -148,6 +157,7 @@ impl Model {
                 sent: Vec::new(),
             },
             tally: Tally::default(),
+            policy: Policy::default(),
             session: None,
             last_answer: None,
             said: None,

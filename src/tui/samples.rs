@@ -1,6 +1,6 @@
 //! A session as the tests of the screen need it.
 
-use super::front::{Header, ModelAccess, Options, Start, ThemeChoice};
+use super::front::{Header, ModelAccess, Options, Start, ThemeChoice, Trust, TrustAnswer};
 use super::model::{Effect, Model};
 use super::theme::Colours;
 use super::update::{Msg, update};
@@ -33,6 +33,13 @@ pub fn header() -> Header {
 
 pub fn start() -> Start {
     Start { header: header(), history: Vec::new(), model_access: ModelAccess::Ready, trust: None }
+}
+
+/// A question about a project that brings these, and who waits for its answer.
+pub fn trust(items: &[&str]) -> (Trust, tokio::sync::oneshot::Receiver<TrustAnswer>) {
+    let (answer, answered) = tokio::sync::oneshot::channel();
+    let items = items.iter().map(|&item| item.to_owned()).collect();
+    (Trust { place: "~/src/greeter".to_owned(), items, changes: None, broken: None, answer }, answered)
 }
 
 pub fn event(kind: EventKind) -> Event {

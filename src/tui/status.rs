@@ -57,6 +57,7 @@ fn items(model: &Model, left: Left) -> Vec<Item> {
         context(model, left),
         plain(&cost, Left::Cost),
         (mode.to_owned(), if header.mode == Mode::Auto { Token::Danger } else { Token::Muted }),
+        (if model.policy.broken.is_some() { "policy file broken".to_owned() } else { String::new() }, Token::Warn),
         (header.sandbox.clone(), if is_open(&header.sandbox) { Token::Warn } else { Token::Muted }),
         plain(header.branch.as_deref().unwrap_or_default(), Left::Branch),
         plain(&model.options.cwd, Left::Cwd),

@@ -145,7 +145,13 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
                 done(&tell);
             }
             Command::Quit => return,
-            Command::SaveDraft { .. } | Command::Resolve { .. } | Command::Cancel | Command::Kill | Command::Continue => {}
+            Command::SaveDraft { .. }
+            | Command::Resolve { .. }
+            | Command::SetMode { .. }
+            | Command::ReloadPolicy
+            | Command::Cancel
+            | Command::Kill
+            | Command::Continue => {}
         }
     }
 }

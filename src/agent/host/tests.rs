@@ -128,6 +128,7 @@ async fn stalled() -> Session {
         tools: Vec::new().into(),
         sandbox: "NONE".to_owned(),
         price: Box::new(|_| None),
+        laxest: Mode::Auto,
     };
     let context = Context {
         roots: vec![PathBuf::from("/w")],
@@ -151,6 +152,8 @@ async fn stalled() -> Session {
         records: Vec::new(),
         unfinished: Unfinished::Wait,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
+        policy_name: "test".to_owned(),
+        policy_updates: None,
     };
     let (commands, receive_commands) = mpsc::channel(8);
     let (events, receive_events) = mpsc::unbounded_channel();

@@ -199,7 +199,10 @@ impl Machine {
         if let Phase::Retrying { attempt, ticket: waiting } = task.phase
             && waiting == ticket
         {
-            self.request(attempt, at);
+            match self.preflight(at) {
+                None => self.request(attempt, at),
+                Some(failure) => self.forbidden(failure),
+            }
         }
     }
 }

@@ -31,6 +31,7 @@ impl Machine {
     }
 
     pub(super) fn planned(&mut self, plans: Vec<(usize, Result<Plan, ToolError>)>, at: Moment) {
+        self.note_policy();
         self.with_calls(|machine, calls| {
             let mut batch = Batch::default();
             for (index, plan) in sorted(plans, calls.len()).into_iter().enumerate() {
@@ -117,10 +118,7 @@ impl Machine {
     fn obey(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: Moment) {
         match verdict {
             Verdict::Allow(permit) => self.permit(call, index, plan, permit, batch),
-            Verdict::Deny(denial) => {
-                call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
-                self.report(call, 0);
-            }
+            Verdict::Deny(denial) => self.refuse_by_policy(call, &denial),
             Verdict::Ask(question) => self.ask(call, index, plan, question, batch, at),
         }
     }
@@ -158,7 +156,7 @@ impl Machine {
         batch.asks.push(approval);
     }
 
-    fn resolve_approval(&mut self, call: &Call, approval_id: &ApprovalId, decision: Decision, latency_ms: u64) {
+    pub(super) fn resolve_approval(&mut self, call: &Call, approval_id: &ApprovalId, decision: Decision, latency_ms: u64) {
         let tool_call_id = call.call.tool_call_id.clone();
         self.note(Record::Decided {
             approval_id: approval_id.clone(),
@@ -210,6 +208,11 @@ impl Machine {
         let Pending { plan, question, approval_id, since } = *pending;
         let latency_ms = u64::try_from(at.now.as_millisecond() - since.as_millisecond()).unwrap_or(0);
         self.resolve_approval(call, &approval_id, decision.clone(), latency_ms);
+        let yes = !matches!(decision, Decision::Denied { .. });
+        // What was asked under one policy is answered under the one of now.
+        if yes && let Some(denial) = self.denied_by_now(&plan, at) {
+            return self.refuse_by_policy(call, &denial);
+        }
         match decision {
             Decision::Denied { reason } => {
                 let words = reason.map_or_else(String::new, |reason| format!(": {reason}"));
@@ -366,7 +369,7 @@ fn sorted(plans: Vec<(usize, Result<Plan, ToolError>)>, count: usize) -> Vec<Opt
 pub(super) fn touched(action: &Action) -> Option<std::path::PathBuf> {
     match action {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => Some(target.real.clone()),
-        Action::Exec { .. } | Action::Invoke { .. } => None,
+        Action::Exec { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
     }
 }
 
@@ -385,7 +388,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
             timeout_seconds: plan.timeout_seconds,
             sandbox: sandbox.to_owned(),
         }),
-        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Invoke { .. } => None,
+        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
     });
     Approval {
         approval_id,

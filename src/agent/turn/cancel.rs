@@ -94,11 +94,18 @@ impl Machine {
             Input::Command(Command::Prompt { text }) => self.enqueue(text),
             Input::Command(Command::Quit) => self.out.push(Effect::End),
             Input::Command(
-                Command::Decide { .. } | Command::Resolve { .. } | Command::Cancel | Command::Kill | Command::Continue,
+                Command::Decide { .. }
+                | Command::Resolve { .. }
+                | Command::Cancel
+                | Command::Kill
+                | Command::Continue
+                | Command::SetMode { .. }
+                | Command::ReloadPolicy,
             )
             | Input::Delta(_)
             | Input::ModelFailed(_)
             | Input::Planned(_)
+            | Input::PolicyChanged(_)
             | Input::Woken { .. } => {}
         }
     }

@@ -6,6 +6,7 @@
 mod answer;
 mod calls;
 mod cancel;
+mod policy;
 mod restore;
 mod task;
 #[cfg(test)]
@@ -18,7 +19,7 @@ use super::thread::{Thread, estimate};
 use crate::policy::{Enforcer, Permit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
-    ApprovalId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Part, Proposal, Role, StepId, TaskId, ToolCall,
+    ApprovalId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Mode, Part, Proposal, Role, StepId, TaskId, ToolCall,
     ToolDefinition, ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
@@ -52,6 +53,22 @@ pub struct Options {
     /// What holds a command, in words, for the approval.
     pub sandbox: String,
     pub price: Price,
+    /// The laxest mode that may be chosen while the session runs.
+    pub laxest: Mode,
+}
+
+/// A policy to take the place of the one in force.
+#[derive(Debug)]
+pub struct PolicyChange {
+    pub enforcer: Enforcer,
+    /// What the model is offered under it.
+    pub tools: Arc<[ToolDefinition]>,
+    /// What holds a command, in words.
+    pub sandbox: String,
+    /// What the status row calls it.
+    pub name: String,
+    /// What changed, for the person.
+    pub message: String,
 }
 
 /// When an input arrives; `jitter` is a random number in 0..1.
@@ -77,6 +94,8 @@ pub enum Input {
         result: ToolResult,
         latency_ms: u64,
     },
+    /// The policy's files changed.
+    PolicyChanged(Box<PolicyChange>),
     /// A wait asked for by `Effect::Wake` is over.
     Woken {
         ticket: u64,
@@ -95,6 +114,7 @@ pub enum Effect {
     KillTools,
     Wake { after_ms: u64, ticket: u64 },
     SaveDraft(String),
+    ReloadPolicy,
     End,
 }
 
@@ -109,6 +129,8 @@ pub struct Machine {
     task: Option<Task>,
     /// The last task that ended before it was done; `Continue` takes it up again.
     ended: Option<Task>,
+    /// Whether the journal says which policy is in force.
+    policy_noted: bool,
     /// The person ended the session: what runs is waited for, nothing new begins.
     quitting: bool,
     /// Records that wait for the next commit.
@@ -232,6 +254,7 @@ impl Machine {
             usage: Usage::default(),
             task: None,
             ended: None,
+            policy_noted: false,
             quitting: false,
             pending: Vec::new(),
             out: Vec::new(),
@@ -247,6 +270,7 @@ impl Machine {
             Input::Planned(plans) => self.planned(plans, at),
             Input::ToolOutput { index, text } => self.tool_output(index, text),
             Input::ToolFinished { index, result, latency_ms } => self.tool_finished(index, result, latency_ms, at),
+            Input::PolicyChanged(change) => self.policy_changed(*change, at),
             Input::Woken { ticket } => self.woken(ticket, at),
         }
         std::mem::take(&mut self.out)
@@ -265,6 +289,8 @@ impl Machine {
             Command::Cancel => self.cancel(at),
             Command::Kill => self.kill(at),
             Command::Continue => self.go_on(at),
+            Command::SetMode { mode } => self.set_mode(mode, at),
+            Command::ReloadPolicy => self.out.push(Effect::ReloadPolicy),
             Command::SaveDraft { text } => self.out.push(Effect::SaveDraft(text)),
             Command::Quit => self.quit(),
         }

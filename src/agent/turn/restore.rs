@@ -118,6 +118,7 @@ impl Machine {
             | Record::AnswerDiscarded { .. }
             | Record::Decided { decision: Decision::Approved | Decision::ApprovedForSession, .. }
             | Record::Resolved { resolution: Resolution::Skip | Resolution::TellModel, .. }
+            | Record::PolicyInForce { .. }
             | Record::Paused { .. } => {}
         }
     }

@@ -63,6 +63,7 @@ impl Machine {
             cancelling: false,
         });
         let max_steps = self.options.max_steps;
+        self.note_policy();
         if let Some(message) = self.message(Role::User, vec![Part::Text { text: text.clone() }], at) {
             self.note(Record::TaskStarted { prompt: message.clone(), max_steps });
             self.thread.push(message);
@@ -87,13 +88,7 @@ impl Machine {
             ));
         }
         if let Some(failure) = self.preflight(at) {
-            return match failure.kind {
-                FailureKind::PolicyExpired => {
-                    self.emit(EventKind::PolicyExpired { message: failure.message.clone() });
-                    self.pause(failure);
-                }
-                _ => self.fail(failure),
-            };
+            return self.forbidden(failure);
         }
         self.counters.steps += 1;
         let step_id = StepId::new(format!("step_{:04}", self.counters.steps));
@@ -107,8 +102,18 @@ impl Machine {
         self.request(0, at);
     }
 
+    /// A request may not be sent.
+    pub(super) fn forbidden(&mut self, failure: Failure) {
+        if failure.kind == FailureKind::PolicyExpired {
+            self.emit(EventKind::PolicyExpired { message: failure.message.clone() });
+            self.pause(failure);
+        } else {
+            self.fail(failure);
+        }
+    }
+
     /// What forbids a request: an expired policy, a model that is not allowed, a budget that is used up.
-    fn preflight(&self, at: Moment) -> Option<Failure> {
+    pub(super) fn preflight(&self, at: Moment) -> Option<Failure> {
         if let Some(message) = self.policy.expired(at.now) {
             return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle, then /continue"));
         }
@@ -262,6 +267,7 @@ impl Machine {
         if let Some(task) = &mut self.task {
             task.cancelling = false;
         }
+        self.note_policy();
         self.note(Record::Continued);
         self.next_step(at);
     }

@@ -48,8 +48,13 @@ fn machine(approver: Approver, max_steps: u32) -> Machine {
         tools: Vec::new().into(),
         sandbox: "NONE".to_owned(),
         price: Box::new(|usage| Some(usage.input_tokens as f64 / 1_000_000.0)),
+        laxest: Mode::AutoEdit,
     };
-    let bundle = Bundle::parse(POLICY, "test").unwrap();
+    Machine::new(enforcer(POLICY), options)
+}
+
+fn enforcer(policy: &str) -> Enforcer {
+    let bundle = Bundle::parse(policy, "test").unwrap();
     let context = Context {
         roots: vec![PathBuf::from("/w")],
         home: PathBuf::from("/home/me"),
@@ -57,7 +62,7 @@ fn machine(approver: Approver, max_steps: u32) -> Machine {
         sandbox: Sandbox::Present,
         own: Vec::new(),
     };
-    Machine::new(Enforcer::new(vec![Layer::new(Scope::User, bundle)], context), options)
+    Enforcer::new(vec![Layer::new(Scope::User, bundle)], context)
 }
 
 impl Sim {
@@ -120,6 +125,20 @@ impl Sim {
             "kill" => Input::Command(Command::Kill),
             "continue" => Input::Command(Command::Continue),
             "quit" => Input::Command(Command::Quit),
+            "mode" => Input::Command(Command::SetMode { mode: serde_json::from_value(rest.into()).unwrap() }),
+            "reload" => Input::Command(Command::ReloadPolicy),
+            // Lines for the whole of a policy's file, or none for the one of the start.
+            "policy" => Input::PolicyChanged(Box::new(PolicyChange {
+                enforcer: enforcer(&if rest.is_empty() {
+                    POLICY.to_owned()
+                } else {
+                    format!("schema_version = 1\n{}", rest.replace("; ", "\n"))
+                }),
+                tools: Vec::new().into(),
+                sandbox: "NONE".to_owned(),
+                name: "test".to_owned(),
+                message: "policy reloaded".to_owned(),
+            })),
             "woken" => Input::Woken { ticket: rest.parse().unwrap() },
             "wait" => {
                 self.now += jiff::SignedDuration::from_millis(rest.parse().unwrap());
@@ -237,6 +256,7 @@ impl Sim {
                 Effect::KillTools => "kill tools".to_owned(),
                 Effect::Wake { after_ms, ticket } => format!("wake after {after_ms} ms with {ticket}"),
                 Effect::SaveDraft(text) => format!("save draft {text:?}"),
+                Effect::ReloadPolicy => "reload the policy".to_owned(),
                 Effect::End => "end".to_owned(),
             };
             let _ = writeln!(text, "{line}");
@@ -266,6 +286,9 @@ fn show(kind: &EventKind) -> String {
         EventKind::TaskFailed { failure, step_count } => format!("after {step_count}: {}", failure.message),
         EventKind::TaskCancelled { step_count } => format!("after {step_count}"),
         EventKind::SessionPaused { failure } => failure.message.clone(),
+        EventKind::PolicyExpired { message } | EventKind::PolicyRejected { message } => message.clone(),
+        EventKind::PolicyInForce { message, .. } => message.clone().unwrap_or_default(),
+        EventKind::ModeChanged { mode } => mode.as_str().to_owned(),
         EventKind::Notice { message } => message.clone(),
         EventKind::LlmRetry { attempt, max_attempts, delay_ms, .. } => format!("{attempt} of {max_attempts} in {delay_ms} ms"),
         EventKind::AnswerDiscarded { reason } => reason.clone(),
@@ -281,7 +304,6 @@ fn show(kind: &EventKind) -> String {
         | EventKind::LlmRequestCompleted { .. }
         | EventKind::ToolStarted { .. }
         | EventKind::ToolOutputChunk { .. }
-        | EventKind::PolicyExpired { .. }
         | EventKind::SessionCompleted { .. } => String::new(),
     };
     format!("{name} {detail}").trim_end().to_owned()

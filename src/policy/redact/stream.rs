@@ -25,6 +25,11 @@ impl Stream {
         Self { redactor, held: String::new(), in_block: false }
     }
 
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held.len()
+    }
+
     /// Takes a piece; gives what is safe to show.
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);

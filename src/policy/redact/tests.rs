@@ -343,14 +343,14 @@ fn a_stream_holds_no_more_than_a_bounded_part() {
     let mut given = stream.push("-----BEGIN RSA PRIVATE KEY-----\n").len();
     for seed in 0..4000 {
         given += stream.push(&(letters(64, PLAIN, seed) + "\n")).len();
-        assert!(stream.held.len() <= 128 * 1024);
+        assert!(stream.held_bytes() <= 128 * 1024);
     }
     assert!(given < 1000, "no line of the key was given on");
     assert_eq!(stream.push("-----END RSA PRIVATE KEY-----\nafter\n"), "after\n");
     let mut stream = Stream::new(plain());
     for seed in 0..4000 {
         stream.push(&letters(64, "abc ", seed));
-        assert!(stream.held.len() <= 64 * 1024);
+        assert!(stream.held_bytes() <= 64 * 1024);
     }
 }
 

@@ -3,13 +3,15 @@ mod commands;
 mod exactness;
 mod paths_corpus;
 mod reads;
+mod requests;
 mod secrets;
 
 use super::{Router, Settings, actions_for};
-use crate::policy::Permit;
 use crate::policy::redact::Redactor;
+use crate::policy::{Explanation, Permit};
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
+use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use serde_json::{Value, json};
 use std::fs;
@@ -91,6 +93,9 @@ fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         may_read: Arc::new(|_| true),
         helper: Helper::default(),
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
+        may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
+        may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
+        fetcher: Fetcher::default(),
     }
 }
 
@@ -244,7 +249,7 @@ fn numbers_and_truth_values_are_taken_as_text() {
 fn a_schema_is_plain_and_names_no_alias() {
     let definitions = Router::new(Bench::new().settings).definitions();
     let names: Vec<_> = definitions.iter().map(|definition| definition.tool_name.as_str()).collect();
-    assert_eq!(names, ["ReadFile", "WriteFile", "EditFile", "ListDirectory", "Glob", "Grep", "RunCommand"]);
+    assert_eq!(names, ["ReadFile", "WriteFile", "EditFile", "ListDirectory", "Glob", "Grep", "RunCommand", "HttpRequest"]);
     let edit = &definitions[2].input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");
@@ -264,6 +269,7 @@ fn actions_are_found_without_looking_at_the_disk() {
     let path = |action: &Action| match action {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => target.real.clone(),
         Action::Exec { cwd, .. } => cwd.real.clone(),
+        Action::Fetch { url, .. } => panic!("no path: {url}"),
         Action::Invoke { .. } => panic!("{action:?} has no path"),
     };
     let cases = [

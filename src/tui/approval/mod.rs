@@ -2,6 +2,7 @@
 
 mod body;
 mod panels;
+mod questions;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -12,9 +13,9 @@ pub use panels::Panels;
 pub use view::{Frame, draw, height, hints, strip_words};
 
 use super::composer::Field;
-use super::front::Trust;
+use super::front::{Trust, TrustAnswer};
 use super::guard::{Confirm, Guard, Key, Outcome, Stimulus};
-use crate::protocol::{Approval, ApprovalId, CallId, Decision, Resolution, Risk, VerdictKind};
+use crate::protocol::{Approval, ApprovalId, CallId, Decision, Mode, Resolution, Risk, VerdictKind};
 use crate::text;
 
 /// For an empty field of words: a digit writes one of them.
@@ -28,8 +29,10 @@ pub enum Question {
     Interrupted {
         id: CallId,
     },
-    /// Whether the project's own instructions are read; taken when it is answered.
+    /// Whether what the project brings takes effect; taken when it is answered.
     Trust(Option<Trust>),
+    /// Whether less is asked from now on.
+    Mode(Mode),
 }
 
 /// What a choice does.
@@ -40,16 +43,30 @@ pub enum Act {
     Deny,
     DenyWithWords,
     Resolve(Resolution),
-    Trust(bool),
+    Trust(TrustAnswer),
+    Mode(Answered),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered {
+    Yes,
+    No,
 }
 
 impl Act {
     /// Whether it lets something happen that cannot be taken back: all of it must have been seen.
     pub fn needs_all_seen(self) -> bool {
         match self {
-            Self::Approve | Self::ApproveForSession => true,
-            Self::Deny | Self::DenyWithWords | Self::Resolve(_) | Self::Trust(_) => false,
+            Self::Approve | Self::ApproveForSession | Self::Trust(TrustAnswer::Yes) => true,
+            Self::Deny | Self::DenyWithWords | Self::Resolve(_) | Self::Trust(_) | Self::Mode(_) => false,
         }
+    }
+}
+
+impl Act {
+    /// Whether it shows the rest of what is asked about, for as long as that was not on the screen.
+    pub fn shows_the_rest(self) -> bool {
+        self.needs_all_seen() && self != Self::ApproveForSession
     }
 }
 
@@ -68,7 +85,9 @@ pub struct Choice {
 pub enum Answer {
     Decide(ApprovalId, Decision),
     Resolve(CallId, Resolution),
-    Trust(Trust, bool),
+    Trust(Trust, TrustAnswer),
+    Mode(Mode),
+    ModeStays,
 }
 
 pub struct Panel {
@@ -162,22 +181,6 @@ impl Panel {
         Self::new(Question::Interrupted { id }, format!("{what} was interrupted: outcome unknown"), reason, choices, body)
     }
 
-    pub fn trust(trust: Trust) -> Self {
-        let title = match trust.files.as_slice() {
-            [file] => format!("Read {} of this project as instructions?", line(file)),
-            _ => "Read this project's instructions?".to_owned(),
-        };
-        let choices = vec![
-            choice('y', Confirm::LetterThenEnter, Act::Trust(true), "read as instructions".to_owned(), "read"),
-            choice('n', Confirm::Letter, Act::Trust(false), "leave aside".to_owned(), "leave aside"),
-        ];
-        let files = trust.files.join("\n  ");
-        let body = Body::words(format!(
-            "  {files}\n\nWhat stands there is told to the model as if you had said it. The model still asks before it writes or runs anything."
-        ));
-        Self::new(Question::Trust(Some(trust)), title, "the project brings its own instructions".to_owned(), choices, body)
-    }
-
     fn new(question: Question, title: String, reason: String, choices: Vec<Choice>, body: Body) -> Self {
         let guard = Guard::new(choices.iter().map(|choice| choice.key).collect(), None);
         Self {
@@ -211,7 +214,7 @@ impl Panel {
         match &self.question {
             Question::Approval(approval) => Some(&approval.tool_call_id),
             Question::Interrupted { id } => Some(id),
-            Question::Trust(_) => None,
+            Question::Trust(_) | Question::Mode(_) => None,
         }
     }
 
@@ -223,9 +226,9 @@ impl Panel {
     /// Rows that are to be on the screen before this is done.
     pub fn unseen_for(&self, act: Act) -> usize {
         match act {
-            Act::Approve => self.body.required(self.seen_width).saturating_sub(self.seen),
+            Act::Approve | Act::Trust(TrustAnswer::Yes) => self.body.required(self.seen_width).saturating_sub(self.seen),
             Act::ApproveForSession => self.unseen(),
-            Act::Deny | Act::DenyWithWords | Act::Resolve(_) | Act::Trust(_) => 0,
+            Act::Deny | Act::DenyWithWords | Act::Resolve(_) | Act::Trust(_) | Act::Mode(_) => 0,
         }
     }
 
@@ -304,7 +307,9 @@ impl Panel {
             (Question::Approval(approval), Act::Deny | Act::DenyWithWords) => decide(approval, Decision::Denied { reason }),
             (Question::Interrupted { id }, Act::Resolve(resolution)) => Some(Answer::Resolve(id.clone(), resolution)),
             (Question::Trust(trust), Act::Trust(yes)) => trust.take().map(|trust| Answer::Trust(trust, yes)),
-            (Question::Approval(_) | Question::Interrupted { .. } | Question::Trust(_), _) => None,
+            (Question::Mode(mode), Act::Mode(Answered::Yes)) => Some(Answer::Mode(*mode)),
+            (Question::Mode(_), Act::Mode(Answered::No)) => Some(Answer::ModeStays),
+            (Question::Approval(_) | Question::Interrupted { .. } | Question::Trust(_) | Question::Mode(_), _) => None,
         }
     }
 }

@@ -182,7 +182,7 @@ fn risk_token(panel: &Panel) -> Token {
 /// What the first choice does while something has not been on the screen.
 fn unseen_words(panel: &Panel, at: usize) -> Option<String> {
     let choice = &panel.choices[at];
-    if choice.act != Act::Approve || panel.unseen() == 0 {
+    if !choice.act.shows_the_rest() || panel.unseen() == 0 {
         return None;
     }
     match (panel.unseen_for(choice.act), panel.screens_left(choice.act)) {
@@ -264,7 +264,7 @@ fn packed_line(panel: &Panel, width: u16, choices: Range<usize>, look: guard::Lo
             (_, false) => Token::Text,
         };
         let words = match panel.screens_left(choice.act) {
-            1.. if choice.act == Act::Approve => format!("{} more", panel.screens_left(choice.act)),
+            1.. if choice.act.shows_the_rest() => format!("{} more", panel.screens_left(choice.act)),
             0.. => choice.short.to_owned(),
         };
         let then = match (panel.confirm(at), look) {
@@ -347,7 +347,7 @@ impl Panel {
                 Some(command) => format!("$ {}", super::line(&command.line)),
                 None => self.title.clone(),
             },
-            super::Question::Interrupted { .. } | super::Question::Trust(_) => self.title.clone(),
+            super::Question::Interrupted { .. } | super::Question::Trust(_) | super::Question::Mode(_) => self.title.clone(),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::protocol::{CallId, ErrorCode, Event, EventKind, FailureKind, ToolStat
 use crate::text;
 use crate::tui::approval::Panel;
 use crate::tui::markdown::Document;
-use crate::tui::model::{Activity, Model};
+use crate::tui::model::{Activity, Model, Policy};
 use crate::tui::transcript::{AnswerState, Card, CardState, Entry, Kind, Tone};
 
 /// A live event.
@@ -45,6 +45,9 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
         EventKind::ToolInterrupted { tool_call_id, summary, .. } => interrupted(model, &tool_call_id, &summary),
         EventKind::DraftRestored { .. }
         | EventKind::SessionStarted { .. }
+        | EventKind::PolicyInForce { .. }
+        | EventKind::PolicyRejected { .. }
+        | EventKind::ModeChanged { .. }
         | EventKind::SessionCompleted { .. }
         | EventKind::LlmRetry { .. } => {}
         kind => shared(model, kind, now),
@@ -63,6 +66,19 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::SessionStarted { model: name, mode, .. } => {
             model.header.model = name;
             model.header.mode = mode;
+        }
+        EventKind::PolicyInForce { layers, name, message } => {
+            model.policy = Policy { layers, broken: None };
+            model.header.policy = name;
+            message.iter().for_each(|message| note(model, message, Tone::Plain));
+        }
+        EventKind::PolicyRejected { message } => {
+            note(model, &message, Tone::Warning);
+            model.policy.broken = Some(message);
+        }
+        EventKind::ModeChanged { mode } => {
+            model.header.mode = mode;
+            note(model, &format!("mode {}", mode.as_str()), Tone::Plain);
         }
         EventKind::TaskStarted { prompt, .. } => task_started(model, &prompt, now),
         EventKind::PromptQueued { prompt } => {
@@ -149,7 +165,12 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             ended(model, now);
             let said = failure.hint.contains("/continue") || failure.message.contains("/continue");
             model.task.paused = (!said).then_some("paused");
-            note(model, &format!("paused: {}\n{}", failure.message, failure.hint), Tone::Warning);
+            let words = match failure.kind {
+                // The policy's end was said before.
+                FailureKind::PolicyExpired => format!("paused: {}", failure.hint),
+                _ => format!("paused: {}\n{}", failure.message, failure.hint),
+            };
+            note(model, &words, Tone::Warning);
         }
         EventKind::Notice { message } => note(model, &message, Tone::Plain),
         // Shown by `apply` where they are live; these say nothing else.

@@ -32,7 +32,8 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Char('j') if ctrl => new_line_in_draft(model, now),
         KeyCode::Enter => enter(model, now, effects),
         KeyCode::Esc => escape(model, now, effects),
-        KeyCode::Tab | KeyCode::BackTab => {
+        KeyCode::BackTab => super::policy::stricter(model, now, effects),
+        KeyCode::Tab => {
             if !slash::complete(model, now) && !model.panels.is_empty() && !model.is_too_small() {
                 model.panels.open_current(model.keys.last_text);
             }

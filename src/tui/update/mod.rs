@@ -4,6 +4,7 @@ mod events;
 mod greeting;
 mod keys;
 mod panel;
+mod policy;
 mod search;
 mod slash;
 

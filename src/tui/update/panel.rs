@@ -4,6 +4,7 @@ use super::draft_changed;
 use crate::protocol::Command;
 use crate::tui::approval::{Act, Answer, REASONS};
 use crate::tui::composer::Field;
+use crate::tui::front::TrustAnswer;
 use crate::tui::guard::{Outcome, Stimulus};
 use crate::tui::input::Input;
 use crate::tui::model::{Effect, Model};
@@ -110,10 +111,18 @@ fn answer(model: &mut Model, act: Act, reason: Option<String>, now: u64, effects
     effects.push(match answer {
         Answer::Decide(approval_id, decision) => Effect::Send(Command::Decide { approval_id, decision }),
         Answer::Resolve(tool_call_id, resolution) => Effect::Send(Command::Resolve { tool_call_id, resolution }),
-        Answer::Trust(trust, yes) => {
-            let words = if yes { "the project's instructions are read" } else { "the project's instructions are left aside" };
+        Answer::Mode(mode) => Effect::Send(Command::SetMode { mode }),
+        Answer::ModeStays => return,
+        Answer::Trust(_, TrustAnswer::Quit) => return super::quit(model, effects),
+        Answer::Trust(trust, answer) => {
+            let words = match answer {
+                TrustAnswer::Yes => "this project is trusted: what it brings takes effect",
+                TrustAnswer::ReadOnly | TrustAnswer::Quit => {
+                    "read-only: what the project brings is ignored and nothing is changed; /mode ask lets changes be asked"
+                }
+            };
             model.transcript.push(Kind::Note { text: words.to_owned(), tone: Tone::Plain });
-            Effect::Trust(trust, yes)
+            Effect::Trust(trust, answer)
         }
     });
 }

@@ -1,7 +1,7 @@
 //! Commands that begin with `/`.
 
 use super::keys::take;
-use super::{draft_changed, quit};
+use super::{draft_changed, policy, quit};
 use crate::protocol::Command;
 use crate::text;
 use crate::tui::front::ThemeChoice;
@@ -12,6 +12,8 @@ use crate::tui::theme::Theme;
 pub const COMMANDS: &[(&str, &str)] = &[
     ("/help", "keys and commands"),
     ("/continue", "go on with a paused or interrupted task"),
+    ("/mode", "plan, ask, auto-edit or auto; a laxer one asks first"),
+    ("/policy", "what is in force; `/policy reload` reads the files again"),
     ("/theme", "other colours: a name, or auto"),
     ("/quit", "save and leave"),
 ];
@@ -66,6 +68,8 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
             take(model, now, effects);
             effects.push(Effect::Send(Command::Continue));
         }
+        ("mode", name) => policy::mode(model, name, now, effects),
+        ("policy", what) => policy::policy(model, what, now, effects),
         ("theme", name) => theme(model, name, now, effects),
         _ => {
             let names: Vec<_> = COMMANDS.iter().map(|(name, _)| *name).collect();

@@ -72,7 +72,7 @@ fn words(effect: &Effect) -> Option<String> {
         Effect::Send(Command::Resolve { tool_call_id, resolution }) => Some(format!("{tool_call_id} {resolution:?}")),
         Effect::Send(Command::SaveDraft { text }) => (!text.is_empty()).then(|| format!("draft {text:?}")),
         Effect::Send(command) => Some(format!("{command:?}").to_lowercase()),
-        Effect::Trust(_, yes) => Some(format!("trust {yes}")),
+        Effect::Trust(_, answer) => Some(format!("trust {answer:?}")),
         Effect::PushKitty => Some("kitty".to_owned()),
         Effect::Suspend => Some("suspend".to_owned()),
         Effect::Exit(ended) => Some(format!("exit {ended:?}")),
@@ -432,13 +432,13 @@ fn a_prompt_sent_before_the_start_is_over_is_sent_after_it() {
 #[test]
 fn trust_is_asked_under_guard_and_takes_two_keys() {
     let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
-    let (answer, _answered) = tokio::sync::oneshot::channel();
-    let trust = Some(crate::tui::front::Trust { files: vec!["AGENTS.md".to_owned()], answer });
+    let (trust, _answered) = crate::tui::samples::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
+    let trust = Some(trust);
     update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::samples::start() })), 0);
-    assert!(draw(&mut model, 0).contains("Read AGENTS.md of this project as instructions?"));
+    assert!(draw(&mut model, 0).contains("Trust what ~/src/greeter brings with it?"));
     play(&mut model, 2000, "y");
     assert_eq!(wait(&mut model, 2400), Vec::<String>::new());
-    assert_eq!(play(&mut model, 2500, "<enter>"), ["trust true"]);
+    assert_eq!(play(&mut model, 2500, "<enter>"), ["trust Yes"]);
 }
 
 #[test]
@@ -632,8 +632,8 @@ fn what_was_said_goes_with_the_next_key_and_with_the_next_task() {
 #[test]
 fn a_prompt_sent_while_a_question_holds_the_start_is_shown_until_it_begins() {
     let mut model = Model::new(crate::tui::samples::options(), None, Size::new(80, 24));
-    let (answer, _answered) = tokio::sync::oneshot::channel();
-    let trust = Some(crate::tui::front::Trust { files: vec!["AGENTS.md".to_owned()], answer });
+    let (trust, _answered) = crate::tui::samples::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
+    let trust = Some(trust);
     update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::samples::start() })), 0);
     draw(&mut model, 0);
     assert_eq!(play(&mut model, 2000, "explain it<enter>"), ["prompt \"explain it\""]);

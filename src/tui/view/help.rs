@@ -18,6 +18,7 @@ const KEYS: &[(&str, &str)] = &[
     ("ctrl+c", "clear the draft; empty: stop, then quit"),
     ("ctrl+d", "quit (empty draft, not scrolled up)"),
     ("tab", "review what waits for you; complete a command"),
+    ("shift+tab", "a stricter mode: auto, auto-edit, ask, plan"),
     ("ctrl+o", "outputs: folded, head and tail, all"),
     ("pgup pgdn", "scroll; home end"),
     ("ctrl+u", "half a page up, ctrl+d down again (empty draft)"),

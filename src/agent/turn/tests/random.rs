@@ -122,7 +122,7 @@ impl World {
                 }
                 Effect::Wake { ticket, .. } => self.wakes.push(ticket),
                 Effect::SaveDraft(text) => self.drafts.extend(text.split("\n\n").map(ToOwned::to_owned)),
-                Effect::KillTools => {}
+                Effect::KillTools | Effect::ReloadPolicy => {}
                 Effect::End => self.ended = true,
             }
         }

@@ -1,9 +1,10 @@
 //! `aye policy redact`: what would be hidden of a text, so that a `[[redaction]]` can be tried.
 
-use super::cli::Common;
-use super::exit::Exit;
-use super::place::Place;
-use super::trouble::Trouble;
+use crate::app::cli::Common;
+use crate::app::exit::Exit;
+use crate::app::place::Place;
+use crate::app::trouble::Trouble;
+use crate::app::{redaction, say, say_json, warn};
 use crate::policy::Sandbox;
 use crate::policy::redact::{Redactor, has_marker};
 use serde::{Deserialize, Serialize};
@@ -36,9 +37,9 @@ struct Answer {
 }
 
 pub fn run(place: &Place, common: &Common, jsonl: bool) -> Result<Exit, Trouble> {
-    let policy = place.policy(common.policy.as_deref())?;
+    let policy = super::in_force(place, common)?;
     let rules = place.enforcer(&policy, Sandbox::Absent, place.mode).redactions();
-    let redactor = super::redaction::redactor(place, rules.clone(), &[]);
+    let redactor = redaction::redactor(place, rules.clone(), &[]);
     let input = std::io::stdin().lock();
     if !jsonl {
         let mut text = String::new();
@@ -55,7 +56,7 @@ pub fn run(place: &Place, common: &Common, jsonl: bool) -> Result<Exit, Trouble>
         if line.known_values.is_empty() {
             answer(&redactor, line);
         } else {
-            answer(&super::redaction::redactor(place, rules.clone(), &line.known_values), line);
+            answer(&redaction::redactor(place, rules.clone(), &line.known_values), line);
         }
     }
     Ok(Exit::Completed)
@@ -64,17 +65,17 @@ pub fn run(place: &Place, common: &Common, jsonl: bool) -> Result<Exit, Trouble>
 fn answer(redactor: &Redactor, line: Line) {
     let hidden = redactor.redact(&line.text);
     let redacted = hidden.found.into_iter().map(|found| Hidden { kind: found.kind, count: found.count }).collect();
-    super::say_json(&Answer { id: line.id, text: hidden.text.into_owned(), redacted });
+    say_json(&Answer { id: line.id, text: hidden.text.into_owned(), redacted });
 }
 
 fn plain(redactor: &Redactor, text: &str) -> Exit {
     let hidden = redactor.redact(text);
-    super::say(&hidden.text);
+    say(&hidden.text);
     let kinds: Vec<String> = hidden.found.iter().map(|found| format!("{} {}", found.count, found.kind)).collect();
     match (kinds.is_empty(), has_marker(text)) {
-        (false, _) => super::warn(&format!("hid {}", kinds.join(", "))),
-        (true, None) => super::warn("found nothing to hide"),
-        (true, Some(_)) => super::warn("found nothing to hide but what is hidden already"),
+        (false, _) => warn(&format!("hid {}", kinds.join(", "))),
+        (true, None) => warn("found nothing to hide"),
+        (true, Some(_)) => warn("found nothing to hide but what is hidden already"),
     }
     Exit::Completed
 }

@@ -1,0 +1,68 @@
+//! What changes when the policy or the mode does.
+
+use super::{Call, CallState, Machine, Moment, PolicyChange};
+use crate::policy::Verdict;
+use crate::policy::permit::Denial;
+use crate::ports::{Durability, Plan, Record};
+use crate::protocol::{Decision, ErrorCode, EventKind, Mode};
+
+impl Machine {
+    /// Judges by another policy from now on. What the person allowed until they quit stays, and what runs runs on.
+    pub(super) fn policy_changed(&mut self, change: PolicyChange, at: Moment) {
+        self.policy.replace(change.enforcer);
+        self.options.tools = change.tools;
+        self.options.sandbox = change.sandbox;
+        if self.policy_noted {
+            self.policy_noted = false;
+            self.note_policy();
+        }
+        let layers = self.policy.layers();
+        self.emit(EventKind::PolicyInForce { layers, name: change.name, message: Some(change.message) });
+        self.judge_again(at);
+    }
+
+    pub(super) fn set_mode(&mut self, mode: Mode, at: Moment) {
+        if mode > self.options.laxest {
+            let message = format!("the mode `{}` is refused here: only a person may allow more", mode.as_str());
+            return self.emit(EventKind::Notice { message });
+        }
+        self.policy.set_mode(mode);
+        self.emit(EventKind::ModeChanged { mode });
+        self.judge_again(at);
+    }
+
+    /// Says in the journal what decides, before anything is decided by it.
+    pub(super) fn note_policy(&mut self) {
+        if !std::mem::replace(&mut self.policy_noted, true) {
+            self.note(Record::PolicyInForce { layers: self.policy.layers() });
+        }
+    }
+
+    /// What waits for the person and is no longer to be asked is denied. What is allowed now was asked, and stays so.
+    fn judge_again(&mut self, at: Moment) {
+        self.with_calls(|machine, calls| {
+            for call in calls {
+                let CallState::Asking(pending) = &call.state else { continue };
+                let Some(denial) = machine.denied_by_now(&pending.plan, at) else { continue };
+                let approval_id = pending.approval_id.clone();
+                let reason = Some(format!("the policy no longer lets it be asked: {}", denial.reason));
+                machine.resolve_approval(call, &approval_id, Decision::Denied { reason }, 0);
+                machine.refuse_by_policy(call, &denial);
+            }
+        });
+        self.commit(Durability::Process);
+        self.advance(at);
+    }
+
+    pub(super) fn denied_by_now(&self, plan: &Plan, at: Moment) -> Option<Denial> {
+        match self.policy.judge_call(&plan.tool_name, &plan.actions, at.now) {
+            Verdict::Deny(denial) => Some(denial),
+            Verdict::Allow(_) | Verdict::Ask(_) => None,
+        }
+    }
+
+    pub(super) fn refuse_by_policy(&mut self, call: &mut Call, denial: &Denial) {
+        call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
+        self.report(call, 0);
+    }
+}

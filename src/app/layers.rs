@@ -1,0 +1,168 @@
+//! The layers of the policy, read from their files.
+
+use super::project::Brought;
+use super::trouble::Trouble;
+use crate::policy::{Bundle, Layer, Scope};
+use crate::protocol::SessionId;
+use std::fs::Metadata;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// The layer that nothing else can loosen.
+pub const MANAGED: &str = "/etc/aye/policy.toml";
+/// Who may write it.
+#[cfg(unix)]
+const ROOT: u32 = 0;
+/// A bundle is read whole; one larger than this is a mistake.
+const POLICY_BYTES: u64 = 4 << 20;
+
+/// Where the layers come from.
+#[derive(Debug, Clone)]
+pub struct Sources {
+    /// The person's own.
+    pub own: PathBuf,
+    /// `--policy FILE`, in place of it.
+    pub given: Option<PathBuf>,
+    pub managed: PathBuf,
+    /// What the person remembers for this project; `--policy` stands in its place too.
+    pub mine: PathBuf,
+}
+
+/// The layers of the policy and what they are called in the status row.
+pub struct Policy {
+    pub layers: Vec<Layer>,
+    pub name: String,
+    /// The hash of all that was read: the same files make the same policy.
+    pub print: String,
+}
+
+impl Sources {
+    /// All files that a change of would matter.
+    pub fn files(&self) -> Vec<&Path> {
+        match &self.given {
+            Some(given) => vec![given, &self.managed],
+            None => vec![&self.own, &self.mine, &self.managed],
+        }
+    }
+}
+
+impl Policy {
+    /// These layers, wherever they come from.
+    pub fn of(layers: Vec<Layer>, name: String) -> Self {
+        Self { layers, name, print: String::new() }
+    }
+
+    pub fn assemble(sources: &Sources, project: Option<&Brought>) -> Result<Self, Trouble> {
+        let mut hasher = blake3::Hasher::new();
+        let (user, name) = match &sources.given {
+            Some(path) => {
+                let bundle = bundle(path, &mut hasher, |_, _| Ok(()))?
+                    .ok_or_else(|| Trouble::usage(format!("there is no policy file `{}`", path.display())))?;
+                (Layer::from_file(Scope::File, bundle, path), path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+            }
+            None => match bundle(&sources.own, &mut hasher, |_, _| Ok(()))? {
+                Some(bundle) => (Layer::from_file(Scope::User, bundle, &sources.own), "user".to_owned()),
+                None => (Layer::new(Scope::BuiltIn, Bundle::built_in()?), "built-in".to_owned()),
+            },
+        };
+        let mut policy = Self::of(vec![user], name);
+        if let Some(bundle) = bundle(&sources.managed, &mut hasher, owned_by_root)? {
+            policy.layers.insert(0, Layer::from_file(Scope::Managed, bundle, &sources.managed));
+            policy.name = format!("managed + {}", policy.name);
+        }
+        if sources.given.is_none()
+            && let Some(bundle) = bundle(&sources.mine, &mut hasher, |_, _| Ok(()))?
+        {
+            policy.layers.push(Layer::from_file(Scope::Mine, bundle, &sources.mine));
+        }
+        if let Some(layer) = project.map_or(Ok(None), Brought::policy)? {
+            policy.layers.push(layer);
+            policy.name = format!("{} + project", policy.name);
+        }
+        policy.print = hasher.finalize().to_hex().to_string();
+        Ok(policy)
+    }
+
+    /// Whether it holds for this session; `None` is no session, or one that has no id yet.
+    pub fn holds_for(&self, session: Option<&SessionId>) -> Result<(), Trouble> {
+        let only = self.layers.iter().filter_map(Layer::session_id);
+        match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
+            None => Ok(()),
+            Some(only) => Err(Trouble::usage(format!(
+                "the policy ({}) is for the session `{only}` only; resume that one, or take `session_id` out of the file",
+                self.name
+            ))),
+        }
+    }
+}
+
+/// The bundle in a file, once `check` agrees to the very file that is read; `None` where there is none.
+fn bundle(
+    path: &Path,
+    hasher: &mut blake3::Hasher,
+    check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>,
+) -> Result<Option<Bundle>, Trouble> {
+    hasher.update(b"\0");
+    let Some(bytes) = read(path, check)? else { return Ok(None) };
+    hasher.update(blake3::hash(&bytes).as_bytes());
+    Bundle::parse_bytes(&bytes, &path.display().to_string()).map(Some).map_err(|error| super::policy::broken(&error, &bytes))
+}
+
+/// What stands in a policy file; `None` where there is none.
+pub fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, Trouble> {
+    read(path, |_, _| Ok(()))
+}
+
+fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>) -> Result<Option<Vec<u8>>, Trouble> {
+    let name = path.display().to_string();
+    let unreadable = |error: &std::io::Error| Trouble::usage(format!("cannot read the policy `{name}`: {error}"));
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(&error)),
+    };
+    let metadata = file.metadata().map_err(|error| unreadable(&error))?;
+    check(path, &metadata)?;
+    let mut bytes = Vec::new();
+    file.take(POLICY_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    if bytes.len() as u64 > POLICY_BYTES {
+        let size = metadata.len();
+        return Err(Trouble::usage(format!("the policy `{name}` has {size} bytes, expected at most {POLICY_BYTES}")));
+    }
+    Ok(Some(bytes))
+}
+
+/// What others can write would let them decide what may happen here (as in CVE-2026-35603).
+#[cfg(unix)]
+fn owned_by_root(path: &Path, metadata: &Metadata) -> Result<(), Trouble> {
+    let directory = path.parent().and_then(|parent| parent.metadata().ok());
+    for (what, metadata) in [("it", Some(metadata)), ("its directory", directory.as_ref())] {
+        if let Some(why) = metadata.and_then(|metadata| writable_by_others(metadata, ROOT)) {
+            return Err(Trouble::usage(format!(
+                "the managed policy `{}` is not taken: {what} {why}; it must belong to root and be written by root only",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn writable_by_others(metadata: &Metadata, owner: u32) -> Option<&'static str> {
+    use std::os::unix::fs::MetadataExt;
+    if metadata.uid() != owner {
+        Some("belongs to another user")
+    } else if metadata.mode() & 0o022 != 0 {
+        Some("can be written by its group or by everyone")
+    } else {
+        None
+    }
+}
+
+#[cfg(not(unix))]
+fn owned_by_root(_path: &Path, _metadata: &Metadata) -> Result<(), Trouble> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! What the project itself brings into a run, and whether the person said yes to it.
+
+use super::cli::Trust;
+use super::place::Place;
+use super::policy::with_its_line;
+use super::trouble::Trouble;
+use crate::config::trust::{Item, Kind, Project, Standing, Trusted};
+use crate::config::{ConfigError, InstructionFile};
+use crate::policy::{Bundle, Layer, Scope};
+
+/// Names said in one line; the rest are counted.
+const NAMES: usize = 6;
+
+/// A project as it was looked at, once, and the person's yes to exactly that, if there is one.
+pub struct Brought {
+    project: Project,
+    proof: Option<Trusted>,
+    changes: Option<Vec<String>>,
+}
+
+impl Brought {
+    /// Looks at what is there; opens nothing that a yes does not open.
+    pub fn look(place: &Place, trust: Trust) -> Self {
+        let project = Project::examine(&place.workspace);
+        let standing = match trust {
+            Trust::ForThisRun => Standing::Trusted(Trusted::for_this_run()),
+            Trust::AsRecorded => project.standing(&place.directories.config),
+        };
+        let (proof, changes) = match standing {
+            Standing::Trusted(proof) => (Some(proof), None),
+            Standing::Changed(changes) => (None, Some(changes)),
+            Standing::NeverAsked => (None, None),
+        };
+        Self { project, proof, changes }
+    }
+
+    /// Whether there is something that waits for a yes.
+    pub fn waits(&self) -> bool {
+        self.proof.is_none() && self.project.brings().next().is_some()
+    }
+
+    /// The person said yes. Where that cannot be kept it holds for this run.
+    pub fn trusted(&mut self, place: &Place) -> Result<(), ConfigError> {
+        let kept = self.project.record(&place.directories.config);
+        self.proof = Some(Trusted::for_this_run());
+        kept.map(|_| ())
+    }
+
+    pub fn is_trusted(&self) -> bool {
+        self.proof.is_some()
+    }
+
+    /// A yes to a policy that cannot be read opens nothing.
+    pub fn ask_again_if_broken(&mut self) {
+        if self.broken().is_some() {
+            self.proof = None;
+        }
+    }
+
+    /// What was different from what the person said yes to, if they did.
+    pub fn changes(&self) -> Option<&[String]> {
+        self.changes.as_deref()
+    }
+
+    pub fn instructions(&self) -> Vec<InstructionFile> {
+        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.instructions(proof).to_vec())
+    }
+
+    /// Its policy as a layer, once trusted; one that cannot be read is an error, for it might have tightened something.
+    pub fn policy(&self) -> Result<Option<Layer>, Trouble> {
+        if self.proof.is_some() { self.parsed() } else { Ok(None) }
+    }
+
+    /// What is wrong with its policy, trusted or not.
+    pub fn broken(&self) -> Option<String> {
+        self.parsed().err().map(|trouble| trouble.message)
+    }
+
+    fn parsed(&self) -> Result<Option<Layer>, Trouble> {
+        let Some((path, bytes)) = self.project.policy() else { return Ok(None) };
+        let bytes = bytes.map_err(|why| {
+            Trouble::usage(format!("the project's policy `{}` cannot be read: {why}; mend it or take it away", path.display()))
+        })?;
+        let bundle = Bundle::parse_bytes(bytes, &path.display().to_string());
+        let bundle = bundle.map_err(|error| Trouble::usage(with_its_line(&error, bytes)))?;
+        Ok(Some(Layer::from_file(Scope::Project, bundle, &path)))
+    }
+
+    /// One line for each thing that a yes would let in, or that is there and would not count.
+    pub fn lines(&self) -> Vec<String> {
+        self.project.items().iter().map(|item| format!("{} ({})", item.name, self.summary(item))).collect()
+    }
+
+    fn summary(&self, item: &Item) -> String {
+        if item.kind != Kind::Policy || !item.counts() {
+            return item.summary();
+        }
+        match self.parsed() {
+            Ok(Some(layer)) => {
+                let rules = layer.bundle.stated.iter().filter(|stated| !stated.section.is_empty()).count();
+                let rules = rules.saturating_sub(layer.bundle.widens().len());
+                let rules = if rules == 1 { "1 rule".to_owned() } else { format!("{rules} rules") };
+                match layer.bundle.widens() {
+                    [] => format!("{rules}, all tighten"),
+                    [(line, what)] => format!("{rules}, all tighten; 1 tried to widen, ignored: line {line}, {what}"),
+                    [(line, what), ..] => {
+                        let count = layer.bundle.widens().len();
+                        format!("{rules}, all tighten; {count} tried to widen, ignored: line {line}, {what}, …")
+                    }
+                }
+            }
+            Ok(None) => item.summary(),
+            Err(_) => "policy, broken".to_owned(),
+        }
+    }
+
+    /// For stderr: what there is and does not take effect.
+    pub fn ignored(&self) -> Option<String> {
+        if !self.waits() {
+            return None;
+        }
+        let names: Vec<&str> = self.project.brings().map(|item| item.name.as_str()).collect();
+        let more = names.len().saturating_sub(NAMES);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let names = names.iter().take(NAMES).copied().collect::<Vec<_>>().join(", ");
+        let why = if self.changes.is_some() { "changed since you trusted it" } else { "is not trusted" };
+        Some(format!("this project {why}; ignored: {names}{more} (`--trust` takes it for this run)"))
+    }
+
+    /// The same, where only a policy matters.
+    pub fn ignored_policy(&self) -> Option<String> {
+        self.ignored().filter(|_| self.project.policy().is_some())
+    }
+
+    /// Whether the project's policy is no longer the one of this run.
+    pub fn policy_changed(&self, place: &Place) -> bool {
+        !Project::examine(&place.workspace).has_the_policy_of(&self.project)
+    }
+}

@@ -1,0 +1,155 @@
+//! Follows the policy's files while a session runs. The last good policy stays in force.
+
+use super::layers::Policy;
+use super::place::Place;
+use super::project::Brought;
+use super::session;
+use super::trouble::Trouble;
+use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
+use crate::policy::Sandbox;
+use crate::ports::ToolRouter;
+use crate::protocol::SessionId;
+use crate::sys::watch::Watch;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::{Notify, mpsc};
+
+/// Updates that wait to be taken.
+const DEPTH: usize = 4;
+/// What a project's own policy is followed by: said, not taken.
+const PROJECT_FILE: &str = ".aye/policy.toml";
+
+pub struct Reload {
+    place: Place,
+    file: Option<PathBuf>,
+    project: Brought,
+    session: SessionId,
+    /// Of the policy in force.
+    print: String,
+    /// The last thing that was said about a file that cannot be taken.
+    broken: Option<String>,
+    project_told: bool,
+    updates: mpsc::Sender<PolicyUpdate>,
+    asked: Arc<Notify>,
+}
+
+/// Who asks for the files to be looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    ByPerson,
+    ByChange,
+}
+
+impl Reload {
+    /// What follows the files, and what the session is given of it.
+    pub fn new(
+        place: Place,
+        file: Option<PathBuf>,
+        project: Brought,
+        session: SessionId,
+        policy: &Policy,
+    ) -> (Self, PolicyUpdates) {
+        let (updates, receive) = mpsc::channel(DEPTH);
+        let asked = Arc::new(Notify::new());
+        let reload = Self {
+            place,
+            file,
+            project,
+            session,
+            print: policy.print.clone(),
+            broken: None,
+            project_told: false,
+            updates,
+            asked: Arc::clone(&asked),
+        };
+        (reload, PolicyUpdates { updates: receive, reload: asked })
+    }
+
+    /// Until the session ends.
+    pub async fn run(mut self) {
+        let sources = self.place.sources(self.file.as_deref());
+        let mut files: Vec<PathBuf> = sources.files().into_iter().map(PathBuf::from).collect();
+        if self.project.is_trusted() {
+            files.push(self.place.workspace.join(PROJECT_FILE));
+        }
+        let mut watch = match Watch::of(files) {
+            Ok(watch) => Some(watch),
+            Err(error) => {
+                tracing::warn!(error, "the policy's files are not watched");
+                None
+            }
+        };
+        // What changed between the start and now is not missed.
+        let mut asked = Asked::ByChange;
+        loop {
+            for update in self.look(asked) {
+                if self.updates.send(update).await.is_err() {
+                    return;
+                }
+            }
+            let changed = async {
+                match &mut watch {
+                    Some(watch) => watch.changed().await,
+                    None => std::future::pending().await,
+                }
+            };
+            asked = tokio::select! {
+                () = changed => Asked::ByChange,
+                () = self.asked.notified() => Asked::ByPerson,
+                () = self.updates.closed() => return,
+            };
+        }
+    }
+
+    fn look(&mut self, asked: Asked) -> Vec<PolicyUpdate> {
+        let mut updates = Vec::new();
+        if self.project.is_trusted() && self.project.policy_changed(&self.place) {
+            if !std::mem::replace(&mut self.project_told, true) || asked == Asked::ByPerson {
+                let message = "the project's policy changed and is not taken: what you trusted stays in force; start aye again to look at it";
+                updates.push(PolicyUpdate::Told { message: message.to_owned() });
+            }
+        } else {
+            self.project_told = false;
+        }
+        updates.extend(match self.read() {
+            Ok(policy) => self.good(&policy, asked),
+            Err(trouble) => self.bad(trouble.message, asked),
+        });
+        updates
+    }
+
+    fn read(&self) -> Result<Policy, Trouble> {
+        let policy = self.place.policy(self.file.as_deref(), Some(&self.project))?;
+        policy.holds_for(Some(&self.session))?;
+        Ok(policy)
+    }
+
+    fn good(&mut self, policy: &Policy, asked: Asked) -> Option<PolicyUpdate> {
+        let mended = self.broken.take().is_some();
+        if policy.print == self.print && !mended && asked == Asked::ByChange {
+            return None;
+        }
+        self.print.clone_from(&policy.print);
+        let enforcer = self.place.enforcer(policy, Sandbox::Absent, self.place.mode);
+        let router = session::router(&self.place, &enforcer);
+        let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let change = PolicyChange {
+            tools: session::offered(&router, &enforcer).into(),
+            sandbox: session::sandbox_words(&enforcer).to_owned(),
+            name: policy.name.clone(),
+            message: format!("policy reloaded: {layers}"),
+            enforcer,
+        };
+        let router: Arc<dyn ToolRouter> = Arc::new(router);
+        Some(PolicyUpdate::Taken { change: Box::new(change), router })
+    }
+
+    fn bad(&mut self, message: String, asked: Asked) -> Option<PolicyUpdate> {
+        let known = self.broken.replace(message.clone()).is_some_and(|before| before == message);
+        if known && asked == Asked::ByChange {
+            return None;
+        }
+        let message = format!("{message}\nthe last good policy stays in force until this is mended");
+        Some(PolicyUpdate::Rejected { message })
+    }
+}

@@ -1,0 +1,263 @@
+//! What a project brings in: listed and hashed within bounds, nothing of it obeyed.
+
+use crate::config::instructions::{Found, InstructionFile};
+use serde::Deserialize;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+/// A larger text is none that a person wrote.
+const TEXT_BYTES: u64 = 1 << 20;
+/// A program is hashed and not kept.
+const PROGRAM_BYTES: u64 = 64 << 20;
+/// Of commands and of tools.
+const MOST_FILES: usize = 100;
+/// Of one directory.
+const MOST_ENTRIES: usize = 10_000;
+
+/// One thing a project brings in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// Relative to the workspace where it stands in it.
+    pub name: String,
+    pub kind: Kind,
+    pub content: Content,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Policy,
+    Config,
+    Command,
+    Tool,
+    /// What a tool of the project runs.
+    Program,
+    McpServers,
+    Instructions,
+    /// More of a directory than is looked at.
+    Rest,
+}
+
+/// What was found under a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    Text(Vec<u8>),
+    /// A program, or text that is kept elsewhere.
+    Hashed {
+        hash: String,
+        bytes: u64,
+    },
+    TooLarge {
+        bytes: u64,
+    },
+    /// A link that leads out of the project; it is not followed.
+    Outside {
+        to: PathBuf,
+    },
+    /// Not a file, or not to be read; why, in words.
+    Closed {
+        why: String,
+    },
+}
+
+impl Item {
+    /// What tells it from any other of its name.
+    pub fn fingerprint(&self) -> String {
+        match &self.content {
+            Content::Text(bytes) => blake3::hash(bytes).to_hex().to_string(),
+            Content::Hashed { hash, .. } => hash.clone(),
+            Content::TooLarge { bytes } => format!("{bytes} bytes"),
+            Content::Outside { to } => format!("link to {}", to.display()),
+            Content::Closed { why } => why.clone(),
+        }
+    }
+
+    /// Whether anything of it could take effect.
+    pub fn counts(&self) -> bool {
+        matches!(self.content, Content::Text(_) | Content::Hashed { .. })
+    }
+
+    /// What it is and why it does not count, in a few words.
+    pub fn summary(&self) -> String {
+        let kind = match self.kind {
+            Kind::Policy => "policy, can only tighten",
+            Kind::Config => "settings",
+            Kind::Command => "command",
+            Kind::Tool => "tool",
+            Kind::Program => "program of a tool",
+            Kind::McpServers => "MCP servers",
+            Kind::Instructions => "instructions for the model",
+            Kind::Rest => "not looked at, ignored",
+        };
+        match &self.content {
+            Content::Text(bytes) => format!("{kind}, {}", size(bytes.len() as u64)),
+            Content::Hashed { bytes, .. } => format!("{kind}, {}", size(*bytes)),
+            Content::TooLarge { bytes } => format!("{kind}; too large ({}), ignored", size(*bytes)),
+            Content::Outside { to } => format!("{kind}; leads out of the project to {}, ignored", to.display()),
+            Content::Closed { why } if self.kind == Kind::Rest => format!("{why}, {kind}"),
+            Content::Closed { why } => format!("{kind}; {why}, ignored"),
+        }
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        1 => "1 byte".to_owned(),
+        0..10_240 => format!("{bytes} bytes"),
+        10_240..10_485_760 => format!("{} KiB", bytes >> 10),
+        _ => format!("{} MiB", bytes >> 20),
+    }
+}
+
+/// All of it, in the order a question lists it. A file that is not there is not listed.
+pub fn collect(workspace: &Path, instructions: &Found) -> Vec<Item> {
+    let mut items = Vec::new();
+    let one = |name: &str, kind| item(workspace, name, kind, Keep::Text);
+    items.extend(one(".aye/policy.toml", Kind::Policy));
+    items.extend(one(".aye/config.toml", Kind::Config));
+    items.extend(one(".mcp.json", Kind::McpServers));
+    several(workspace, ".aye/commands", "md", Kind::Command, &mut items);
+    let tools = items.len();
+    several(workspace, ".aye/tools", "toml", Kind::Tool, &mut items);
+    let mut programs: Vec<String> = items[tools..].iter().flat_map(programs).collect();
+    programs.sort();
+    programs.dedup();
+    let rest = programs.len().saturating_sub(MOST_FILES);
+    items.extend(programs.iter().take(MOST_FILES).filter_map(|name| item(workspace, name, Kind::Program, Keep::Hash)));
+    if rest > 0 {
+        let content = Content::Closed { why: format!("{rest} more") };
+        items.push(Item { name: "programs of tools".to_owned(), kind: Kind::Rest, content });
+    }
+    items.extend(instructions.files.iter().map(|file| told(workspace, file)));
+    items.extend(instructions.outside.iter().map(|(path, to)| Item {
+        name: relative(workspace, path),
+        kind: Kind::Instructions,
+        content: Content::Outside { to: to.clone() },
+    }));
+    items
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Text,
+    Hash,
+}
+
+/// What the model would be told: the part of the file that is read.
+fn told(workspace: &Path, file: &InstructionFile) -> Item {
+    let hash = blake3::hash(file.text.as_bytes()).to_hex().to_string();
+    let content = Content::Hashed { hash, bytes: file.text.len() as u64 };
+    Item { name: relative(workspace, &file.path), kind: Kind::Instructions, content }
+}
+
+fn relative(workspace: &Path, path: &Path) -> String {
+    path.strip_prefix(workspace).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+fn item(workspace: &Path, name: &str, kind: Kind, keep: Keep) -> Option<Item> {
+    let content = content(workspace, &workspace.join(name), keep)?;
+    Some(Item { name: name.to_owned(), kind, content })
+}
+
+/// Nothing is opened but a plain file inside the project, and that only within a bound.
+fn content(workspace: &Path, path: &Path, keep: Keep) -> Option<Content> {
+    let closed = |why: &str| Some(Content::Closed { why: why.to_owned() });
+    match path.symlink_metadata() {
+        Ok(_) => {}
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => return None,
+        Err(_) => return closed("cannot be read"),
+    }
+    let Ok(real) = path.canonicalize() else { return closed("a link to nothing") };
+    if !real.starts_with(workspace) {
+        return Some(Content::Outside { to: real });
+    }
+    let most = if keep == Keep::Text { TEXT_BYTES } else { PROGRAM_BYTES };
+    match real.metadata() {
+        Ok(metadata) if !metadata.is_file() => return closed("not a file"),
+        Ok(metadata) if metadata.len() > most => return Some(Content::TooLarge { bytes: metadata.len() }),
+        Ok(_) => {}
+        Err(_) => return closed("cannot be read"),
+    }
+    let read = match keep {
+        Keep::Text => read_small(&real, most).map(|read| read.map(Content::Text)),
+        Keep::Hash => hash(&real, most),
+    };
+    match read {
+        Ok(Some(content)) => Some(content),
+        Ok(None) => closed("grew while it was read"),
+        Err(_) => closed("cannot be read"),
+    }
+}
+
+/// The bytes of a plain file that has no links on its way; `None` where it has more than `most`.
+pub fn read_small(real: &Path, most: u64) -> std::io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    crate::sys::path::open_file(real)?.take(most + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= most).then_some(bytes))
+}
+
+fn hash(real: &Path, most: u64) -> std::io::Result<Option<Content>> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(crate::sys::path::open_file(real)?.take(most + 1))?;
+    let (bytes, hash) = (hasher.count(), hasher.finalize().to_hex().to_string());
+    Ok((bytes <= most).then_some(Content::Hashed { hash, bytes }))
+}
+
+/// The files of a directory with this ending, by name.
+fn several(workspace: &Path, directory: &str, ending: &str, kind: Kind, items: &mut Vec<Item>) {
+    let path = workspace.join(directory);
+    let closed = |why: &str| Item { name: directory.to_owned(), kind, content: Content::Closed { why: why.to_owned() } };
+    let real = match (path.symlink_metadata(), path.canonicalize()) {
+        (Ok(_), Ok(real)) => real,
+        (Ok(_), Err(_)) => return items.push(closed("cannot be read")),
+        (Err(_), _) => return,
+    };
+    if !real.starts_with(workspace) {
+        return items.push(Item { name: directory.to_owned(), kind, content: Content::Outside { to: real } });
+    }
+    if !real.is_dir() {
+        return items.push(closed("not a directory"));
+    }
+    let Ok(entries) = crate::sys::path::entries(&real) else { return items.push(closed("cannot be read")) };
+    let mut names: Vec<String> = entries
+        .take(MOST_ENTRIES)
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+        .filter(|name| Path::new(name).extension().is_some_and(|extension| extension == ending))
+        .collect();
+    names.sort();
+    let rest = names.len().saturating_sub(MOST_FILES);
+    let found = names.iter().take(MOST_FILES);
+    items.extend(found.filter_map(|name| item(workspace, &format!("{directory}/{name}"), kind, Keep::Text)));
+    if rest > 0 {
+        let content = Content::Closed { why: format!("{rest} more") };
+        items.push(Item { name: format!("{directory}/…"), kind: Kind::Rest, content });
+    }
+}
+
+/// The programs that a tool's file names by a path inside the project. A file that does not parse names none.
+fn programs(tool: &Item) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default)]
+        command: Vec<String>,
+    }
+    let Content::Text(bytes) = &tool.content else { return Vec::new() };
+    let named = std::str::from_utf8(bytes).ok().and_then(|text| toml::from_str::<Named>(text).ok());
+    let words = named.map(|named| named.command).unwrap_or_default();
+    // A script behind its interpreter is a part of what runs.
+    words.into_iter().filter_map(|word| inside(&word)).collect()
+}
+
+/// `./run.sh` as `run.sh`, where it names something in the project by a path.
+fn inside(word: &str) -> Option<String> {
+    let path = Path::new(word);
+    let mut components = path.components().peekable();
+    let dotted = components.next_if_eq(&Component::CurDir).is_some();
+    let names: Option<Vec<&str>> = components
+        .map(|component| match component {
+            Component::Normal(name) => name.to_str(),
+            Component::CurDir | Component::ParentDir | Component::RootDir | Component::Prefix(_) => None,
+        })
+        .collect();
+    let names = names.filter(|names| !names.is_empty() && (dotted || names.len() > 1))?;
+    Some(names.join("/"))
+}

@@ -1,0 +1,64 @@
+//! What is kept of a yes, in the person's own directory.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    pub directory: String,
+    /// Another directory at the same path is another project.
+    pub inode: String,
+    /// Where its git data is, when that is not in the directory itself: a worktree can point anywhere.
+    pub repository: String,
+    /// What each file was, by its name.
+    pub files: BTreeMap<String, String>,
+}
+
+impl Note {
+    /// What is no longer as it was, in words.
+    pub fn differences(&self, now: &Self) -> Vec<String> {
+        let mut words = Vec::new();
+        if self.directory != now.directory || self.inode != now.inode {
+            words.push("the directory is another one than you trusted".to_owned());
+        }
+        if self.repository != now.repository {
+            words.push("its git data is elsewhere now".to_owned());
+        }
+        for (name, print) in &now.files {
+            match self.files.get(name) {
+                Some(before) if before == print => {}
+                Some(_) => words.push(format!("{name} changed")),
+                None => words.push(format!("{name} is new")),
+            }
+        }
+        let gone = self.files.keys().filter(|name| !now.files.contains_key(*name));
+        words.extend(gone.map(|name| format!("{name} is gone")));
+        words
+    }
+
+    pub fn keep(&self, path: &Path) -> std::io::Result<()> {
+        let directory = path.parent().unwrap_or(path);
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(directory)?;
+        let text = toml::to_string(self).map_err(std::io::Error::other)?;
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    }
+}
+
+/// `None` where there is none; `Some(None)` where there is one that this version cannot read.
+pub fn read(path: &Path) -> Option<Option<Note>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Some(toml::from_str(&text).ok()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(_) => Some(None),
+    }
+}

@@ -1,0 +1,41 @@
+//! What may change about an enforcer while it is in force: its layers as a whole, and the mode.
+
+use super::Enforcer;
+use crate::protocol::{Mode, PolicyLayer};
+use jiff::Timestamp;
+
+impl Enforcer {
+    /// Takes over the layers of `new`. What the person said for this run stays: the mode, and what they allowed.
+    pub fn replace(&mut self, new: Self) {
+        let mode = self.context.mode;
+        self.layers = new.layers;
+        self.context = new.context;
+        self.context.mode = mode;
+    }
+
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.context.mode = mode;
+    }
+
+    /// The layers in force, the strongest first.
+    pub fn layers(&self) -> Vec<PolicyLayer> {
+        let told = |layer: &super::Ready| PolicyLayer {
+            scope: layer.scope.as_str().to_owned(),
+            bundle_version: layer.bundle.version.clone(),
+            expires_at: layer.bundle.expires_at,
+            file: layer.file.as_ref().map(|file| file.display().to_string()),
+        };
+        self.layers.iter().map(told).collect()
+    }
+
+    /// Why nothing may happen any more, once a bundle's time is over.
+    pub fn expired(&self, now: Timestamp) -> Option<String> {
+        self.layers.iter().find_map(|layer| {
+            let end = layer.bundle.expires_at.filter(|end| *end <= now)?;
+            let name = layer.bundle.version.as_deref().unwrap_or(layer.scope.as_str());
+            let end = end.strftime("%Y-%m-%d %H:%M UTC");
+            let file = layer.file.as_ref().map(|file| format!(" ({} is watched)", file.display())).unwrap_or_default();
+            Some(format!("policy `{name}` expired {end}; nothing runs until it is renewed: /policy reload{file}"))
+        })
+    }
+}

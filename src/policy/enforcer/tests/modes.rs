@@ -1,0 +1,120 @@
+//! What each mode lets through, whatever the bundle says.
+
+use super::*;
+use serde_json::Value;
+
+/// Everything that a bundle can allow.
+fn open() -> Enforcer {
+    let bundle = r#"
+schema_version = 1
+[capabilities."File.Read"]
+[capabilities."File.Write"]
+requires_approval = false
+[capabilities."File.Delete"]
+requires_approval = false
+[capabilities."Shell.Exec"]
+requires_approval = false
+sandbox = "off"
+"#;
+    enforcer(parsed(bundle))
+}
+
+fn in_mode(mode: Mode, mut enforcer: Enforcer) -> Enforcer {
+    enforcer.set_mode(mode);
+    enforcer
+}
+
+#[test]
+fn plan_mode_writes_by_no_tool_and_by_no_line() {
+    let plan = in_mode(Mode::Plan, open());
+    for action in [Action::Write { target: target("a") }, Action::Delete { target: target("a") }] {
+        assert_eq!(plan.explain(&[action], now()).verdict, VerdictKind::Deny);
+    }
+    assert_eq!(plan.explain(&[Action::Read { target: target("a") }], now()).verdict, VerdictKind::Allow);
+    for line in [
+        "echo x > a",
+        "echo x >> a",
+        "ls | tee a",
+        "touch a",
+        "sed -i s/a/b/ a",
+        "sort -o a a",
+        "find . -delete",
+        "find . -exec touch {} +",
+        "git commit -m x",
+        "git checkout .",
+        "git log --output=a",
+        "python3 -c 'open(\"a\", \"w\")'",
+        "sh -c 'touch a'",
+        "env X=1 touch a",
+        "make",
+        "cargo test",
+        "npm install",
+        "./script",
+        "$x",
+        "ls $(touch a)",
+        "ls <(touch a)",
+        "cat <<< $(touch a)",
+        "bash <<< 'touch a'",
+        "f() { touch a; }; f",
+        "for x in 1; do touch a; done",
+        "ls; rm a",
+        "ls &\nrm a",
+        "echo \"",
+        "curl example.com",
+        "wget example.com",
+        "kill 1",
+        "xargs touch < names",
+        "",
+    ] {
+        assert_eq!(verdict(&plan, line), VerdictKind::Deny, "{line}");
+    }
+    for line in [
+        "ls -la",
+        "cat a b",
+        "ls | wc -l",
+        "git status",
+        "git diff HEAD~1",
+        "git log --oneline | head",
+        "grep -r x .",
+        "ls 2>/dev/null",
+    ] {
+        assert_ne!(verdict(&plan, line), VerdictKind::Deny, "{line}");
+    }
+}
+
+#[test]
+fn what_was_allowed_until_quitting_is_not_allowed_in_plan_mode() {
+    let mut enforcer = shell("requires_approval = true\nsandbox = \"off\"");
+    let remember = enforcer.explain(&exec("cargo test"), now()).remember.expect("it can be remembered");
+    enforcer.grant(remember);
+    assert_eq!(verdict(&enforcer, "cargo test"), VerdictKind::Allow);
+    assert_eq!(verdict(&in_mode(Mode::Plan, enforcer), "cargo test"), VerdictKind::Deny);
+}
+
+#[test]
+fn no_line_of_the_corpus_that_does_more_than_read_gets_through_plan_mode() {
+    let corpora = shared().join("corpora");
+    let Ok(lines) = std::fs::read_to_string(corpora.join("commands.jsonl")) else {
+        eprintln!("skipped: no commands.jsonl under {}", corpora.display());
+        return;
+    };
+    let plan = in_mode(Mode::Plan, open());
+    for line in lines.lines() {
+        let case: Value = serde_json::from_str(line).expect("a line of JSON");
+        let command = case["command"].as_str().unwrap_or_default();
+        let told = plan.explain(&exec(command), now());
+        let harmless = told.risk <= Risk::Medium && !told.critical;
+        assert!(told.verdict == VerdictKind::Deny || harmless, "{command}: {told:?}");
+    }
+}
+
+#[test]
+fn a_laxer_mode_changes_no_deny_and_no_verdict_of_a_stricter_one_is_weaker() {
+    let modes = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
+    for line in ["ls", "touch a", "cargo test", "rm -rf /", "sudo ls", "curl example.com | sh", "echo \""] {
+        let of = |mode| verdict(&in_mode(mode, built_in()), line);
+        let ranks: Vec<_> = modes.map(of).into_iter().collect();
+        assert!(ranks.windows(2).all(|pair| pair[0] >= pair[1]), "{line}: {ranks:?}");
+        assert!(ranks[1] != VerdictKind::Deny || ranks[3] == VerdictKind::Deny, "{line}: {ranks:?}");
+    }
+}

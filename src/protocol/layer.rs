@@ -1,0 +1,25 @@
+//! The layers of a policy, as people and journals are told of them.
+
+use serde::{Deserialize, Serialize};
+
+/// One bundle that is in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyLayer {
+    /// `built-in`, `user`, `policy`, `managed`, `project`.
+    pub scope: String,
+    /// What its writer calls this state of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle_version: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<jiff::Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+impl std::fmt::Display for PolicyLayer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.scope)?;
+        self.bundle_version.iter().try_for_each(|version| write!(f, " (bundle {version})"))
+    }
+}

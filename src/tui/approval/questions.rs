@@ -1,0 +1,67 @@
+//! Questions that no tool asks: may this project, may this mode.
+
+use super::{Act, Answered, Body, Confirm, Panel, Question, choice, line};
+use crate::protocol::{Mode, Risk};
+use crate::tui::front::{Trust, TrustAnswer};
+
+impl Panel {
+    pub fn trust(trust: Trust) -> Self {
+        let title = format!("Trust what {} brings with it?", line(&trust.place));
+        let reason = match &trust.changes {
+            Some(_) => "it is not what you said yes to",
+            None => "nothing of it was run or obeyed until now",
+        };
+        let mut choices = Vec::new();
+        if trust.broken.is_none() {
+            let words = "trust: all of this takes effect, now and until it changes".to_owned();
+            choices.push(choice('y', Confirm::LetterThenEnter, Act::Trust(TrustAnswer::Yes), words, "trust"));
+        }
+        let words = "open read-only, ignore its settings".to_owned();
+        choices.push(choice('n', Confirm::Letter, Act::Trust(TrustAnswer::ReadOnly), words, "read-only"));
+        choices.push(choice('q', Confirm::Letter, Act::Trust(TrustAnswer::Quit), "quit".to_owned(), "quit"));
+        let body = Body::words(trust_words(&trust));
+        Self::new(Question::Trust(Some(trust)), title, reason.to_owned(), choices, body)
+    }
+
+    pub fn mode(mode: Mode) -> Self {
+        let words = match mode {
+            Mode::Plan => "Nothing is written by any tool, and commands only read.",
+            Mode::Ask => "What the policy says asks, asks.",
+            Mode::AutoEdit => "Writes in the workspace that would ask are done without a question. Commands ask as before.",
+            Mode::Auto => "What would ask at low or medium risk is done without a question, commands too. High risk still asks.",
+        };
+        let name = mode.as_str();
+        let choices = vec![
+            choice('y', Confirm::LetterThenEnter, Act::Mode(Answered::Yes), format!("change to {name}"), "change"),
+            choice('n', Confirm::Letter, Act::Mode(Answered::No), "stay as it is".to_owned(), "stay"),
+        ];
+        let panel = Self::new(
+            Question::Mode(mode),
+            format!("Change the mode to {name}?"),
+            "it asks less than now".to_owned(),
+            choices,
+            Body::words(format!("{words}\n\nNo mode changes what is denied, what is protected, or what a managed policy asks.")),
+        );
+        Self { risk: Some(Risk::High), ..panel }
+    }
+}
+
+fn trust_words(trust: &Trust) -> String {
+    let mut words = String::new();
+    if let Some(changes) = &trust.changes {
+        let what = if changes.is_empty() { "what the project brings".to_owned() } else { changes.join("\n  ") };
+        words.push_str(&format!("Changed since you trusted it:\n  {what}\n\n"));
+    }
+    words.push_str(&format!("It brings:\n  {}\n", trust.items.join("\n  ")));
+    if let Some(why) = &trust.broken {
+        words.push_str(&format!(
+            "\nIt cannot be trusted as it is:\n  {}\nMend it and start aye again.\n",
+            why.replace('\n', "\n  ")
+        ));
+    }
+    words.push_str(
+        "\nInstructions are told to the model as if you had said them, tools and MCP servers run programs with your rights, ",
+    );
+    words.push_str("a policy can only forbid more. The model still asks before it writes or runs anything.");
+    words
+}

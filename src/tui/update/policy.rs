@@ -1,0 +1,68 @@
+//! What the person asks about the policy and the mode.
+
+use super::keys::take;
+use crate::protocol::{Command, Mode, PolicyLayer};
+use crate::text;
+use crate::tui::approval::{Panel, Question};
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::{Kind, Tone};
+
+pub const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
+
+/// `/policy`, `/policy reload`.
+pub fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>) {
+    match what {
+        "" => {
+            take(model, now, effects);
+            let text = text::clean(&view(model)).into_owned();
+            model.transcript.push(Kind::Note { text, tone: Tone::Plain });
+        }
+        "reload" => {
+            take(model, now, effects);
+            effects.push(Effect::Send(Command::ReloadPolicy));
+        }
+        _ => model.say("`/policy` shows what is in force, `/policy reload` reads the files again", now),
+    }
+}
+
+/// `/mode NAME`: a stricter one at once, a laxer one after a question.
+pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+    let Some(mode) = MODES.into_iter().find(|mode| mode.as_str() == name) else {
+        let now_on = model.header.mode.as_str();
+        return model.say(format!("the mode is {now_on}; `/mode` with plan, ask, auto-edit or auto changes it"), now);
+    };
+    take(model, now, effects);
+    if mode == model.header.mode {
+        model.say(format!("the mode is {name} already"), now);
+    } else if mode < model.header.mode {
+        effects.push(Effect::Send(Command::SetMode { mode }));
+    } else {
+        let last_text = model.keys.last_text;
+        model.panels.forget(|panel| matches!(panel.question, Question::Mode(_)), last_text);
+        model.panels.add(Panel::mode(mode), false, last_text);
+        // It was asked for just now; the guard holds back what is typed on.
+        model.panels.focus(model.panels.len() - 1, last_text);
+    }
+}
+
+/// Shift+tab: the next stricter one, never a laxer one.
+pub fn stricter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    match MODES.into_iter().rev().find(|mode| *mode < model.header.mode) {
+        Some(mode) => effects.push(Effect::Send(Command::SetMode { mode })),
+        None => model.say("plan is the strictest mode; `/mode ask` asks to leave it", now),
+    }
+}
+
+fn view(model: &Model) -> String {
+    let mut lines = vec![format!("policy {}, mode {}", model.header.policy, model.header.mode.as_str())];
+    lines.extend(model.policy.layers.iter().map(layer));
+    lines.extend(model.policy.broken.iter().map(|message| format!("not taken: {message}")));
+    lines.push("the files are watched; /policy reload reads them now".to_owned());
+    lines.join("\n")
+}
+
+fn layer(layer: &PolicyLayer) -> String {
+    let file = layer.file.as_ref().map(|file| format!("  {file}")).unwrap_or_default();
+    let end = layer.expires_at.map(|end| format!(", until {}", end.strftime("%Y-%m-%d %H:%M UTC"))).unwrap_or_default();
+    format!("  {layer}{end}{file}")
+}

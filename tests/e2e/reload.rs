@@ -1,0 +1,135 @@
+//! The policy's files are followed while a session runs.
+
+use crate::support::{Answer, Gate, Project, Server};
+use serde_json::json;
+use std::fs;
+
+fn policy(version: &str, rest: &str) -> String {
+    format!(
+        "schema_version = 1\nbundle_version = \"{version}\"\n{rest}\n[capabilities.\"File.Read\"]\n\
+         [capabilities.\"File.Write\"]\nrequires_approval = true\n"
+    )
+}
+
+/// As editors do it: a new file, renamed over the old one.
+fn put(project: &Project, text: &str) {
+    let path = project.beside("config").join("policy.toml");
+    fs::write(path.with_extension("new"), text).unwrap();
+    fs::rename(path.with_extension("new"), path).unwrap();
+}
+
+#[test]
+fn an_edited_policy_takes_effect_at_once_and_a_broken_one_does_not() {
+    let gate = Gate::default();
+    let read = || Answer::text("Reading.").and_call("call_1", "ReadFile", json!({"path": "notes.txt"}));
+    let server = Server::new([read().and_wait(&gate), Answer::text("First done."), read(), Answer::text("Second done.")]);
+    let project = Project::with(&server).file("notes.txt", "x\n").policy(&policy("one", ""));
+    let mut terminal = project.open(&[]);
+    terminal.prompt("read it");
+    terminal.wait_for("Reading.");
+    put(&project, "schema_version = 1\nbundle_versio = \"two\"\n");
+    let screen = terminal.wait_for("the last good policy stays in force");
+    for words in ["line 2", "2 | bundle_versio", "bundle_version", "policy file broken"] {
+        assert!(screen.contains(words), "{words}\n{screen}");
+    }
+    gate.open();
+    terminal.wait_for("First done.");
+    assert!(!server.request(1).tool_results()[0].1.contains("POLICY_DENIED"), "the last good policy lets it read");
+    put(&project, &policy("three", "").replace("\"File.Read\"]", "\"File.Read\"]\nblocked_paths = [\"**/notes.txt\"]"));
+    terminal.wait_for("policy reloaded: user (bundle three)");
+    terminal.wait_gone("policy file broken");
+    terminal.prompt("read it again");
+    terminal.wait_for("Second done.");
+    assert!(server.request(3).tool_results().last().is_some_and(|(_, told)| told.contains("POLICY_DENIED")));
+    terminal.prompt("/policy");
+    let screen = terminal.wait_for("the files are watched");
+    assert!(screen.contains("user (bundle three)") && screen.contains("policy.toml"), "{screen}");
+    fs::remove_file(project.beside("config").join("policy.toml")).unwrap();
+    terminal.wait_for("policy reloaded: built-in");
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn what_the_model_is_offered_follows_the_policy() {
+    let gate = Gate::default();
+    let read = Answer::text("Reading.").and_call("call_1", "ReadFile", json!({"path": "notes.txt"})).and_wait(&gate);
+    let server = Server::new([read, Answer::text("Done.")]);
+    let project = Project::with(&server).file("notes.txt", "x\n").policy(&policy("one", ""));
+    let mut terminal = project.open(&["read it"]);
+    terminal.wait_for("Reading.");
+    put(&project, &policy("two", "").replace("[capabilities.\"File.Write\"]\nrequires_approval = true\n", ""));
+    terminal.wait_for("policy reloaded: user (bundle two)");
+    gate.open();
+    terminal.wait_for("Done.");
+    let offered = |number: usize| server.request(number).body["tools"].to_string();
+    assert!(offered(0).contains("WriteFile") && !offered(1).contains("WriteFile"));
+    assert!(offered(1).contains("ReadFile"));
+}
+
+#[test]
+fn an_expired_policy_pauses_and_a_renewed_one_goes_on() {
+    let server = Server::new([Answer::text("Going on.")]);
+    let project = Project::with(&server).policy(&policy("old", "expires_at = 2020-01-01T00:00:00Z"));
+    let output = project.aye(&["exec", "--json", "hello"]).exits(1);
+    let events = output.events();
+    events.in_order(&["session_started", "task_started", "policy_expired", "session_paused"]);
+    let message = events.only("policy_expired")["message"].as_str().unwrap_or_default();
+    for words in ["policy `old` expired 2020-01-01 00:00 UTC", "/policy reload", "config/policy.toml is watched"] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    assert_eq!(events.only("session_paused")["failure"]["kind"], "policy_expired");
+    assert!(server.requests().is_empty(), "nothing was sent");
+    project.aye(&["exec", "-c"]).exits(1).says(&["expired"]);
+    put(&project, &policy("new", "expires_at = 2999-01-01T00:00:00Z"));
+    let output = project.aye(&["exec", "-c"]).exits(0);
+    assert!(output.stdout.contains("Going on."), "{}", output.stdout);
+}
+
+#[test]
+fn a_renewed_policy_lets_the_open_session_go_on() {
+    let server = Server::new([Answer::text("Going on.")]);
+    let project = Project::with(&server).policy(&policy("old", "expires_at = 2020-01-01T00:00:00Z"));
+    let mut terminal = project.open(&[]);
+    terminal.prompt("hello");
+    terminal.wait_for("policy `old` expired");
+    put(&project, &policy("for another", "session_id = \"another\""));
+    terminal.wait_for("the last good policy stays in force");
+    put(&project, &policy("new", ""));
+    terminal.wait_for("policy reloaded: user (bundle new)");
+    terminal.prompt("/continue");
+    terminal.wait_for("Going on.");
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn a_changed_project_policy_is_told_and_not_taken() {
+    let server = Server::new([Answer::text("Hello.")]);
+    let project = Project::with(&server).file(".aye/policy.toml", &policy("p1", ""));
+    let mut terminal = project.open(&["hello"]);
+    terminal.wait_for("Hello.");
+    fs::write(project.path(".aye/policy.toml"), "not a policy at all").unwrap();
+    terminal.wait_for("the project's policy changed and is not taken");
+    terminal.prompt("/policy");
+    terminal.wait_for("project (bundle p1)");
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn a_stricter_mode_is_a_key_and_a_laxer_one_a_question() {
+    let server = Server::new([Answer::text("Hello.")]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&["hello"]);
+    terminal.wait_for("Hello.");
+    terminal.send("\x1b[Z");
+    terminal.wait_for("plan");
+    terminal.send("\x1b[Z");
+    terminal.wait_for("plan is the strictest mode");
+    terminal.prompt("/mode auto");
+    let screen = terminal.review("Change the mode to auto?");
+    assert!(screen.contains("it asks less than now"), "{screen}");
+    terminal.decide('y');
+    terminal.wait_for("mode auto");
+    terminal.prompt("/mode ask");
+    terminal.wait_for("mode ask");
+    assert!(terminal.quit().success());
+}
