@@ -4,6 +4,7 @@ use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
 use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, Unfinished};
 use crate::policy::Enforcer;
 use crate::policy::Permit;
+use crate::policy::redact::{Redactor, Stream};
 use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Plan, Record, RunContext, ToolRouter};
 use crate::protocol::{
     Command, ErrorCode, Event, EventKind, Failure, FailureKind, Mode, SessionId, ToolCall, ToolError, ToolResult, WorkspaceId,
@@ -32,6 +33,8 @@ pub struct Setup {
     /// What the journal holds already; empty for a new session.
     pub records: Vec<Record>,
     pub unfinished: Unfinished,
+    /// Hides what is secret in what the person says and in what commands print while they run.
+    pub redactor: Arc<Redactor>,
     /// What the status row calls the policy.
     pub policy_name: String,
     /// Where other policies come from; none for a session that keeps the one it began with.
@@ -75,6 +78,7 @@ struct Host {
     workspace_id: WorkspaceId,
     session_id: SessionId,
     events: mpsc::UnboundedSender<Event>,
+    redactor: Arc<Redactor>,
     reload: Option<Arc<Notify>>,
     /// What spawned work brings back.
     inputs: mpsc::Sender<Input>,
@@ -103,6 +107,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         workspace_id: setup.workspace_id,
         session_id: setup.session_id,
         events,
+        redactor: setup.redactor,
         reload,
         inputs,
         stream: None,
@@ -202,6 +207,7 @@ impl Host {
     }
 
     async fn take(&mut self, input: Input) {
+        let input = self.without_secrets(input);
         if matches!(input, Input::Command(Command::Quit)) {
             self.deadline.get_or_insert_with(|| tokio::time::Instant::now() + Duration::from_millis(QUIT_GRACE_MS));
         }
@@ -253,6 +259,16 @@ impl Host {
                 self.keep(effects);
             }
         }
+    }
+
+    /// What the person says, before anything of it is kept or sent.
+    fn without_secrets(&mut self, input: Input) -> Input {
+        let Input::Command(command) = input else { return input };
+        let (command, notice) = super::secrets::hide_in_command(&self.redactor, command);
+        if let Some(message) = notice {
+            self.emit(None, None, EventKind::Notice { message });
+        }
+        Input::Command(command)
     }
 
     async fn retry(&mut self) {
@@ -353,7 +369,10 @@ impl Host {
         match effect {
             Effect::Commit(..) => {}
             Effect::Emit { task_id, step_id, kind } => self.emit(task_id, step_id, kind),
-            Effect::Request(request) => self.stream = Some(self.model.stream(request)),
+            Effect::Request(request) => {
+                let request = super::secrets::hide_in_request(&self.redactor, request);
+                self.stream = Some(self.model.stream(request));
+            }
             Effect::StopModel => self.stream = None,
             Effect::Plan(calls) => self.plan(calls),
             Effect::Run { index, plan, permit } => self.run(index, plan, permit),
@@ -413,12 +432,21 @@ impl Host {
 
     fn run(&self, index: usize, plan: Plan, permit: Permit) {
         let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
+        let redactor = self.redactor.clone();
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
         tokio::spawn(async move {
             let (output, mut chunks) = mpsc::channel(CHANNEL_DEPTH);
             let since = Instant::now();
             let work = tokio::spawn(async move { router.run(plan, permit, RunContext { output, kill }).await });
+            let mut stream = Stream::new(redactor);
             while let Some(text) = chunks.recv().await {
+                let text = stream.push(&text);
+                if !text.is_empty() {
+                    let _ = inputs.send(Input::ToolOutput { index, text }).await;
+                }
+            }
+            let text = stream.finish();
+            if !text.is_empty() {
                 let _ = inputs.send(Input::ToolOutput { index, text }).await;
             }
             let result = work.await.unwrap_or_else(|error| {

@@ -115,6 +115,7 @@ impl Replay<'_> {
                     output_text: result.output_text.clone(),
                     error: result.error.clone(),
                     proposal,
+                    redactions: result.redactions.clone(),
                 });
             }
             Record::TaskEnded { step_count, end, .. } => {

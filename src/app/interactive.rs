@@ -11,10 +11,11 @@ use super::session::{self, Session, Terms};
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
+use crate::policy::Sandbox;
 use crate::ports::Model;
 use crate::protocol::{Command, Event, EventKind, Mode};
 use crate::tui::{
-    self, Colours, Ended, Front, Ground, Header, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer,
+    self, Colours, Ended, Front, Ground, Header, KeptAs, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer,
 };
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -63,7 +64,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         let front = Front {
             commands,
             events: receive_events,
-            options: options(&place, common.color),
+            options: options(&place, &policy, common.color),
             prompt: request.prompt,
             start: receive_start,
         };
@@ -99,7 +100,8 @@ fn farewell(outcome: &Outcome) -> Exit {
     }
 }
 
-fn options(place: &Place, color: Color) -> Options {
+fn options(place: &Place, policy: &Policy, color: Color) -> Options {
+    let redactor = super::redaction::redactor(place, place.enforcer(policy, Sandbox::Absent, place.mode).redactions(), &[]);
     let variable = |name: &str| place.environment.get(name).unwrap_or_default();
     let colours = if color == Color::Never || !variable("NO_COLOR").is_empty() || variable("TERM") == "dumb" {
         Colours::None
@@ -118,6 +120,7 @@ fn options(place: &Place, color: Color) -> Options {
         colours,
         ascii: !(locale.contains("utf-8") || locale.contains("utf8")),
         history: Some(place.directories.data.join("history.jsonl")),
+        kept_as: KeptAs(Arc::new(move |prompt| redactor.redact(prompt).text.into_owned())),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cwd: place.workspace_for_people(),
     }

@@ -12,6 +12,7 @@ mod pick;
 mod place;
 mod policy;
 mod project;
+mod redaction;
 mod reload;
 mod session;
 mod sessions;

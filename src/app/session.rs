@@ -148,7 +148,9 @@ pub struct Terms {
 pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: Terms) -> Setup {
     let policy_name = policy.name.clone();
     let policy = place.enforcer(policy, Sandbox::Absent, place.mode);
-    let router = Arc::new(router(place, &policy));
+    let settings = tool_settings(place, &policy);
+    let redactor = settings.redactor.clone();
+    let router = Arc::new(Router::new(settings));
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let card = llm::card(model.name());
     let priced = model.clone();
@@ -159,7 +161,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         max_steps: terms.max_steps.unwrap_or(agent::MAX_STEPS),
         approver: terms.approver,
         backoff: backoff(&place.settings),
-        system: system_prompt(place, terms.instructions).into(),
+        system: redactor.redact(&system_prompt(place, terms.instructions)).text.into(),
         tools,
         sandbox: sandbox_words(&policy).to_owned(),
         price: Box::new(move |usage| priced.cost_usd(usage)),
@@ -181,6 +183,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         mode: place.mode,
         records: std::mem::take(&mut session.records),
         unfinished: terms.unfinished,
+        redactor,
         policy_name,
         policy_updates: None,
     }
@@ -220,6 +223,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
         relative_paths: !place.settings.tools.absolute_paths_only,
         follow_links: place.settings.tools.follow_symlinks,
         helper: Helper::default(),
+        redactor: super::redaction::redactor(place, policy.redactions(), &[]),
         may_fetch: Arc::new(move |url, method| {
             web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())
         }),

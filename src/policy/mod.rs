@@ -11,6 +11,7 @@ mod invoke;
 mod layer;
 mod paths;
 pub mod permit;
+pub mod redact;
 mod shell;
 pub mod url;
 

@@ -23,5 +23,5 @@ pub use id::{ApprovalId, CallId, MessageId, SessionId, StepId, TaskId, Workspace
 pub use layer::PolicyLayer;
 pub use message::{Arguments, Message, Part, Role, StopReason, ToolCall};
 pub use mode::Mode;
-pub use tool::{ErrorCode, Proposal, ToolDefinition, ToolError, ToolResult, ToolStatus};
+pub use tool::{ErrorCode, Proposal, Redaction, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use usage::Usage;

@@ -77,12 +77,15 @@ pub(super) fn proposal(verb: &str, target: &Target, before: &Before, new: &str, 
         }
     };
     let (old, new) = (with_lf(&old), with_lf(new));
+    let same = old == new;
+    // Hidden in the whole texts, so that no line of a key is shown alone. A secret that changes has another marker.
+    let (old, new) = (settings.redactor.redact(&old).text.into_owned(), settings.redactor.redact(&new).text.into_owned());
     let old_name = if matches!(before, Before::Absent) { "/dev/null".to_owned() } else { format!("a/{name}") };
     let (diff, added, removed) = unified(&old, &new, &old_name, &format!("b/{name}"));
     if new.contains('\0') {
         notes.push(HAS_NUL.to_owned());
     }
-    if diff.is_empty() && matches!(before, Before::Text { .. }) {
+    if same && matches!(before, Before::Text { .. }) {
         notes.push("the text stays the same".to_owned());
     }
     Proposal { summary: format!("{verb} {name} +{added} −{removed}"), diff, paths: vec![target.real.clone()], bytes, notes }

@@ -13,6 +13,7 @@ mod grep;
 mod habits;
 mod http_request;
 mod list_directory;
+mod markers;
 mod move_path;
 mod paths;
 mod read_file;

@@ -85,7 +85,9 @@ impl Tool for RunCommand {
             let spec = Spec {
                 line: work.command,
                 directory: work.cwd.real,
-                environment: command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names),
+                environment: command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+                    settings.redactor.holds_secret(value)
+                }),
                 stdin: work.stdin,
                 timeout: Duration::from_secs(work.timeout_seconds),
                 max_output_bytes: settings.max_output_bytes,

@@ -3,6 +3,7 @@
 use super::arguments;
 use super::paths::Paths;
 use crate::policy::Explanation;
+use crate::policy::redact::Redactor;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
 use crate::sys::http::fetch::Fetcher;
@@ -51,6 +52,8 @@ pub struct Settings {
     /// Whether a connection for this URL may be opened to this address.
     pub may_connect: MayConnect,
     pub fetcher: Fetcher,
+    /// Hides what is secret in all that a tool tells.
+    pub redactor: Arc<Redactor>,
 }
 
 /// What a call comes to, before anything of it is done.
@@ -104,6 +107,8 @@ pub(super) trait Tool: Send + Sync + 'static {
     const ALIASES: &'static [&'static str];
     const CAPABILITY: &'static str;
     const DESCRIPTION: &'static str;
+    /// Whether it writes text into the very file that its markers come from, and so can put back what they hide.
+    const RESTORES: bool = false;
     type Arguments: DeserializeOwned + JsonSchema;
     type Work: Send + 'static;
 
@@ -122,6 +127,7 @@ pub(super) trait AnyTool: Send + Sync {
     fn aliases(&self) -> &'static [&'static str];
     fn capability(&self) -> &'static str;
     fn description(&self) -> &'static str;
+    fn restores(&self) -> bool;
     fn schema(&self) -> Value;
     fn actions(&self, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
     fn draft(&self, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError>;
@@ -145,6 +151,10 @@ impl<T: Tool> AnyTool for Hidden<T> {
 
     fn description(&self) -> &'static str {
         T::DESCRIPTION.trim_end()
+    }
+
+    fn restores(&self) -> bool {
+        T::RESTORES
     }
 
     fn schema(&self) -> Value {

@@ -14,6 +14,7 @@ pub fn options() -> Options {
         colours: Colours::None,
         ascii: false,
         history: None,
+        kept_as: super::front::KeptAs(std::sync::Arc::new(str::to_owned)),
         version: "0.1.0".to_owned(),
         cwd: "~/src/greeter".to_owned(),
     }
@@ -91,6 +92,7 @@ pub fn completed(id: &str, status: ToolStatus, output: &str, error: Option<ToolE
         output_text: output.to_owned(),
         error,
         proposal: None,
+        redactions: Vec::new(),
     }
 }
 

@@ -15,6 +15,7 @@ mod paths;
 mod policy_cli;
 mod reload;
 mod resume;
+mod secrets;
 mod security;
 mod tool_input;
 mod tools_cli;

@@ -151,6 +151,7 @@ async fn stalled() -> Session {
         mode: Mode::Ask,
         records: Vec::new(),
         unfinished: Unfinished::Wait,
+        redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         policy_name: "test".to_owned(),
         policy_updates: None,
     };

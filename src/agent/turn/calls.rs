@@ -304,6 +304,7 @@ impl Machine {
             output_text: result.output_text.clone(),
             error: result.error.clone(),
             proposal: call.proposal.clone().filter(|_| applied),
+            redactions: result.redactions.clone(),
         });
     }
 

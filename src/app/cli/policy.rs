@@ -53,6 +53,12 @@ pub(super) enum PolicySub {
         #[arg(long, required = true)]
         jsonl: bool,
     },
+    /// Print the text on stdin as a model would be given it, without secrets
+    Redact {
+        /// Read and write JSON lines: `{"id": 1, "text": "…"}`
+        #[arg(long)]
+        jsonl: bool,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -112,6 +118,7 @@ pub enum PolicyAction {
     Init { template: Template, place: InitPlace },
     Schema,
     Check,
+    Redact { jsonl: bool },
 }
 
 /// What is to be explained.
@@ -169,6 +176,7 @@ impl PolicySub {
             },
             Self::Schema => PolicyAction::Schema,
             Self::Check { jsonl: _ } => PolicyAction::Check,
+            Self::Redact { jsonl } => PolicyAction::Redact { jsonl },
         }
     }
 }
@@ -178,9 +186,13 @@ impl PolicyAction {
     pub(super) fn changes_the_policy(&self) -> bool {
         match self {
             Self::Init { place, .. } => *place != InitPlace::Stdout,
-            Self::Explain { .. } | Self::Show { .. } | Self::Test { .. } | Self::Validate { .. } | Self::Schema | Self::Check => {
-                false
-            }
+            Self::Explain { .. }
+            | Self::Show { .. }
+            | Self::Test { .. }
+            | Self::Validate { .. }
+            | Self::Schema
+            | Self::Redact { .. }
+            | Self::Check => false,
         }
     }
 }

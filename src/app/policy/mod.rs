@@ -7,6 +7,7 @@ mod init;
 mod origin;
 mod paint;
 mod quote;
+mod redact;
 mod schema;
 mod show;
 mod test;
@@ -29,6 +30,7 @@ use crate::tools::{self, Settings};
 pub fn run(common: &Common, action: PolicyAction) -> Result<Exit, Trouble> {
     match action {
         PolicyAction::Check => check::run(&Place::find(common)?, common),
+        PolicyAction::Redact { jsonl } => redact::run(&Place::find(common)?, common, jsonl),
         PolicyAction::Explain { subject, json } => explain::run(&Place::find(common)?, common, subject, json),
         PolicyAction::Show { form } => show::run(&Place::find(common)?, common, form),
         PolicyAction::Test { files, json } => test::run(&Place::find(common)?, common, &files, json),

@@ -8,6 +8,7 @@ mod lint;
 mod mistakes;
 mod network;
 mod reader;
+mod redaction;
 mod rule;
 mod stated;
 mod terms;
@@ -66,6 +67,8 @@ pub struct Bundle {
     /// Names of all capabilities that are listed.
     pub granted: Vec<String>,
     pub approval_rules: BTreeMap<String, ApprovalRule>,
+    /// What is hidden besides what is built in.
+    pub redactions: Vec<super::redact::Rule>,
     /// Every key as it stands.
     pub stated: Vec<Stated>,
     widens: Vec<(usize, String)>,
@@ -163,6 +166,7 @@ impl Bundle {
         bundle.tests = Test::list(root)?;
         extras::check_approval(root)?;
         extras::check_the_rest(root)?;
+        bundle.redactions = redaction::rules(root)?;
         bundle.widens = widen::widens(root)?;
         bundle.stated = stated::stated(root);
         Ok(bundle)

@@ -278,6 +278,11 @@ impl Enforcer {
         self.terms.environment.clone().unwrap_or_default()
     }
 
+    /// What all layers want hidden: nobody can take another's away.
+    pub fn redactions(&self) -> Vec<super::redact::Rule> {
+        self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
+    }
+
     /// The strictest sandbox any layer asks for.
     pub fn sandbox(&self) -> SandboxSetting {
         self.terms.sandbox.unwrap_or_default()

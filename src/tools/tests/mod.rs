@@ -5,11 +5,13 @@ mod paths_corpus;
 mod random_trees;
 mod reads;
 mod requests;
+mod secrets;
 #[cfg(target_os = "linux")]
 mod swap;
 mod trees;
 
 use super::{Router, Settings, actions_for};
+use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
@@ -98,6 +100,7 @@ fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         relative_paths: true,
         follow_links: true,
         helper: Helper::default(),
+        redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
         may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
         fetcher: Fetcher::default(),
