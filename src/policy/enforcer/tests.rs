@@ -3,6 +3,7 @@ use crate::policy::{Bundle, Scope};
 use crate::protocol::{Place, Target};
 use std::path::{Path, PathBuf};
 
+mod advisories;
 mod lines;
 
 const ROOT: &str = "/home/user/project";

@@ -52,6 +52,7 @@ const CONTROL_FLOW: &str = "conditions, loops, groups and functions are not cove
 const BACKGROUND: &str = "`&` leaves a command running in the background";
 const PIPE_BOTH: &str = "`|&` is not covered by an allow rule";
 const DOCUMENT: &str = "a here-document is not covered by an allow rule";
+const DESCRIPTOR: &str = "a redirect that sets a variable is not covered by an allow rule";
 const ARITHMETIC: &str = "an arithmetic command can run what its variables hold";
 
 struct Scanner<'t> {
@@ -259,7 +260,9 @@ impl<'t> Scanner<'t> {
             self.pending.push((target.literal().unwrap_or_else(|| target.raw.clone()), quoted, operator == "<<-"));
             return;
         }
-        self.scan.raws.push(target.raw.clone());
+        if target.raw != "-" || !operator.ends_with('&') {
+            self.scan.raws.push(target.raw.clone());
+        }
         self.current.redirects.push(Redirect { operator: operator.to_owned(), target });
     }
 
@@ -267,6 +270,12 @@ impl<'t> Scanner<'t> {
     fn descriptor(&mut self) {
         let glued = self.reader.at > 0 && !self.reader.text.as_bytes()[self.reader.at - 1].is_ascii_whitespace();
         let number = |word: &Word| !word.raw.is_empty() && word.raw.bytes().all(|byte| byte.is_ascii_digit());
+        if glued && self.current.words.last().is_some_and(|word| names_descriptor(&word.raw)) && self.reader.byte(0) != b'&' {
+            self.current.words.pop();
+            self.scan.raws.pop();
+            self.current.oddities.push(DESCRIPTOR);
+            return;
+        }
         if glued && self.current.words.last().is_some_and(number) && self.reader.byte(0) != b'&' {
             self.current.words.pop();
             self.scan.raws.pop();
@@ -466,9 +475,23 @@ impl<'t> Scanner<'t> {
             if self.reader.at == before {
                 self.reader.at += 1;
             }
+            if let Some(text) = word.literal().filter(|text| evaluates(text)) {
+                self.reader.inside(&text);
+            }
             self.scan.raws.push(word.raw.clone());
         }
     }
+}
+
+/// `{name}` in front of a redirect.
+fn names_descriptor(raw: &str) -> bool {
+    let name = raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
+    assigned(&format!("{name}=")).is_some()
+}
+
+/// A text that runs a command where it is taken for arithmetic: `a[$(…)]`.
+pub fn evaluates(text: &str) -> bool {
+    text.contains('[') && (text.contains("$(") || text.contains('`'))
 }
 
 /// The name a word assigns to: `x=1`, `a[0]=1`, `x+=1`.

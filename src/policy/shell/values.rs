@@ -8,14 +8,19 @@ use std::collections::HashMap;
 /// Stands in a text for a piece nobody can know before it runs.
 pub const UNKNOWN: char = '\0';
 /// More readings of one command than this are not told apart.
-const MOST: usize = 128;
+const MOST: usize = 512;
+/// Words that the braces of one word may make, and the letters that may be copied for it.
+const MOST_WORDS: usize = 8192;
+const MOST_COPIED: usize = 400_000;
+/// Numbers of a sequence that are written out; the rest of a longer one stands as unknown.
+const MOST_NUMBERS: usize = 64;
 const DEPTH: usize = 12;
 /// Bounds the work on variables made of variables.
 const STEPS: usize = 20_000;
 const MOST_BYTES: usize = 256 * 1024;
 
 /// One word a program would be given.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Arg {
     pub text: String,
     /// Has an unquoted `*`, `?` or `[`.
@@ -43,6 +48,10 @@ pub struct Values {
     positional: Vec<Vec<Arg>>,
     pub aliases: HashMap<String, Vec<String>>,
     pub functions: Vec<String>,
+    /// Texts that `${x@P}` would expand once more.
+    pub prompts: Vec<String>,
+    /// `shift` moves the positional parameters.
+    pub shifts: bool,
     /// Some command has more readings than are told apart.
     pub overflow: bool,
     /// Variables being worked out, which do not hold themselves.
@@ -58,7 +67,9 @@ impl Values {
             self.separators.extend(assignment.values.iter().filter_map(Word::literal));
         }
         let values = self.variables.entry(assignment.name.clone()).or_default();
-        if !values.contains(&assignment.values) {
+        if values.len() >= MOST {
+            self.overflow = true;
+        } else if !values.contains(&assignment.values) {
             values.push(assignment.values.clone());
         }
     }
@@ -94,16 +105,16 @@ impl Values {
                 }
                 continue;
             }
+            self.overflow |= readings.len() * fields.len() > MOST;
+            readings.truncate((MOST / fields.len().max(1)).max(1));
             let mut next = Vec::new();
             for reading in &readings {
-                for field in &fields {
+                for field in fields.iter().take(MOST) {
                     let mut longer = reading.clone();
                     longer.extend(field.iter().cloned());
                     next.push(longer);
                 }
             }
-            self.overflow |= next.len() > MOST;
-            next.truncate(MOST);
             readings = next;
         }
         readings
@@ -111,11 +122,17 @@ impl Values {
 
     /// Every list of fields one word can become.
     fn expand(&mut self, word: &Word, depth: usize) -> Vec<Vec<Arg>> {
-        let words = braces(word);
+        let Some(words) = braces(word) else {
+            self.overflow = true;
+            return vec![vec![Arg::plain(UNKNOWN.to_string())]];
+        };
         let mut lists: Vec<Vec<Arg>> = vec![Vec::new()];
-        self.overflow |= words.len() > MOST;
-        for word in words.iter().take(MOST) {
+        for word in &words {
             let fields = self.expand_one(word, depth);
+            if let [only] = fields.as_slice() {
+                lists.iter_mut().for_each(|list| list.extend(only.iter().cloned()));
+                continue;
+            }
             let mut next = Vec::with_capacity(lists.len() * fields.len());
             for list in &lists {
                 for field in &fields {
@@ -188,6 +205,14 @@ impl Values {
             let names: Vec<String> = values.iter().flatten().cloned().collect();
             values = names.iter().flat_map(|name| self.stored(name, parameter.all, depth + 1)).collect();
         }
+        if let (":=" | "=", Some(word)) = (parameter.operator.as_str(), &parameter.operand) {
+            self.assign(&Assignment { name: parameter.name.clone(), values: vec![Word::clone(word)] });
+        }
+        let prompt = parameter.operator == "@" && parameter.operand.as_ref().is_some_and(|word| word.raw == "P");
+        if prompt {
+            let texts = values.iter().flatten().filter(|text| text.contains(['$', '`'])).cloned();
+            self.prompts.extend(texts.take(MOST));
+        }
         let operand: Vec<String> = match &parameter.operand {
             Some(word) => self.expand(word, depth + 1).into_iter().map(|list| join(&list)).collect(),
             None => vec![String::new()],
@@ -208,6 +233,16 @@ impl Values {
     }
 
     fn stored(&mut self, name: &str, all: bool, depth: usize) -> Vec<Vec<String>> {
+        if self.shifts && (matches!(name, "@" | "*") || name.parse::<usize>().is_ok_and(|number| number > 0)) {
+            let texts = self.positional.iter().map(|args| args.iter().map(|arg| arg.text.clone()).collect::<Vec<_>>());
+            let every = matches!(name, "@" | "*");
+            let later = texts.flat_map(|texts| {
+                (0..texts.len().min(MOST))
+                    .map(move |from| if every { texts[from..].to_vec() } else { vec![texts[from].clone()] })
+                    .collect::<Vec<_>>()
+            });
+            return later.take(MOST).collect();
+        }
         if name == "@" || name == "*" {
             return self.positional.iter().map(|args| args.iter().map(|arg| arg.text.clone()).collect()).collect();
         }
@@ -232,6 +267,10 @@ impl Values {
                 let mut lists = vec![Vec::new()];
                 for word in words {
                     let fields = self.expand(word, depth + 1);
+                    if let [only] = fields.as_slice() {
+                        lists.iter_mut().for_each(|list| list.push(join(only)));
+                        continue;
+                    }
                     lists = lists
                         .iter()
                         .flat_map(|list: &Vec<String>| {
@@ -368,9 +407,9 @@ impl Field {
 }
 
 /// Brace expansion, which comes before all others.
-fn braces(word: &Word) -> Vec<Word> {
+fn braces(word: &Word) -> Option<Vec<Word>> {
     if !word.raw.contains('{') {
-        return vec![word.clone()];
+        return Some(vec![word.clone()]);
     }
     let mut atoms = Vec::new();
     for piece in &word.pieces {
@@ -380,8 +419,9 @@ fn braces(word: &Word) -> Vec<Word> {
         }
     }
     let mut results = Vec::new();
-    expand_braces(&atoms, &mut results, 0);
-    results.into_iter().map(|atoms| assemble(&word.raw, atoms)).collect()
+    let mut budget = MOST_COPIED.max(atoms.len() * 4);
+    expand_braces(&atoms, &mut results, &mut budget)?;
+    Some(results.into_iter().map(assemble).collect())
 }
 
 #[derive(Debug, Clone)]
@@ -390,8 +430,8 @@ enum Atom {
     Piece(Piece),
 }
 
-fn assemble(raw: &str, atoms: Vec<Atom>) -> Word {
-    let mut word = Word { raw: raw.to_owned(), pieces: Vec::new() };
+fn assemble(atoms: Vec<Atom>) -> Word {
+    let mut word = Word::default();
     for atom in atoms {
         match atom {
             Atom::Piece(piece) => word.pieces.push(piece),
@@ -407,26 +447,30 @@ fn assemble(raw: &str, atoms: Vec<Atom>) -> Word {
     word
 }
 
-fn expand_braces(atoms: &[Atom], results: &mut Vec<Vec<Atom>>, depth: usize) {
-    if results.len() > MOST || depth > 2 * DEPTH {
-        results.push(atoms.to_vec());
-        return;
+/// `None` where it comes to too many words.
+fn expand_braces(atoms: &[Atom], results: &mut Vec<Vec<Atom>>, budget: &mut usize) -> Option<()> {
+    *budget = budget.checked_sub(atoms.len() + 1)?;
+    if results.len() >= MOST_WORDS {
+        return None;
     }
-    for (open, atom) in atoms.iter().enumerate() {
+    let last = atoms.iter().rposition(|atom| matches!(atom, Atom::Char('}'))).unwrap_or(0);
+    for (open, atom) in atoms.iter().enumerate().take(last) {
         if !matches!(atom, Atom::Char('{')) {
             continue;
         }
+        *budget = budget.checked_sub((last - open) / 8)?;
         if let Some((close, options)) = brace_options(atoms, open) {
             for option in options {
                 let mut whole = atoms[..open].to_vec();
                 whole.extend(option);
                 whole.extend_from_slice(&atoms[close + 1..]);
-                expand_braces(&whole, results, depth + 1);
+                expand_braces(&whole, results, budget)?;
             }
-            return;
+            return Some(());
         }
     }
     results.push(atoms.to_vec());
+    Some(())
 }
 
 /// The alternatives of the brace at `open` and where it closes.
@@ -457,17 +501,37 @@ fn brace_options(atoms: &[Atom], open: usize) -> Option<(usize, Vec<Vec<Atom>>)>
     None
 }
 
-/// `{a..e}`, `{1..9}`.
+/// `{a..e}`, `{1..9}`, `{01..20..2}`.
 fn sequence(inner: &[Atom]) -> Option<Vec<Vec<Atom>>> {
     let text: Option<String> = inner.iter().map(|atom| if let Atom::Char(c) = atom { Some(*c) } else { None }).collect();
     let text = text?;
-    let (from, to) = text.split_once("..")?;
-    let texts: Vec<String> = if let (Ok(from), Ok(to)) = (from.parse::<i32>(), to.parse::<i32>()) {
-        (from.min(to)..=from.max(to)).take(MOST + 1).map(|number| number.to_string()).collect()
+    let mut ends = text.split("..");
+    let (from, to, step) = (ends.next()?, ends.next()?, ends.next().map(str::parse::<i64>));
+    if ends.next().is_some() {
+        return None;
+    }
+    let step = usize::try_from(step.transpose().ok()?.unwrap_or(1).unsigned_abs()).unwrap_or(1).max(1);
+    let number = |text: &str| text.parse::<i32>().ok();
+    let texts: Vec<String> = if let (Some(first), Some(last)) = (number(from), number(to)) {
+        let padded = [from, to].iter().any(|end| end.trim_start_matches('-').starts_with('0') && end.len() > 1);
+        let width = if padded { from.len().max(to.len()) } else { 0 };
+        let mut numbers: Vec<i32> = (first.min(last)..=first.max(last)).step_by(step).take(MOST_NUMBERS + 1).collect();
+        let more = numbers.len() > MOST_NUMBERS;
+        numbers.truncate(MOST_NUMBERS);
+        if first > last {
+            numbers.iter_mut().for_each(|number| *number = number.saturating_sub(last).saturating_neg().saturating_add(first));
+        }
+        let shown = numbers.iter().map(|number| format!("{number:0width$}"));
+        shown.chain(more.then(|| UNKNOWN.to_string())).collect()
     } else {
-        let single = |text: &str| text.chars().next().filter(|_| text.chars().count() == 1);
-        let (from, to) = (single(from)?, single(to)?);
-        (from.min(to)..=from.max(to)).take(MOST + 1).map(|letter| letter.to_string()).collect()
+        // Any other letter stands for itself.
+        let single = |text: &str| text.chars().next().filter(|letter| letter.is_ascii() && text.len() == 1);
+        let (first, last) = (single(from)?, single(to)?);
+        let mut letters: Vec<char> = (first.min(last)..=first.max(last)).step_by(step).collect();
+        if first > last {
+            letters.reverse();
+        }
+        letters.iter().map(char::to_string).collect()
     };
     Some(texts.iter().map(|text| text.chars().map(Atom::Char).collect()).collect())
 }

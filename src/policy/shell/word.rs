@@ -246,7 +246,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Substitutions inside an arithmetic or otherwise quoted text.
-    fn inside(&mut self, inner: &str) {
+    pub fn inside(&mut self, inner: &str) {
         let mut reader = self.child(inner);
         if reader.depth > DEPTH {
             self.exhausted = true;
