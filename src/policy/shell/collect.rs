@@ -37,7 +37,7 @@ pub fn collect(values: &mut Values, scan: &Scan) {
                 let fed = fed.get_or_insert_with(|| readable(values, scan)).clone();
                 for word in rest.iter().filter(|word| !word.raw.starts_with('-')) {
                     for value in &fed {
-                        values.assign(&Assignment { name: word.raw.clone(), values: vec![value.clone()] });
+                        values.assign(&Assignment { name: word.raw.clone(), values: vec![value.clone()], appends: false });
                     }
                 }
             }
@@ -62,9 +62,13 @@ fn declared(values: &mut Values, word: &Word, named: bool) {
             // Another name for a variable.
             let parameter = Parameter { name: other, ..Parameter::default() };
             let pieces = vec![Piece::Parameter { parameter, quoted: true }];
-            values.assign(&Assignment { name: name.clone(), values: vec![Word { raw: word.raw.clone(), pieces }] });
+            values.assign(&Assignment {
+                name: name.clone(),
+                values: vec![Word { raw: word.raw.clone(), pieces }],
+                appends: false,
+            });
         }
-        values.assign(&Assignment { name, values: vec![value] });
+        values.assign(&Assignment { name, values: vec![value], appends: false });
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Assignment {
     pub name: String,
     /// One for a plain value, many for an array.
     pub values: Vec<Word>,
+    /// `+=`.
+    pub appends: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -368,7 +370,8 @@ impl<'t> Scanner<'t> {
             let mut value = Reader::new(&word.raw[length..]);
             vec![value.word()]
         };
-        self.current.assignments.push(Assignment { name, values });
+        let appends = word.raw.split('=').next().is_some_and(|left| left.ends_with('+'));
+        self.current.assignments.push(Assignment { name, values, appends });
     }
 
     fn array(&mut self) -> Vec<Word> {
@@ -461,7 +464,7 @@ impl<'t> Scanner<'t> {
             }
         }
         for value in values {
-            self.scan.loops.push(Assignment { name: name.clone(), values: vec![value] });
+            self.scan.loops.push(Assignment { name: name.clone(), values: vec![value], appends: false });
         }
     }
 

@@ -1,7 +1,7 @@
 //! Which program a command really starts: through wrappers, nested shells, `find -exec`, aliases and texts.
 
 use super::scan::{Command, evaluates};
-use super::values::{Arg, join, printed};
+use super::values::{Arg, UNKNOWN, join, printed};
 use super::word::Word;
 use super::wrappers::wrapper_named;
 use super::{ALIAS, COMPUTED, DEPTH, Engine, Invocation, Simple, base};
@@ -84,6 +84,10 @@ impl Engine {
         }
         if self.values.functions.contains(&name) {
             floor(simple, ALIAS);
+        }
+        if first.text.starts_with(UNKNOWN) && first.text.len() == UNKNOWN.len_utf8() && !first.quoted && argv.len() > 1 {
+            // It may expand to nothing.
+            self.see(argv[1..].to_vec(), simple, depth + 1, wrapped);
         }
         if first.text.contains('/') {
             self.run_files.push(first.text.trim_start_matches("./").to_owned());

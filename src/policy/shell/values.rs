@@ -12,6 +12,8 @@ const MOST: usize = 512;
 /// Words that the braces of one word may make, and the letters that may be copied for it.
 const MOST_WORDS: usize = 8192;
 const MOST_COPIED: usize = 400_000;
+/// Values that `+=` makes longer, of one variable.
+const MOST_APPENDED: usize = 8;
 /// Numbers of a sequence that are written out; the rest of a longer one stands as unknown.
 const MOST_NUMBERS: usize = 64;
 const DEPTH: usize = 12;
@@ -67,6 +69,11 @@ impl Values {
             self.separators.extend(assignment.values.iter().filter_map(Word::literal));
         }
         let values = self.variables.entry(assignment.name.clone()).or_default();
+        if assignment.appends {
+            let longer: Vec<Vec<Word>> =
+                values.iter().take(MOST_APPENDED).map(|before| appended(before, &assignment.values)).collect();
+            values.extend(longer.into_iter().filter(|longer| longer.iter().map(|word| word.pieces.len()).sum::<usize>() < MOST));
+        }
         if values.len() >= MOST {
             self.overflow = true;
         } else if !values.contains(&assignment.values) {
@@ -77,7 +84,7 @@ impl Values {
     pub fn assign_text(&mut self, name: &str, text: &str) {
         let pieces = vec![Piece::Text { text: text.to_owned(), quoted: true }];
         let word = Word { raw: text.to_owned(), pieces };
-        self.assign(&Assignment { name: name.to_owned(), values: vec![word] });
+        self.assign(&Assignment { name: name.to_owned(), values: vec![word], appends: false });
     }
 
     pub fn position(&mut self, args: &[Arg]) {
@@ -165,7 +172,7 @@ impl Values {
                     continue;
                 }
                 Piece::Parameter { parameter, quoted } => (self.parameter(parameter, glued, depth), *quoted),
-                Piece::Substitution { inner, quoted } => (self.substitution(inner, depth), *quoted),
+                Piece::Substitution { inner, quoted } => (self.substitution(inner, glued, depth), *quoted),
                 Piece::Opaque => (vec![vec![UNKNOWN.to_string()]], true),
             };
             let mut next = Vec::with_capacity(states.len() * options.len());
@@ -206,7 +213,7 @@ impl Values {
             values = names.iter().flat_map(|name| self.stored(name, parameter.all, depth + 1)).collect();
         }
         if let (":=" | "=", Some(word)) = (parameter.operator.as_str(), &parameter.operand) {
-            self.assign(&Assignment { name: parameter.name.clone(), values: vec![Word::clone(word)] });
+            self.assign(&Assignment { name: parameter.name.clone(), values: vec![Word::clone(word)], appends: false });
         }
         let prompt = parameter.operator == "@" && parameter.operand.as_ref().is_some_and(|word| word.raw == "P");
         if prompt {
@@ -297,8 +304,12 @@ impl Values {
     }
 
     /// What `$(echo …)` prints, where that can be read.
-    fn substitution(&mut self, inner: &str, depth: usize) -> Vec<Vec<String>> {
-        let unknown = vec![vec![UNKNOWN.to_string()]];
+    fn substitution(&mut self, inner: &str, glued: bool, depth: usize) -> Vec<Vec<String>> {
+        let mut unknown = vec![vec![UNKNOWN.to_string()]];
+        if glued {
+            // It may print nothing, as a variable may be empty.
+            unknown.insert(0, vec![String::new()]);
+        }
         if depth >= DEPTH || inner.len() > 4096 {
             return unknown;
         }
@@ -357,6 +368,17 @@ fn constant(word: &Word) -> Option<Arg> {
         field.push_literal(text, *quoted, index == 0);
     }
     field.finish().pop()
+}
+
+/// What `x+=…` makes of a value.
+fn appended(before: &[Word], more: &[Word]) -> Vec<Word> {
+    match (before, more) {
+        ([one], [other]) => {
+            let pieces = one.pieces.iter().chain(&other.pieces).cloned().collect();
+            vec![Word { raw: String::new(), pieces }]
+        }
+        _ => before.iter().chain(more).cloned().collect(),
+    }
 }
 
 #[derive(Debug, Clone, Default)]
