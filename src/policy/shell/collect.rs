@@ -48,7 +48,7 @@ pub fn collect(values: &mut Values, scan: &Scan) {
                     }
                 }
             }
-            called if values.functions.iter().any(|function| function == called) => position(values, rest),
+            called if values.functions.contains(called) => position(values, rest),
             _ => {}
         }
     }

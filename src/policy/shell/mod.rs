@@ -26,11 +26,13 @@ const SHOWN_BYTES: usize = 8 * 1024;
 const DEPTH: usize = 24;
 /// Lines of more commands than this have each plain one judged once.
 const REPEATED: usize = 256;
+/// Up to here the grammar is asked about any line.
+const RECOVERED: usize = 512;
 /// Texts that are held against commands taking words from their input.
 const MOST_PRINTED: usize = 32;
 /// Bounds the work on lines that nest texts in texts.
 const MOST_COMMANDS: usize = 200_000;
-const MOST_NESTED_BYTES: usize = 1024 * 1024;
+const MOST_NESTED_BYTES: usize = 512 * 1024;
 
 const TOO_LONG: &str = "the line is too long to be shown whole";
 const SUBSTITUTION: &str = "a substitution is known only when it runs";
@@ -113,13 +115,15 @@ pub fn read(line: &str) -> Line {
     if !scan.substitutions.is_empty() {
         whole.floors.push(SUBSTITUTION);
     }
-    if line.len() <= SHOWN_BYTES
+    // Only an allow needs the grammar, and what a long text has behind an error is not worth its time.
+    let wanted = line.len() <= RECOVERED || (line.len() <= SHOWN_BYTES && whole.floors.is_empty() && plain(&scan));
+    if wanted
         && let Some(floor) = grammar::disagreement(line, &scan)
     {
         whole.floors.push(floor);
         whole.parts.extend(engine.unseen(line, &scan));
     }
-    whole.multiplies = scan.functions.iter().any(|name| multiplies(line, name));
+    whole.multiplies = multiplies(line, &scan.functions);
     let mut parts = engine.scanned(scan, 0);
     if let Some(joined) = joined(line) {
         let scan = scan::scan(&joined);
@@ -142,10 +146,23 @@ pub fn read(line: &str) -> Line {
     whole
 }
 
+/// No command of it has anything that keeps it from an allow.
+fn plain(scan: &Scan) -> bool {
+    scan.commands.iter().all(|command| {
+        command.oddities.is_empty() && command.assignments.is_empty() && command.words.iter().all(|word| word.literal().is_some())
+    })
+}
+
 /// `:(){ :|:& };:`
-fn multiplies(line: &str, function: &str) -> bool {
+fn multiplies(line: &str, functions: &[String]) -> bool {
+    if functions.is_empty() {
+        return false;
+    }
     let dense: String = line.chars().take(SHOWN_BYTES).filter(|letter| !letter.is_whitespace()).collect();
-    dense.contains(&format!("{function}|{function}&")) || dense.contains(&format!("{function}&{function}"))
+    functions.iter().take(REPEATED).any(|function| {
+        !function.is_empty()
+            && (dense.contains(&format!("{function}|{function}&")) || dense.contains(&format!("{function}&{function}")))
+    })
 }
 
 /// The text with its lines joined where a backslash ends one, which a shell does before it sees `$(` or an operator.

@@ -3,7 +3,7 @@
 use super::pattern;
 use super::scan::{Assignment, scan};
 use super::word::{Parameter, Piece, Word};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Stands in a text for a piece nobody can know before it runs.
 pub const UNKNOWN: char = '\0';
@@ -49,7 +49,7 @@ pub struct Values {
     variables: HashMap<String, Vec<Vec<Word>>>,
     positional: Vec<Vec<Arg>>,
     pub aliases: HashMap<String, Vec<String>>,
-    pub functions: Vec<String>,
+    pub functions: HashSet<String>,
     /// Texts that `${x@P}` would expand once more.
     pub prompts: Vec<String>,
     /// `shift` moves the positional parameters.
@@ -175,6 +175,17 @@ impl Values {
                 Piece::Substitution { inner, quoted } => (self.substitution(inner, glued, depth), *quoted),
                 Piece::Opaque => (vec![vec![UNKNOWN.to_string()]], true),
             };
+            if let [only] = options.as_slice()
+                && (quoted || self.separators.is_empty())
+            {
+                states.iter_mut().for_each(|state| state.push_value(only, quoted));
+                let bytes: usize = states.iter().filter_map(|state| state.current.as_ref()).map(|arg| arg.text.len()).sum();
+                if bytes > MOST_BYTES {
+                    self.overflow = true;
+                    return vec![vec![Arg::plain(UNKNOWN.to_string())]];
+                }
+                continue;
+            }
             let mut next = Vec::with_capacity(states.len() * options.len());
             for state in &states {
                 for option in &options {
