@@ -4,6 +4,7 @@ use crate::protocol::{Place, Target};
 use std::path::{Path, PathBuf};
 
 mod advisories;
+mod disguise;
 mod layers;
 mod lines;
 

@@ -32,7 +32,7 @@ const RECOVERED: usize = 512;
 const MOST_PRINTED: usize = 32;
 /// Bounds the work on lines that nest texts in texts.
 const MOST_COMMANDS: usize = 200_000;
-const MOST_NESTED_BYTES: usize = 512 * 1024;
+const MOST_NESTED_BYTES: usize = 384 * 1024;
 
 const TOO_LONG: &str = "the line is too long to be shown whole";
 const SUBSTITUTION: &str = "a substitution is known only when it runs";
@@ -117,9 +117,7 @@ pub fn read(line: &str) -> Line {
     }
     // Only an allow needs the grammar, and what a long text has behind an error is not worth its time.
     let wanted = line.len() <= RECOVERED || (line.len() <= SHOWN_BYTES && whole.floors.is_empty() && plain(&scan));
-    if wanted
-        && let Some(floor) = grammar::disagreement(line, &scan)
-    {
+    if wanted && let Some(floor) = grammar::disagreement(line, &scan) {
         whole.floors.push(floor);
         whole.parts.extend(engine.unseen(line, &scan));
     }

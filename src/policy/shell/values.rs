@@ -11,7 +11,7 @@ pub const UNKNOWN: char = '\0';
 const MOST: usize = 512;
 /// Words that the braces of one word may make, and the letters that may be copied for it.
 const MOST_WORDS: usize = 8192;
-const MOST_COPIED: usize = 400_000;
+const MOST_COPIED: usize = 100_000;
 /// Values that `+=` makes longer, of one variable.
 const MOST_APPENDED: usize = 8;
 /// Numbers of a sequence that are written out; the rest of a longer one stands as unknown.
@@ -452,7 +452,7 @@ fn braces(word: &Word) -> Option<Vec<Word>> {
         }
     }
     let mut results = Vec::new();
-    let mut budget = MOST_COPIED.max(atoms.len() * 4);
+    let mut budget = MOST_COPIED + atoms.len() * 4;
     expand_braces(&atoms, &mut results, &mut budget)?;
     Some(results.into_iter().map(assemble).collect())
 }
