@@ -1,7 +1,8 @@
 //! Which commands of a line give values to its variables, its aliases and its positional parameters.
 
 use super::MOST_PRINTED;
-use super::scan::{Assignment, Command, Scan, assigned};
+use super::names::assigned;
+use super::scan::{Assignment, Command, Scan};
 use super::values::{Arg, Values};
 use super::word::{Parameter, Piece, Reader, Word};
 

@@ -1,7 +1,9 @@
 //! What a shell line would run, without running it: every simple command, seen through wrappers, quotes and variables.
 
+mod braces;
 mod collect;
 mod grammar;
+mod names;
 pub mod options;
 pub mod pattern;
 mod scan;

@@ -1,5 +1,6 @@
 //! Where the simple commands of a text begin and end; the only reader of operators, reserved words and here-documents.
 
+use super::names::{assigned, evaluates, names_descriptor};
 use super::word::{Reader, Word, could_be_commands};
 
 /// One simple command, as written.
@@ -484,26 +485,4 @@ impl<'t> Scanner<'t> {
             self.scan.raws.push(word.raw.clone());
         }
     }
-}
-
-/// `{name}` in front of a redirect.
-fn names_descriptor(raw: &str) -> bool {
-    let name = raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
-    assigned(&format!("{name}=")).is_some()
-}
-
-/// A text that runs a command where it is taken for arithmetic: `a[$(…)]`.
-pub fn evaluates(text: &str) -> bool {
-    text.contains('[') && (text.contains("$(") || text.contains('`'))
-}
-
-/// The name a word assigns to: `x=1`, `a[0]=1`, `x+=1`.
-pub fn assigned(raw: &str) -> Option<String> {
-    let equals = raw.find('=')?;
-    let left = raw[..equals].strip_suffix('+').unwrap_or(&raw[..equals]);
-    let name = left.split('[').next().unwrap_or(left);
-    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && (left.len() == name.len() || left.ends_with(']'));
-    plain.then(|| name.to_owned())
 }

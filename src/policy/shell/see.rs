@@ -1,6 +1,7 @@
 //! Which program a command really starts: through wrappers, nested shells, `find -exec`, aliases and texts.
 
-use super::scan::{Command, evaluates};
+use super::names::evaluates;
+use super::scan::Command;
 use super::values::{Arg, UNKNOWN, join, printed};
 use super::word::Word;
 use super::wrappers::wrapper_named;

@@ -180,5 +180,5 @@ impl Wrapper {
 }
 
 fn is_assignment(text: &str) -> bool {
-    super::scan::assigned(text).is_some()
+    super::names::assigned(text).is_some()
 }
