@@ -122,7 +122,9 @@ fn sequence(inner: &[Atom]) -> Option<Vec<Vec<Atom>>> {
         let more = numbers.len() > MOST_NUMBERS;
         numbers.truncate(MOST_NUMBERS);
         if first > last {
-            numbers.iter_mut().for_each(|number| *number = number.saturating_sub(last).saturating_neg().saturating_add(first));
+            for number in &mut numbers {
+                *number = number.saturating_sub(last).saturating_neg().saturating_add(first);
+            }
         }
         let shown = numbers.iter().map(|number| format!("{number:0width$}"));
         shown.chain(more.then(|| UNKNOWN.to_string())).collect()

@@ -13,7 +13,9 @@ pub fn collect(values: &mut Values, scan: &Scan) {
     }
     for one in scan.loops.iter().filter(|one| one.values.iter().any(|word| word.raw.contains('{'))) {
         for args in values.readings(&one.values) {
-            args.iter().for_each(|arg| values.assign_text(&one.name, &arg.text));
+            for arg in &args {
+                values.assign_text(&one.name, &arg.text);
+            }
         }
     }
     values.functions.extend(scan.functions.iter().cloned());

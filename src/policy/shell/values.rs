@@ -133,7 +133,9 @@ impl Values {
         for word in &words {
             let fields = self.expand_one(word, depth);
             if let [only] = fields.as_slice() {
-                lists.iter_mut().for_each(|list| list.extend(only.iter().cloned()));
+                for list in &mut lists {
+                    list.extend(only.iter().cloned());
+                }
                 continue;
             }
             let mut next = Vec::with_capacity(lists.len() * fields.len());
@@ -174,7 +176,9 @@ impl Values {
             if let [only] = options.as_slice()
                 && (quoted || self.separators.is_empty())
             {
-                states.iter_mut().for_each(|state| state.push_value(only, quoted));
+                for state in &mut states {
+                    state.push_value(only, quoted);
+                }
                 let bytes: usize = states.iter().filter_map(|state| state.current.as_ref()).map(|arg| arg.text.len()).sum();
                 if bytes > MOST_BYTES {
                     self.overflow = true;
@@ -282,7 +286,9 @@ impl Values {
                 for word in words {
                     let fields = self.expand(word, depth + 1);
                     if let [only] = fields.as_slice() {
-                        lists.iter_mut().for_each(|list| list.push(join(only)));
+                        for list in &mut lists {
+                            list.push(join(only));
+                        }
                         continue;
                     }
                     lists = lists
