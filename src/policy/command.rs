@@ -7,7 +7,7 @@ use super::layer::{FileRules, Ready, Scope};
 use super::paths::{Context, Sandbox};
 use super::permit::Grant;
 use super::shell::options::{Reading, reading};
-use super::shell::{Arg, HOPELESS, Invocation, Line, Simple, read};
+use super::shell::{Arg, HOPELESS, Invocation, LONGER_THAN_A_LINE, Line, Simple, read};
 use crate::protocol::{CommandPart, Mode, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,9 @@ pub fn judge(command: &str, cwd: &Target, scene: &Scene<'_>) -> Finding {
     let line = read_line(command);
     if line.hopeless {
         return finding(Decided::deny("built-in", HOPELESS), Risk::High, Vec::new());
+    }
+    if line.too_long {
+        return finding(Decided::deny("built-in", LONGER_THAN_A_LINE), Risk::High, Vec::new());
     }
     let mut whole: Option<Finding> = None;
     for part in &line.parts {
@@ -99,6 +102,13 @@ fn empty(command: &str, line: &Line, scene: &Scene<'_>) -> Finding {
 fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
     let mut danger = danger::of_part(part, scene.context, scene.cwd);
     danger.reads_only &= line.floors.is_empty();
+    if line.multiplies {
+        danger.critical = true;
+        danger.risk = Risk::High;
+    }
+    if danger.critical {
+        danger.risk = Risk::High;
+    }
     let mut decided = across("Shell.Exec", scene.layers, |layer| part_in_layer(line, part, layer, scene));
     if scene.context.is_too_wide() {
         decided =
@@ -115,6 +125,7 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
         rule: decided.rule.clone(),
         reason: decided.reason.clone(),
         risk: danger.risk,
+        critical: danger.critical,
     };
     Finding { decided, risk: danger.risk, critical: danger.critical, reads_only: danger.reads_only, remember, parts: vec![shown] }
 }

@@ -52,6 +52,9 @@ pub struct Part {
     pub rule: String,
     pub reason: String,
     pub risk: Risk,
+    /// Unknown or downloaded code, or destruction outside the workspace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub critical: bool,
 }
 
 /// The question.

@@ -137,6 +137,7 @@ pub fn command_approval(id: &str) -> Approval {
         rule: rule.to_owned(),
         reason: reason.to_owned(),
         risk,
+        critical: text == "sh",
     };
     Approval {
         action_summary: "Run: cargo test …".to_owned(),

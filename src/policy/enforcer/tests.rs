@@ -3,6 +3,8 @@ use crate::policy::{Bundle, Scope};
 use crate::protocol::{Place, Target};
 use std::path::{Path, PathBuf};
 
+mod advisories;
+mod disguise;
 mod layers;
 mod lines;
 mod modes;
