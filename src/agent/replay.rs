@@ -133,6 +133,8 @@ impl Replay<'_> {
             Record::Queue { .. }
             | Record::ApprovalRequested { .. }
             | Record::Decided { .. }
+            | Record::RuleSaved { .. }
+            | Record::RuleRemoved { .. }
             | Record::Resolved { .. }
             | Record::StepCompleted { .. }
             | Record::Paused { .. }

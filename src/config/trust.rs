@@ -110,7 +110,7 @@ impl Project {
 }
 
 /// `<name>-<hash of the real path>`: the person's files for one project are kept in a directory of this name.
-fn directory_name(real: &Path) -> String {
+pub(super) fn directory_name(real: &Path) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
     let name: String = real.file_name().unwrap_or_default().to_string_lossy().chars().take(40).map(plain).collect();
     let hash = blake3::hash(real.as_os_str().as_encoded_bytes()).to_hex();

@@ -2,7 +2,7 @@
 
 use super::BoxFuture;
 use crate::protocol::{
-    Action, Approval, ApprovalId, CallId, Decision, Failure, Message, Proposal, Resolution, StepId, StopReason, TaskId, ToolCall,
+    Action, Approval, ApprovalId, CallId, Decision, Failure, GrantRule, GrantScope, Message, Proposal, Resolution, StepId, StopReason, TaskId, ToolCall,
     ToolResult, Usage,
 };
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,17 @@ pub enum Record {
         approval_id: ApprovalId,
         tool_call_id: CallId,
         decision: Decision,
+    },
+    /// A rule was put into the person's files.
+    RuleSaved {
+        rules: Vec<GrantRule>,
+        scope: GrantScope,
+        /// What verdicts call them: `mine-here:14`.
+        names: Vec<String>,
+    },
+    RuleRemoved {
+        rules: Vec<GrantRule>,
+        scope: GrantScope,
     },
     /// From here on the effect may have happened.
     Started {

@@ -184,6 +184,8 @@ impl SessionStatus {
             | Record::AnswerDiscarded { .. }
             | Record::Answer { .. }
             | Record::Intent { .. }
+            | Record::RuleSaved { .. }
+            | Record::RuleRemoved { .. }
             | Record::Started { .. }
             | Record::Finished { .. }
             | Record::Resolved { .. }

@@ -6,11 +6,13 @@
 mod answer;
 mod calls;
 mod cancel;
+mod grants;
 mod restore;
 mod task;
 #[cfg(test)]
 mod tests;
 
+pub use grants::{Grant, Kept};
 pub use restore::Unfinished;
 
 use super::retry::Backoff;
@@ -18,7 +20,7 @@ use super::thread::{Thread, estimate};
 use crate::policy::{Enforcer, Permit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
-    ApprovalId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Part, Proposal, Role, StepId, TaskId, ToolCall,
+    Always, ApprovalId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Part, Proposal, Role, StepId, TaskId, ToolCall,
     ToolDefinition, ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
@@ -77,6 +79,8 @@ pub enum Input {
         result: ToolResult,
         latency_ms: u64,
     },
+    /// The person's files were changed or read.
+    Kept(Kept),
     /// A wait asked for by `Effect::Wake` is over.
     Woken {
         ticket: u64,
@@ -93,6 +97,9 @@ pub enum Effect {
     Plan(Vec<(usize, ToolCall)>),
     Run { index: usize, plan: Plan, permit: Permit },
     KillTools,
+    Remember { grant: Grant, until: Option<Timestamp> },
+    Forget(Grant),
+    ListGrants,
     Wake { after_ms: u64, ticket: u64 },
     SaveDraft(String),
     End,
@@ -111,6 +118,8 @@ pub struct Machine {
     ended: Option<Task>,
     /// The person ended the session: what runs is waited for, nothing new begins.
     quitting: bool,
+    /// What the person chose to keep in this run, the last one last.
+    grants: Vec<Grant>,
     /// Records that wait for the next commit.
     pending: Vec<Record>,
     out: Vec<Effect>,
@@ -194,6 +203,8 @@ enum CallState {
 struct Pending {
     plan: Plan,
     question: Question,
+    /// What was offered to be kept.
+    always: Always,
     approval_id: ApprovalId,
     since: Timestamp,
 }
@@ -233,6 +244,7 @@ impl Machine {
             task: None,
             ended: None,
             quitting: false,
+            grants: Vec::new(),
             pending: Vec::new(),
             out: Vec::new(),
         }
@@ -247,6 +259,7 @@ impl Machine {
             Input::Planned(plans) => self.planned(plans, at),
             Input::ToolOutput { index, text } => self.tool_output(index, text),
             Input::ToolFinished { index, result, latency_ms } => self.tool_finished(index, result, latency_ms, at),
+            Input::Kept(kept) => self.kept(kept),
             Input::Woken { ticket } => self.woken(ticket, at),
         }
         std::mem::take(&mut self.out)
@@ -262,6 +275,8 @@ impl Machine {
             Command::Prompt { text } => self.prompt(text, at),
             Command::Decide { approval_id, decision } => self.decided(&approval_id, decision, at),
             Command::Resolve { tool_call_id, resolution } => self.resolved(&tool_call_id, resolution, at),
+            Command::UndoGrant => self.undo_grant(),
+            Command::ListGrants => self.list_grants(),
             Command::Cancel => self.cancel(at),
             Command::Kill => self.kill(at),
             Command::Continue => self.go_on(at),

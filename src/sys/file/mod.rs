@@ -4,7 +4,7 @@ mod replace;
 #[cfg(test)]
 mod tests;
 
-pub use replace::{Parents, WriteError, replace};
+pub use replace::{Parents, WriteError, lock, replace};
 
 use super::path::open_file;
 use std::io::{self, Read};
