@@ -83,6 +83,9 @@ fn explained(request: &BTreeMap<String, &RawValue>, enforcer: &Enforcer, setting
     let (Some(tool), Some(arguments)) = (tool, request.get("arguments")) else {
         return Explanation::unreadable(EXPECTED.to_owned());
     };
+    if let Err(denial) = enforcer.offers(tools::name_of(&tool).unwrap_or(&tool)) {
+        return Explanation::denied(denial);
+    }
     match tools::actions_for(&tool, &Arguments::parse(arguments.get()), settings) {
         Ok(actions) => enforcer.explain(&actions, jiff::Timestamp::now()),
         Err(error) => Explanation::unreadable(error.message),

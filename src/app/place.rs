@@ -38,7 +38,7 @@ pub struct Policy {
 impl Policy {
     /// Whether it holds for this session; `None` is no session, or one that has no id yet.
     pub fn holds_for(&self, session: Option<&SessionId>) -> Result<(), Trouble> {
-        let only = self.layers.iter().filter_map(|layer| layer.bundle.session_id.as_deref());
+        let only = self.layers.iter().filter_map(Layer::session_id);
         match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
             None => Ok(()),
             Some(only) => Err(Trouble::usage(format!(

@@ -20,8 +20,6 @@ use std::sync::Arc;
 pub const DEMO: &str = "demo";
 /// The limit of an answer when neither catalogue nor policy says less.
 const OUTPUT_TOKENS: u64 = 32_000;
-/// The largest file read whole when the policy does not say.
-const FILE_BYTES: u64 = 10 << 20;
 /// Kept of what a command prints when the policy does not say.
 const OUTPUT_BYTES: usize = 100 << 10;
 
@@ -191,12 +189,14 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
-        max_file_size_bytes: policy.max_file_size_bytes().unwrap_or(FILE_BYTES),
+        max_file_size_bytes: policy.max_file_size_bytes(),
         max_output_bytes: policy.max_output_bytes().map_or(OUTPUT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         environment: match policy.environment() {
             policy::Environment::Inherit => Environment::Inherit,
             policy::Environment::Core => Environment::Core,
             policy::Environment::Only(names) => Environment::Listed(names),
+            policy::Environment::InheritOf(names) => Environment::InheritOf(names),
+            policy::Environment::CoreOf(names) => Environment::CoreOf(names),
         },
         secret_names: place.settings.key_variables(),
         may_read: Arc::new(move |path| {
@@ -211,10 +211,11 @@ pub fn router(place: &Place, policy: &Enforcer) -> Router {
     Router::new(tool_settings(place, policy))
 }
 
-/// What the model is offered: the tools whose capability is granted.
+/// What the model is offered: the tools whose capability is granted and that no layer disables.
 pub fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
     let granted = |tool: &ToolDefinition| router.capability(&tool.tool_name).is_some_and(|capability| policy.grants(capability));
-    router.definitions().into_iter().filter(granted).collect()
+    let offered = |tool: &ToolDefinition| policy.offers(&tool.tool_name).is_ok();
+    router.definitions().into_iter().filter(granted).filter(offered).collect()
 }
 
 /// What holds a command, in words, for people.

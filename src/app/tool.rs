@@ -65,7 +65,7 @@ pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Resu
         Ok(plan) => plan,
         Err(error) => return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true)),
     };
-    if let Verdict::Deny(denial) = bench.policy.judge(&plan.actions, jiff::Timestamp::now()) {
+    if let Verdict::Deny(denial) = bench.policy.judge_call(&plan.tool_name, &plan.actions, jiff::Timestamp::now()) {
         let error = ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
         return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
     }
@@ -87,7 +87,7 @@ impl Bench {
             Ok(plan) => plan,
             Err(error) => return ToolResult::refused(id, name, error),
         };
-        let permit = match self.policy.judge(&plan.actions, jiff::Timestamp::now()) {
+        let permit = match self.policy.judge_call(&plan.tool_name, &plan.actions, jiff::Timestamp::now()) {
             Verdict::Allow(permit) => permit,
             Verdict::Ask(question) if answers == Answers::Yes => question.approve(),
             Verdict::Ask(question) => {

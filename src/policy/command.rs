@@ -2,7 +2,7 @@
 
 use super::bundle::{Bundle, BundleError, Decision, Rule, Shell};
 use super::danger::{self, leaves};
-use super::decided::{Decided, Finding};
+use super::decided::{Decided, Finding, across, counts, reason, unlisted};
 use super::layer::{Ready, Scope};
 use super::paths::{Context, Sandbox};
 use super::permit::Grant;
@@ -99,17 +99,13 @@ fn empty(command: &str, line: &Line, scene: &Scene<'_>) -> Finding {
 fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
     let mut danger = danger::of_part(part, scene.context, scene.cwd);
     danger.reads_only &= line.floors.is_empty();
-    let decided = scene.layers.iter().filter_map(|layer| part_in_layer(line, part, layer, scene));
-    let decided = decided.reduce(Decided::stricter);
-    let mut decided = decided.unwrap_or_else(|| Decided::deny("built-in", "the capability `Shell.Exec` is not granted"));
+    let mut decided = across("Shell.Exec", scene.layers, |layer| part_in_layer(line, part, layer, scene));
     if scene.context.is_too_wide() {
         decided =
             decided.stricter(Decided::ask("built-in", "the workspace is so wide that aye asks before it runs anything").locked());
     }
-    if let Some(path) = blocked_operand(part, scene)
-        && decided.verdict == VerdictKind::Allow
-    {
-        decided = Decided::ask(decided.rule, format!("`{path}` is a blocked path")).locked();
+    if let Some((path, rule)) = blocked_operand(part, scene) {
+        decided = decided.stricter(Decided::ask(rule, format!("`{path}` is a blocked path")).locked());
     }
     let remember = remembered(line, part, &decided, danger, scene.cwd);
     decided = loosened(decided, danger, remember.as_ref(), scene);
@@ -129,11 +125,14 @@ fn loosened(decided: Decided, danger: danger::Danger, remember: Option<&Grant>, 
     if mode == Mode::Plan && !danger.reads_only && decided.verdict != VerdictKind::Deny {
         return Decided::deny("plan mode", "plan mode runs only commands that read");
     }
-    if decided.verdict != VerdictKind::Ask || decided.locked {
-        return decided;
-    }
-    if remember.is_some_and(|grant| scene.grants.contains(grant)) {
+    // What the person allowed by name counts as theirs where nothing holds a command, also if a rule allows it too.
+    let unheld = decided.verdict == VerdictKind::Allow && scene.context.sandbox == Sandbox::Absent;
+    let asks = decided.verdict == VerdictKind::Ask && !decided.locked;
+    if (asks || unheld) && remember.is_some_and(|grant| scene.grants.contains(grant)) {
         return Decided::allow("session", "allowed by you until aye quits");
+    }
+    if !asks {
+        return decided;
     }
     if mode == Mode::Auto && danger.risk <= Risk::Medium && !danger.critical && scene.context.sandbox == Sandbox::Present {
         return Decided::allow("auto mode", decided.reason);
@@ -150,10 +149,7 @@ fn remembered(line: &Line, part: &Simple, decided: &Decided, danger: danger::Dan
 }
 
 fn part_in_layer(line: &Line, part: &Simple, layer: &Ready, scene: &Scene<'_>) -> Option<Decided> {
-    let Some(shell) = &layer.bundle.shell else {
-        let reason = "the capability `Shell.Exec` is not granted";
-        return layer.refuses_unlisted().then(|| Decided::deny(layer.scope.rule(1), reason));
-    };
+    let Some(shell) = &layer.bundle.shell else { return unlisted("Shell.Exec", layer) };
     let judged = part.invocations.iter().map(|invocation| invocation_in_layer(line, part, invocation, shell, layer, scene));
     let decided = judged.reduce(Decided::stricter).unwrap_or_else(|| undecided(line, part, shell, layer.scope, None));
     Some(decided)
@@ -172,22 +168,23 @@ fn invocation_in_layer(
     if let Some(entry) = shell.blocked.iter().find(|entry| entry.hits(argv)) {
         return Decided::deny(scope.rule(entry.line), format!("`{}` is a blocked command", entry.text));
     }
-    let current = |rule: &&Rule| rule.expires_at.is_none_or(|end| scene.now < end);
-    let by = |decision: Decision| shell.rules.iter().filter(current).filter(move |rule| rule.decision == decision);
-    let reason = |rule: &Rule, otherwise: &str| if rule.reason.is_empty() { otherwise.to_owned() } else { rule.reason.clone() };
-    if let Some(rule) = by(Decision::Deny).find(|rule| rule.strikes(argv)) {
-        return Decided::deny(scope.rule(rule.line), reason(rule, "a rule denies it"));
+    let by = |decision: Decision| {
+        let current = layer.commands.iter().filter(|owned| counts(owned.rule.expires_at, scene.now));
+        current.filter(move |owned| owned.rule.decision == decision).map(|owned| (owned.scope, &owned.rule))
+    };
+    if let Some((scope, rule)) = by(Decision::Deny).find(|(_, rule)| rule.strikes(argv)) {
+        return Decided::deny(scope.rule(rule.line), reason(&rule.reason, "a rule denies it"));
     }
-    if let Some(rule) = by(Decision::Ask).find(|rule| rule.strikes(argv)) {
-        let mut asked = Decided::ask(scope.rule(rule.line), reason(rule, "a rule asks"));
+    if let Some((of, rule)) = by(Decision::Ask).find(|(_, rule)| rule.strikes(argv)) {
+        let mut asked = Decided::ask(of.rule(rule.line), reason(&rule.reason, "a rule asks"));
         asked.locked = scope == Scope::Managed;
         asked.approval_rule.clone_from(&shell.approval_rule);
         return asked;
     }
     let mut obstacle = None;
-    for rule in by(Decision::Allow).filter(|rule| !argv[0].text.contains('/') && rule.speaks_of(argv)) {
+    for (scope, rule) in by(Decision::Allow).filter(|(_, rule)| !argv[0].text.contains('/') && rule.speaks_of(argv)) {
         match out_of_reach(rule, line, part, invocation, scene) {
-            None => return Decided::allow(scope.rule(rule.line), reason(rule, "a rule allows it")),
+            None => return Decided::allow(scope.rule(rule.line), reason(&rule.reason, "a rule allows it")),
             Some(why) => obstacle = Some(why),
         }
     }
@@ -202,11 +199,11 @@ fn invocation_in_layer(
 
 fn undecided(line: &Line, part: &Simple, shell: &Shell, scope: Scope, obstacle: Option<String>) -> Decided {
     if !shell.requires_approval {
-        return Decided::allow(scope.rule(shell.line), "no approval is required");
+        return Decided::allow(scope.rule(shell.approval_line), "no approval is required");
     }
     let floor = part.floors.iter().chain(&line.floors).next();
     let reason = obstacle.or_else(|| floor.map(|floor| (*floor).to_owned())).unwrap_or_else(|| told_by(part));
-    let mut asked = Decided::ask(scope.rule(shell.line), reason);
+    let mut asked = Decided::ask(scope.rule(shell.approval_line), reason);
     asked.locked = scope == Scope::Managed;
     asked.approval_rule.clone_from(&shell.approval_rule);
     asked
@@ -214,7 +211,7 @@ fn undecided(line: &Line, part: &Simple, shell: &Shell, scope: Scope, obstacle: 
 
 /// Why it asks where no rule has a say.
 fn told_by(part: &Simple) -> String {
-    danger::why(part).map_or_else(|| "no rule decides it".to_owned(), |why| format!("no rule decides it, and {why}"))
+    danger::why(part).map_or_else(|| "no rule decides it".to_owned(), |why| format!("no rule decides it; {why}"))
 }
 
 /// Why an allow rule does not reach a command that it speaks of.
@@ -272,7 +269,7 @@ fn bad_operand(arg: &Arg, scene: &Scene<'_>) -> Option<String> {
     if text.split('/').any(|component| component == "..") && !text.starts_with("..") {
         return Some(format!("`{text}` goes up again, which a link could turn elsewhere"));
     }
-    blocked(arg, scene).map(|()| format!("`{text}` is a blocked path"))
+    blocked(arg, scene).map(|_| format!("`{text}` is a blocked path"))
 }
 
 /// `.*` also stands for the directory above.
@@ -280,18 +277,24 @@ fn climbs(text: &str) -> bool {
     text.split('/').any(|component| component.starts_with(".*") || component.starts_with(".?") || component.starts_with(".["))
 }
 
-fn blocked(arg: &Arg, scene: &Scene<'_>) -> Option<()> {
+/// The rule that blocks the place a word names.
+fn blocked(arg: &Arg, scene: &Scene<'_>) -> Option<String> {
     let path = scene.context.resolve(&arg.text, scene.cwd);
-    let reached = |layer: &Ready| layer.read.as_ref().is_some_and(|rules| rules.blocked.reach(&path).is_some());
-    (scene.context.is_own(&path) || scene.layers.iter().any(reached)).then_some(())
+    if scene.context.is_own(&path) {
+        return Some("built-in".to_owned());
+    }
+    let reached = |layer: &Ready| Some(layer.scope.rule(layer.read.as_ref()?.blocked.reach(&path)?));
+    scene.layers.iter().find_map(reached)
 }
 
-fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<String> {
+/// A word that names a blocked place, and the rule that blocks it.
+fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<(String, String)> {
     let args = part.invocations.iter().flat_map(|invocation| &invocation.argv[1..]);
     let targets = part.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
     args.chain(targets).find_map(|arg| {
         let word = Arg { text: path_in(&arg.text).to_owned(), ..arg.clone() };
-        (!word.text.is_empty() && word.is_known()).then(|| blocked(&word, scene)).flatten().map(|()| arg.text.clone())
+        let rule = (!word.text.is_empty() && word.is_known()).then(|| blocked(&word, scene)).flatten()?;
+        Some((arg.text.clone(), rule))
     })
 }
 

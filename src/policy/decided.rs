@@ -1,7 +1,9 @@
 //! One answer before modes and grants: verdict, rule and reason, and how answers of several layers meet.
 
+use super::layer::Ready;
 use super::permit::Grant;
 use crate::protocol::{CommandPart, Risk, VerdictKind};
+use jiff::Timestamp;
 
 /// What one layer says of one thing.
 #[derive(Debug, Clone)]
@@ -41,6 +43,32 @@ impl Decided {
     pub fn stricter(self, other: Self) -> Self {
         if (other.verdict, other.locked) > (self.verdict, self.locked) { other } else { self }
     }
+}
+
+/// What all layers say together, of a capability that some layer has to grant.
+pub fn across(capability: &str, layers: &[Ready], says: impl Fn(&Ready) -> Option<Decided>) -> Decided {
+    let of = |granting: bool| layers.iter().filter(move |layer| layer.scope.grants() == granting).filter_map(&says);
+    let granted = of(true).reduce(Decided::stricter).unwrap_or_else(|| not_granted("built-in", capability));
+    of(false).fold(granted, Decided::stricter)
+}
+
+/// What a layer says of a capability that it does not list.
+pub fn unlisted(capability: &str, layer: &Ready) -> Option<Decided> {
+    layer.refuses_unlisted().then(|| not_granted(layer.scope.rule(1), capability))
+}
+
+fn not_granted(rule: impl Into<String>, capability: &str) -> Decided {
+    Decided::deny(rule, format!("the capability `{capability}` is not granted"))
+}
+
+/// The reason of a rule, or why it decides where it gives none.
+pub fn reason(given: &str, otherwise: &str) -> String {
+    if given.is_empty() { otherwise } else { given }.to_owned()
+}
+
+/// Whether a rule still counts.
+pub fn counts(expires_at: Option<Timestamp>, now: Timestamp) -> bool {
+    expires_at.is_none_or(|end| now < end)
 }
 
 /// What is known of one action before modes and grants.

@@ -1,12 +1,14 @@
 //! Verdicts on file actions: capability, place, block list, allow list, approval.
 
-use super::decided::{Decided, Finding};
-use super::layer::{FileRules, Ready, Scope};
-use super::paths::{Context, protected};
+use super::bundle::{Bundle, BundleError, Decision};
+use super::decided::{Decided, Finding, across, counts, reason, unlisted};
+use super::layer::{FileRules, Owned, PathRule, Ready, Scope};
+use super::paths::{Context, Places, Sandbox, protected};
 use super::permit::Grant;
 use super::shell::hides;
-use crate::protocol::{Action, Place, Risk, Target};
-use std::path::Path;
+use crate::protocol::{Action, Mode, Place, Risk, Target};
+use jiff::Timestamp;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -34,19 +36,17 @@ impl Access {
 }
 
 /// What all layers together say of one file action.
-pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready], context: &Context) -> Finding {
+pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
     let path = target.real.as_path();
     let guarded = guard(access, path, layers, context);
-    let decided = layers
-        .iter()
-        .filter_map(|layer| one_layer(access, action.capability(), target, layer, (guarded.as_ref(), context.in_workspace(path))))
-        .fold(everywhere(access, target, context), |all, one| Some(all.map_or(one.clone(), |all| all.stricter(one))));
+    let scene = Scene { access, capability: action.capability(), target, guarded: guarded.as_ref(), context, now };
+    let decided = across(action.capability(), layers, |layer| scene.in_layer(layer));
+    let decided = everywhere(access, target, context).into_iter().chain([decided]).reduce(Decided::stricter);
     let special = (target.place == Place::Special)
         .then(|| Decided::deny("built-in", format!("`{}` is a device, a pipe or a socket, which is never opened", target.given)));
     // Last of equals: what stands outside is not told.
     let decided = special.into_iter().chain(decided).reduce(|special, decided| decided.stricter(special));
-    let decided =
-        decided.unwrap_or_else(|| Decided::deny("built-in", format!("the capability `{}` is not granted", action.capability())));
+    let decided = decided.unwrap_or_else(|| Decided::deny("built-in", "nothing grants it"));
     let risk = match access {
         Access::Read => Risk::Low,
         Access::Write if guarded.is_some() || !context.in_workspace(path) => Risk::High,
@@ -86,39 +86,105 @@ fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Deci
     })
 }
 
-fn one_layer(
+/// What does not change from layer to layer.
+struct Scene<'a> {
     access: Access,
-    capability: &str,
-    target: &Target,
-    layer: &Ready,
-    (guarded, inside): (Option<&Guard>, bool),
-) -> Option<Decided> {
-    let (path, given, scope) = (target.real.as_path(), &target.given, layer.scope);
-    let Some(rules) = access.rules(layer) else {
-        let reason = format!("the capability `{capability}` is not granted");
-        return layer.refuses_unlisted().then(|| Decided::deny(scope.rule(1), reason));
+    capability: &'a str,
+    target: &'a Target,
+    guarded: Option<&'a Guard>,
+    context: &'a Context,
+    now: Timestamp,
+}
+
+impl Scene<'_> {
+    /// Blocked or deny, a protected place, a miss of the allow list, then ask rules, allow rules and approval: a rule never
+    /// reaches further than the list.
+    fn in_layer(&self, layer: &Ready) -> Option<Decided> {
+        let Some(rules) = self.access.rules(layer) else { return unlisted(self.capability, layer) };
+        let mut decided = self.by_rules(rules, layer.scope);
+        decided.locked |= layer.scope == Scope::Managed;
+        decided.approval_rule.clone_from(&rules.files.approval_rule);
+        Some(decided)
+    }
+
+    fn by_rules(&self, rules: &FileRules, scope: Scope) -> Decided {
+        let (path, given, files) = (self.target.real.as_path(), &self.target.given, &rules.files);
+        let rule = |decision: Decision| {
+            let mut current = rules.rules.iter().filter(|owned| counts(owned.rule.rule.expires_at, self.now));
+            current.find(|owned| owned.rule.rule.decision == decision && owned.rule.places.reach(path).is_some())
+        };
+        let named = |owned: &Owned<PathRule>| owned.scope.rule(owned.rule.rule.line);
+        let verb = self.access.verb();
+        if let Some(line) = rules.blocked.reach(path) {
+            return Decided::deny(scope.rule(line), format!("`{given}` is a blocked path"));
+        }
+        if let Some(owned) = rule(Decision::Deny) {
+            return Decided::deny(named(owned), reason(&owned.rule.rule.reason, "a rule denies it"));
+        }
+        if let Some(Guard::Closed(name)) = self.guarded {
+            return Decided::deny("built-in", format!("`{name}` is protected: it decides what other programs run"));
+        }
+        let inside = self.context.in_workspace(path);
+        let listed = rules.allowed.as_ref().map(|allowed| allowed.reach(path));
+        if listed == Some(None) {
+            let place = if inside { "is not in `allowed_paths`" } else { "is outside the workspace" };
+            return Decided::deny(scope.rule(files.allowed_line), format!("`{given}` {place}"));
+        }
+        if let Some(Guard::Opened(rule)) = self.guarded {
+            return Decided::ask(rule.clone(), format!("it {verb} a protected place that the bundle opens")).locked();
+        }
+        if let Some(owned) = rule(Decision::Ask) {
+            return Decided::ask(named(owned), reason(&owned.rule.rule.reason, "a rule asks"));
+        }
+        // Where no list says how far it goes, an allow rule ends with the workspace.
+        if let Some(owned) = rule(Decision::Allow)
+            && (inside || listed.is_some())
+        {
+            return Decided::allow(named(owned), reason(&owned.rule.rule.reason, "a rule allows it"));
+        }
+        if files.requires_approval {
+            return Decided::ask(scope.rule(files.approval_line), format!("it {verb} a file"));
+        }
+        let line = listed.flatten().unwrap_or(files.line);
+        Decided::allow(scope.rule(line), format!("it {verb} where the bundle allows it"))
+    }
+}
+
+/// The `match` and `not_match` paths of a bundle's rules, which have to come out as they say.
+pub fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
+    let root = PathBuf::from("/workspace");
+    let context = Context {
+        roots: vec![root.clone()],
+        home: PathBuf::from("/home/user"),
+        mode: Mode::Ask,
+        sandbox: Sandbox::Present,
+        own: Vec::new(),
     };
-    let line = rules.files.line;
-    if let Some(line) = rules.blocked.reach(path) {
-        return Some(Decided::deny(scope.rule(line), format!("`{given}` is a blocked path")));
+    let tables = [(Access::Read, &bundle.read), (Access::Write, &bundle.write), (Access::Delete, &bundle.delete)];
+    for (access, files) in tables.into_iter().filter_map(|(access, files)| Some((access, files.as_ref()?))) {
+        let allowed = files.allowed.as_ref().map(|patterns| Places::new(patterns, &context, false));
+        for rule in &files.rules {
+            let places = PathRule::new(rule.clone(), &context).places;
+            let applies = |text: &str| {
+                let path = context.resolve(text, &root);
+                let within = || allowed.as_ref().map_or_else(|| context.in_workspace(&path), |all| all.reach(&path).is_some());
+                let open = || access == Access::Read || protected(&path, &context).is_none();
+                places.reach(&path).is_some() && (rule.decision != Decision::Allow || (within() && open()))
+            };
+            let wrong = |example: &(String, usize), what: &str| BundleError {
+                name: name.to_owned(),
+                line: Some(example.1),
+                message: format!("the rule {what} `{}`", example.0),
+            };
+            if let Some(example) = rule.matches.iter().find(|example| !applies(&example.0)) {
+                return Err(wrong(example, "does not match its own example"));
+            }
+            if let Some(example) = rule.not_matches.iter().find(|example| applies(&example.0)) {
+                return Err(wrong(example, "matches what it says it does not,"));
+            }
+        }
     }
-    if let Some(Guard::Closed(name)) = guarded {
-        return Some(Decided::deny("built-in", format!("`{name}` is protected: it decides what other programs run")));
-    }
-    if rules.allowed.as_ref().is_some_and(|allowed| allowed.reach(path).is_none()) {
-        let place = if inside { "is not in `allowed_paths`" } else { "is outside the workspace" };
-        return Some(Decided::deny(scope.rule(line), format!("`{given}` {place}")));
-    }
-    let mut decided = if let Some(Guard::Opened(rule)) = guarded {
-        Decided::ask(rule.clone(), format!("it {} a protected place that the bundle opens", access.verb())).locked()
-    } else if rules.files.requires_approval {
-        Decided::ask(scope.rule(line), format!("it {} a file", access.verb()))
-    } else {
-        Decided::allow(scope.rule(line), format!("it {} where the bundle allows it", access.verb()))
-    };
-    decided.locked |= scope == Scope::Managed;
-    decided.approval_rule.clone_from(&rules.files.approval_rule);
-    Some(decided)
+    Ok(())
 }
 
 /// A protected place: shut, or opened by the rule of a person or a manager.
@@ -133,7 +199,7 @@ fn guard(access: Access, path: &Path, layers: &[Ready], context: &Context) -> Op
         return None;
     }
     let place = protected(path, context)?;
-    let may = |layer: &&Ready| place.may_be_opened && matches!(layer.scope, Scope::User | Scope::File | Scope::Managed);
+    let may = |layer: &&Ready| place.may_be_opened && layer.scope.grants();
     let opens = |layer: &Ready| Some(layer.scope.rule(access.rules(layer)?.unprotected.reach(path)?));
     let opened = layers.iter().filter(may).find_map(opens);
     Some(opened.map_or(Guard::Closed(place.name), Guard::Opened))

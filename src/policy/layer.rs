@@ -1,20 +1,21 @@
 //! A bundle in its place among the others: what it is called, what it may do, and its patterns made ready.
 
-use super::bundle::{Bundle, Files};
+use super::bundle::{Bundle, Decision, FileRule, Files, Rule, ToolRule};
 use super::paths::{Context, Places};
 use std::path::{Path, PathBuf};
 
-/// Who wrote a bundle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Who wrote a bundle; from the strongest to the weakest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    BuiltIn,
-    User,
-    /// `--policy FILE`, in place of the user's.
-    File,
     /// Cannot be loosened by anything.
     Managed,
+    User,
+    /// `--policy FILE`, in place of the user's and of what they remembered.
+    File,
+    BuiltIn,
+    /// What the person remembers for this project: its rules count as the user's own, all else in it can only tighten.
+    Mine,
     /// Can only tighten.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no file of a project takes effect but its AGENTS.md"))]
     Project,
 }
 
@@ -35,6 +36,11 @@ impl Layer {
     pub fn from_file(scope: Scope, bundle: Bundle, file: &Path) -> Self {
         Self { scope, bundle, file: Some(file.to_owned()) }
     }
+
+    /// The only session it holds for; a project cannot name one.
+    pub fn session_id(&self) -> Option<&str> {
+        self.bundle.session_id.as_deref().filter(|_| self.scope.grants())
+    }
 }
 
 impl Scope {
@@ -44,6 +50,7 @@ impl Scope {
             Self::User => "user",
             Self::File => "policy",
             Self::Managed => "managed",
+            Self::Mine => "mine-here",
             Self::Project => "project",
         }
     }
@@ -52,7 +59,7 @@ impl Scope {
     pub fn rule(self, line: usize) -> String {
         match self {
             Self::BuiltIn => "built-in".to_owned(),
-            Self::User | Self::File | Self::Managed | Self::Project => format!("{}:{line}", self.as_str()),
+            Self::User | Self::File | Self::Managed | Self::Mine | Self::Project => format!("{}:{line}", self.as_str()),
         }
     }
 
@@ -60,8 +67,29 @@ impl Scope {
     pub fn grants(self) -> bool {
         match self {
             Self::BuiltIn | Self::User | Self::File | Self::Managed => true,
-            Self::Project => false,
+            Self::Mine | Self::Project => false,
         }
+    }
+}
+
+/// A rule and whose it is: what a person remembers for a project stands among the rules of their own layer.
+#[derive(Debug, Clone)]
+pub struct Owned<R> {
+    pub scope: Scope,
+    pub rule: R,
+}
+
+/// A rule about paths, its patterns compiled.
+#[derive(Debug, Clone)]
+pub struct PathRule {
+    pub rule: FileRule,
+    pub places: Places,
+}
+
+impl PathRule {
+    pub fn new(rule: FileRule, context: &Context) -> Self {
+        let places = Places::new(&rule.paths, context, rule.decision != Decision::Allow);
+        Self { rule, places }
     }
 }
 
@@ -72,17 +100,23 @@ pub struct FileRules {
     pub allowed: Option<Places>,
     pub blocked: Places,
     pub unprotected: Places,
+    pub rules: Vec<Owned<PathRule>>,
 }
 
 impl FileRules {
-    fn new(files: &Files, context: &Context) -> Self {
+    pub fn new(files: Files, scope: Scope, context: &Context) -> Self {
         Self {
             allowed: files.allowed.as_ref().map(|patterns| Places::new(patterns, context, false)),
             blocked: Places::new(&files.blocked, context, true),
             unprotected: Places::new(&files.unprotected, context, false),
-            files: files.clone(),
+            rules: owned(scope, files.rules.iter().map(|rule| PathRule::new(rule.clone(), context))),
+            files,
         }
     }
+}
+
+fn owned<R>(scope: Scope, rules: impl IntoIterator<Item = R>) -> Vec<Owned<R>> {
+    rules.into_iter().map(|rule| Owned { scope, rule }).collect()
 }
 
 /// A layer made ready for one context.
@@ -90,25 +124,82 @@ impl FileRules {
 pub struct Ready {
     pub scope: Scope,
     pub bundle: Bundle,
+    pub file: Option<PathBuf>,
     pub read: Option<FileRules>,
     pub write: Option<FileRules>,
     pub delete: Option<FileRules>,
+    pub commands: Vec<Owned<Rule>>,
+    pub tools: Vec<Owned<ToolRule>>,
 }
 
 impl Ready {
-    pub fn new(layer: Layer, context: &Context) -> Self {
-        let compiled = |files: &Option<Files>| files.as_ref().map(|files| FileRules::new(files, context));
+    fn new(layer: Layer, context: &Context) -> Self {
+        let Layer { scope, mut bundle, file } = layer;
+        if !scope.grants() {
+            restrain(&mut bundle);
+        }
+        let compiled = |files: &Option<Files>| files.clone().map(|files| FileRules::new(files, scope, context));
         Self {
-            scope: layer.scope,
-            read: compiled(&layer.bundle.read),
-            write: compiled(&layer.bundle.write),
-            delete: compiled(&layer.bundle.delete),
-            bundle: layer.bundle,
+            scope,
+            file,
+            read: compiled(&bundle.read),
+            write: compiled(&bundle.write),
+            delete: compiled(&bundle.delete),
+            commands: owned(scope, bundle.shell.iter().flat_map(|shell| shell.rules.clone())),
+            tools: owned(scope, bundle.mcp.iter().flat_map(|mcp| mcp.rules.clone())),
+            bundle,
+        }
+    }
+
+    /// All layers, the strongest first; what the person remembers for this project joins the rules of their own layer.
+    pub fn all(layers: Vec<Layer>, context: &Context) -> Vec<Self> {
+        let mut all: Vec<Self> = layers.into_iter().map(|layer| Self::new(layer, context)).collect();
+        all.sort_by_key(|layer| layer.scope);
+        let mut mine: Vec<Self> = all.extract_if(.., |layer| layer.scope == Scope::Mine).collect();
+        let Some(own) = all.iter_mut().find(|layer| matches!(layer.scope, Scope::User | Scope::BuiltIn)) else { return all };
+        for remembered in &mut mine {
+            own.join(remembered);
+        }
+        let at = all.iter().position(|layer| layer.scope > Scope::Mine).unwrap_or(all.len());
+        all.splice(at..at, mine);
+        all
+    }
+
+    fn join(&mut self, mine: &mut Self) {
+        self.commands.append(&mut mine.commands);
+        self.tools.append(&mut mine.tools);
+        for (files, added) in
+            [(&mut self.read, &mut mine.read), (&mut self.write, &mut mine.write), (&mut self.delete, &mut mine.delete)]
+        {
+            if let (Some(files), Some(added)) = (files, added) {
+                files.rules.append(&mut added.rules);
+            }
         }
     }
 
     /// Whether it has a say about a capability that it does not list: then the answer is no.
     pub fn refuses_unlisted(&self) -> bool {
         self.scope.grants() && !(self.scope == Scope::Managed && self.bundle.granted.is_empty())
+    }
+}
+
+/// Takes away what only a layer that grants may say.
+fn restrain(bundle: &mut Bundle) {
+    bundle.session_id = None;
+    // A question is headed by who may be believed.
+    bundle.approval_rules.clear();
+    for files in [&mut bundle.read, &mut bundle.write, &mut bundle.delete].into_iter().flatten() {
+        files.unprotected.clear();
+        files.approval_rule = None;
+    }
+    if let Some(mcp) = &mut bundle.mcp {
+        mcp.approval_rule = None;
+    }
+    if let Some(shell) = &mut bundle.shell {
+        shell.approval_rule = None;
+        shell.terms.writable_paths = None;
+        for rule in &mut shell.rules {
+            rule.any_args = rule.exact;
+        }
     }
 }

@@ -4,14 +4,17 @@ mod bundle;
 mod command;
 mod danger;
 mod decided;
+mod effective;
 mod enforcer;
 mod files;
+mod invoke;
 mod layer;
 mod paths;
 pub mod permit;
 mod shell;
 
-pub use bundle::{Bundle, BundleError, Environment, SandboxSetting};
+pub use bundle::{Bundle, BundleError, Environment, SandboxSetting, Terms};
+pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation};
 pub use layer::{Layer, Scope};
 pub use paths::{Context, Sandbox};

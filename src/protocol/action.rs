@@ -23,6 +23,13 @@ pub enum Action {
         command: String,
         cwd: Target,
     },
+    /// Use a tool of an MCP server.
+    Invoke {
+        server: String,
+        tool: String,
+        /// Of its description and schema: another one is another tool.
+        fingerprint: String,
+    },
 }
 
 impl Action {
@@ -33,6 +40,7 @@ impl Action {
             Self::Write { .. } => "File.Write",
             Self::Delete { .. } => "File.Delete",
             Self::Exec { .. } => "Shell.Exec",
+            Self::Invoke { .. } => "Mcp.Invoke",
         }
     }
 }

@@ -112,6 +112,7 @@ fn hidden(tool: &dyn AnyTool, arguments: Map<String, Value>, settings: &Settings
         Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Exec { cwd: target, .. } => {
             (settings.may_read)(&target.real)
         }
+        Action::Invoke { .. } => true,
     };
     (!actions.iter().all(may_be_seen)).then_some(actions)
 }
@@ -125,6 +126,7 @@ fn named(actions: &[Action]) -> String {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Exec { cwd: target, .. } => {
             target.given.clone()
         }
+        Action::Invoke { server, tool, .. } => format!("{server}/{tool}"),
     };
     actions.iter().map(given).collect::<Vec<_>>().join(" ")
 }
@@ -146,6 +148,11 @@ fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: Tool
 pub fn actions_for(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
     let tool = find(tool_name).ok_or_else(|| unknown(tool_name))?;
     tool.actions(object(arguments)?, &Paths::lexical(settings))
+}
+
+/// What the tool of this name or alias is really called.
+pub fn name_of(tool_name: &str) -> Option<&'static str> {
+    find(tool_name).map(|tool| tool.name())
 }
 
 fn object(arguments: &Arguments) -> Result<Map<String, Value>, ToolError> {

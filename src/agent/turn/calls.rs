@@ -69,7 +69,7 @@ impl Machine {
                 call.summary.clone_from(&plan.summary);
                 call.touches = plan.actions.iter().filter_map(touched).collect();
                 call.changes = plan.changes;
-                let verdict = self.policy.judge(&plan.actions, at.now);
+                let verdict = self.policy.judge_call(&plan.tool_name, &plan.actions, at.now);
                 // What may not be touched is not written down either.
                 call.proposal = plan.proposal.clone().filter(|_| !matches!(verdict, Verdict::Deny(_)));
                 self.announce(call, &plan.actions);
@@ -361,7 +361,7 @@ fn sorted(plans: Vec<(usize, Result<Plan, ToolError>)>, count: usize) -> Vec<Opt
 pub(super) fn touched(action: &Action) -> Option<std::path::PathBuf> {
     match action {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => Some(target.real.clone()),
-        Action::Exec { .. } => None,
+        Action::Exec { .. } | Action::Invoke { .. } => None,
     }
 }
 
@@ -388,7 +388,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
             timeout_seconds: plan.timeout_seconds,
             sandbox: sandbox.to_owned(),
         }),
-        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } => None,
+        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Invoke { .. } => None,
     });
     Approval {
         approval_id,

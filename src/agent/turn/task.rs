@@ -112,10 +112,10 @@ impl Machine {
         if let Some(message) = self.policy.expired(at.now) {
             return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle, then /continue"));
         }
-        if !self.policy.llm().all(|limits| limits.allows(&self.options.model)) {
+        if let Err(denial) = self.policy.may_call(&self.options.model) {
             return Some(Failure::new(
                 FailureKind::Permission,
-                format!("the policy does not allow the model `{}`", self.options.model),
+                format!("{} (rule: {})", denial.reason, denial.rule),
                 "choose another with -m, or add it to `allowed_models` in the policy",
             ));
         }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 pub struct Llm {
     /// `PROVIDER/NAME` patterns; `None` where any model may be called.
     pub allowed_models: Option<Vec<String>>,
+    pub models_line: usize,
     pub max_input_tokens: Option<u64>,
     pub max_output_tokens: Option<u64>,
     pub max_session_tokens: Option<u64>,
@@ -27,6 +28,7 @@ impl Llm {
         let models = section.texts("allowed_models")?;
         Ok(Self {
             allowed_models: models.map(|models| models.into_iter().map(|model| model.text).collect()),
+            models_line: section.line_of("allowed_models").unwrap_or_default(),
             max_input_tokens: section.number("max_input_tokens")?,
             max_output_tokens: section.number("max_output_tokens")?,
             max_session_tokens: section.number("max_session_tokens")?,

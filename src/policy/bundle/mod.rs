@@ -2,13 +2,22 @@
 
 mod capability;
 mod extras;
+mod file_rule;
 mod reader;
 mod rule;
+mod stated;
+mod terms;
+mod tools;
+mod widen;
 
-pub use capability::{Environment, Files, Pattern, SandboxSetting, Shell};
+pub use capability::{Files, Pattern, Shell};
 pub use extras::{ApprovalRule, Llm};
+pub use file_rule::FileRule;
 pub use reader::BundleError;
 pub use rule::{Decision, Rule};
+pub use stated::Stated;
+pub use terms::{Environment, SandboxSetting, Terms};
+pub use tools::{ToolPattern, ToolRule, Tools};
 
 use jiff::Timestamp;
 use reader::{Section, Source, suggestion};
@@ -33,6 +42,8 @@ pub const CAPABILITIES: &[&str] = &[
 /// What one file says may happen.
 #[derive(Debug, Clone, Default)]
 pub struct Bundle {
+    /// `bundle_version`, for people.
+    pub version: Option<String>,
     /// The only session it holds for, if it names one.
     pub session_id: Option<String>,
     pub expires_at: Option<Timestamp>,
@@ -41,9 +52,15 @@ pub struct Bundle {
     pub write: Option<Files>,
     pub delete: Option<Files>,
     pub shell: Option<Shell>,
+    pub mcp: Option<Tools>,
+    /// Tools that are not to be had, whatever is granted.
+    pub disabled: Vec<ToolPattern>,
     /// Names of all capabilities that are listed.
     pub granted: Vec<String>,
     pub approval_rules: BTreeMap<String, ApprovalRule>,
+    /// Every key as it stands.
+    pub stated: Vec<Stated>,
+    widens: Vec<(usize, String)>,
 }
 
 impl Bundle {
@@ -53,7 +70,7 @@ impl Bundle {
         if text.len() > MOST_BYTES {
             return Err(whole(format!("the file has {} bytes, more than the {MOST_BYTES} a policy may have", text.len())));
         }
-        let source = Source { text, name };
+        let source = Source::new(text, name);
         let table = DeTable::parse(text).map_err(|error| match error.span() {
             Some(span) => source.error(&span, error.message().to_owned()),
             None => whole(error.message().to_owned()),
@@ -64,6 +81,7 @@ impl Bundle {
         let root = Section { source: &source, table: table.get_ref(), span: 0..0, title: String::new() };
         let bundle = Self::read(&root)?;
         crate::policy::command::check_examples(&bundle, name)?;
+        crate::policy::files::check_examples(&bundle, name)?;
         Ok(bundle)
     }
 
@@ -91,6 +109,7 @@ impl Bundle {
             "expires_at",
             "session_id",
             "llm",
+            "tools",
             "capabilities",
             "approval_rules",
             "approval",
@@ -107,8 +126,8 @@ impl Bundle {
             }
             None => return Err(root.source.error(&(0..0), "`schema_version` is missing, expected `schema_version = 1`")),
         }
-        root.text("bundle_version")?;
         let mut bundle = Self {
+            version: root.text("bundle_version")?.map(|text| text.text),
             session_id: root.text("session_id")?.map(|text| text.text),
             expires_at: root.timestamp("expires_at")?,
             ..Self::default()
@@ -119,10 +138,21 @@ impl Bundle {
         if let Some(capabilities) = root.section("capabilities")? {
             bundle.capabilities(&capabilities)?;
         }
+        if let Some(section) = root.section("tools")? {
+            section.only(&["disabled"])?;
+            bundle.disabled = tools::tool_patterns(&section, "disabled")?.unwrap_or_default();
+        }
         bundle.approval_rules = extras::approval_rules(root)?;
         extras::check_approval(root)?;
         extras::check_the_rest(root)?;
+        bundle.widens = widen::widens(root)?;
+        bundle.stated = stated::stated(root);
         Ok(bundle)
+    }
+
+    /// Where it would loosen something if it were a project's, which has no effect then: the line and what it tries.
+    pub fn widens(&self) -> &[(usize, String)] {
+        &self.widens
     }
 
     fn capabilities(&mut self, section: &Section<'_>) -> Result<(), BundleError> {
@@ -133,9 +163,10 @@ impl Bundle {
                 "File.Delete" => self.delete = Some(Files::read(&capability, true)?),
                 "Shell.Exec" => self.shell = Some(Shell::read(&capability)?),
                 "Network.Http" => capability::check_network(&capability)?,
-                "Mcp.Invoke" => capability::check_tools(&capability, "allowed_tools")?,
-                "BackendTool.Invoke" => capability::check_tools(&capability, "allowed_tool_names")?,
-                "Workspace.Upload" => capability.only(&["requires_approval", "approval_rule", "max_file_size_bytes"])?,
+                "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability, "allowed_tools")?),
+                // No tool of this version needs these; what stands there has to be right all the same.
+                "BackendTool.Invoke" => drop(Tools::read(&capability, "allowed_tool_names")?),
+                "Workspace.Upload" => capability::check_upload(&capability)?,
                 other => {
                     let message = format!("unknown capability `{other}`, {}", suggestion(other, CAPABILITIES));
                     return Err(section.source.error(&name.span, message));

@@ -17,13 +17,18 @@ pub struct BundleError {
 
 /// The text a bundle was read from.
 pub struct Source<'a> {
-    pub text: &'a str,
     pub name: &'a str,
+    /// Where each line ends.
+    breaks: Vec<usize>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    pub fn new(text: &str, name: &'a str) -> Self {
+        Self { name, breaks: text.match_indices('\n').map(|(at, _)| at).collect() }
+    }
+
     pub fn line(&self, span: &Range<usize>) -> usize {
-        1 + self.text.as_bytes().iter().take(span.start).filter(|byte| **byte == b'\n').count()
+        1 + self.breaks.partition_point(|at| *at < span.start)
     }
 
     pub fn error(&self, span: &Range<usize>, message: impl Into<String>) -> BundleError {

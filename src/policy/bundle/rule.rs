@@ -14,6 +14,18 @@ pub enum Decision {
 
 pub const DECISIONS: &[(&str, Decision)] = &[("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Deny)];
 
+/// What a rule decides, which it has to say.
+pub fn decision(section: &Section<'_>) -> Result<Decision, BundleError> {
+    let missing = || section.source.error(&section.span, "the rule has no `decision`, expected allow, ask or deny");
+    section.choice("decision", DECISIONS)?.ok_or_else(missing)
+}
+
+/// Examples of a rule, with where they stand.
+pub fn examples(section: &Section<'_>, key: &str) -> Result<Vec<(String, usize)>, BundleError> {
+    let texts = section.texts(key)?.unwrap_or_default();
+    Ok(texts.into_iter().map(|text| (text.text, section.source.line(&text.span))).collect())
+}
+
 /// An entry of `blocked_commands` or `allowed_commands`: a program, with words that must all be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocked {
@@ -29,6 +41,8 @@ pub struct Rule {
     pub line: usize,
     pub decision: Decision,
     pub reason: String,
+    /// The command is these words and nothing more.
+    pub exact: bool,
     /// Lifts the option table.
     pub any_args: bool,
     pub expires_at: Option<Timestamp>,
@@ -40,7 +54,7 @@ pub struct Rule {
 
 impl Rule {
     pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
-        section.only(&["command", "decision", "reason", "match", "not_match", "args", "expires_at"])?;
+        section.only(&["command", "exact", "decision", "reason", "match", "not_match", "args", "expires_at"])?;
         let Some(elements) = section.alternatives("command")?.filter(|elements| !elements.is_empty()) else {
             return Err(section
                 .source
@@ -50,21 +64,18 @@ impl Rule {
             let message = format!("`{}` is no bare program name, expected one such as `git`", path.text);
             return Err(section.source.error(&path.span, message));
         }
-        let Some(decision) = section.choice("decision", DECISIONS)? else {
-            return Err(section.source.error(&section.span, "the rule has no `decision`, expected allow, ask or deny"));
-        };
-        let examples = |key: &str| -> Result<Vec<(String, usize)>, BundleError> {
-            let texts = section.texts(key)?.unwrap_or_default();
-            Ok(texts.into_iter().map(|text| (text.text, section.source.line(&text.span))).collect())
-        };
+        let decision = decision(section)?;
+        let exact = section.switch("exact")?.unwrap_or(false);
         Ok(Self {
             line: section.line(),
             decision,
             reason: section.text("reason")?.map(|text| text.text).unwrap_or_default(),
-            any_args: section.choice("args", &[("any", true), ("table", false)])?.unwrap_or(false),
+            exact,
+            // Words that are all named need no table that says which others are harmless.
+            any_args: section.choice("args", &[("any", true), ("table", false)])?.unwrap_or(false) || exact,
             expires_at: section.timestamp("expires_at")?,
-            matches: examples("match")?,
-            not_matches: examples("not_match")?,
+            matches: examples(section, "match")?,
+            not_matches: examples(section, "not_match")?,
             elements: elements.into_iter().map(|words| words.into_iter().map(|word| word.text).collect()).collect(),
         })
     }
@@ -72,6 +83,10 @@ impl Rule {
     /// Whether the words are what an allow speaks of: the bare name and the words right behind it.
     pub fn speaks_of(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };
+        if self.exact {
+            // What the shell would put other words in for is not these words.
+            return is(program, &argv[0].text) && !argv.iter().any(|arg| arg.glob) && says(rest, &argv[1..]);
+        }
         let skipped = if argv[0].text == "git" { harmless_globals(&argv[1..]) } else { 0 };
         let words = &argv[1 + skipped..];
         one_matches(program, &argv[0].text)
@@ -82,8 +97,20 @@ impl Rule {
     /// The same where the words stand behind options, as an ask or a deny has to see them.
     pub fn strikes(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };
+        if self.exact {
+            return is(program, base(&argv[0].text)) && says(rest, &argv[1..]);
+        }
         one_matches(program, base(&argv[0].text)) && leads(rest, &argv[1..])
     }
+}
+
+/// Word for word, no pattern among them.
+fn says(elements: &[Vec<String>], words: &[Arg]) -> bool {
+    elements.len() == words.len() && elements.iter().zip(words).all(|(element, word)| is(element, &word.text))
+}
+
+fn is(element: &[String], text: &str) -> bool {
+    element.iter().any(|alternative| alternative == text)
 }
 
 fn one_matches(element: &[String], text: &str) -> bool {

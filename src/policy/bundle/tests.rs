@@ -95,7 +95,7 @@ fn every_documented_key_is_accepted() {
     assert!(bundle.llm.allows("anthropic/x") && !bundle.llm.allows("openai/x"));
     assert_eq!(bundle.approval_rules["edit"].title, "File change");
     let shell = bundle.shell.expect("a shell table");
-    assert_eq!(shell.environment, Some(Environment::Only(vec!["PATH".to_owned()])));
+    assert_eq!(shell.terms.environment, Some(Environment::Only(vec!["PATH".to_owned()])));
     assert_eq!(shell.rules[0].line, 43);
 }
 

@@ -1,16 +1,20 @@
 //! The one place that turns actions into a verdict: layers, modes, grants and the sandbox put together.
 
-use super::bundle::{Environment, Llm, SandboxSetting};
+use super::bundle::{Environment, Llm, SandboxSetting, Terms};
 use super::command::{self, Scene};
 use super::decided::{Decided, Finding};
+use super::effective::{Entry, entries};
 use super::files::{self, Access};
-use super::layer::{Layer, Ready};
+use super::invoke::{self, Offered};
+use super::layer::{Layer, Ready, Scope};
 use super::paths::{Context, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Verdict};
 use crate::protocol::{Action, CommandPart, Mode, Risk, VerdictKind};
 use jiff::Timestamp;
 use serde::Serialize;
 
+/// The largest file that is read whole where no layer says.
+const FILE_BYTES: u64 = 10 << 20;
 const NO_SANDBOX: &str = "nothing on this system can hold the command, so aye asks";
 
 /// Judges actions by its layers; the strictest answer wins.
@@ -19,6 +23,7 @@ pub struct Enforcer {
     layers: Vec<Ready>,
     context: Context,
     grants: Vec<Grant>,
+    terms: Terms,
 }
 
 /// A verdict with all that led to it, as `aye policy check` prints it.
@@ -43,10 +48,15 @@ pub struct Explanation {
 impl Explanation {
     /// Of a call that could never run, because it does not say what to do.
     pub fn unreadable(reason: String) -> Self {
+        Self::denied(Denial { rule: "built-in".to_owned(), reason, parts: Vec::new() })
+    }
+
+    /// Of a call that is refused before anything it would touch is looked at.
+    pub fn denied(denial: Denial) -> Self {
         Self {
             verdict: VerdictKind::Deny,
-            rule: "built-in".to_owned(),
-            reason,
+            rule: denial.rule,
+            reason: denial.reason,
             risk: Risk::Low,
             critical: false,
             parts: Vec::new(),
@@ -59,8 +69,27 @@ impl Explanation {
 
 impl Enforcer {
     pub fn new(layers: Vec<Layer>, context: Context) -> Self {
-        let layers = layers.into_iter().map(|layer| Ready::new(layer, &context)).collect();
-        Self { layers, context, grants: Vec::new() }
+        let layers = Ready::all(layers, &context);
+        let terms = terms(&layers);
+        Self { layers, context, grants: Vec::new(), terms }
+    }
+
+    /// Whether this call of a tool may happen now.
+    pub fn judge_call(&self, tool_name: &str, actions: &[Action], now: Timestamp) -> Verdict {
+        match self.offers(tool_name) {
+            Ok(()) => self.judge(actions, now),
+            Err(denial) => Verdict::Deny(denial),
+        }
+    }
+
+    /// Whether a tool is to be had, by its name; one of an MCP server is called `Mcp.SERVER/TOOL`.
+    pub fn offers(&self, tool_name: &str) -> Result<(), Denial> {
+        let disables = |layer: &Ready| {
+            let pattern = layer.bundle.disabled.iter().find(|pattern| pattern.hits(tool_name))?;
+            Some(layer.scope.rule(pattern.line))
+        };
+        let Some(rule) = self.layers.iter().find_map(disables) else { return Ok(()) };
+        Err(Denial { rule, reason: format!("the tool `{tool_name}` is disabled"), parts: Vec::new() })
     }
 
     /// Whether these actions may happen now.
@@ -128,6 +157,7 @@ impl Enforcer {
             Some(Action::Write { .. }) => "File change",
             Some(Action::Delete { .. }) => "Delete",
             Some(Action::Exec { .. }) => "Command",
+            Some(Action::Invoke { .. }) => "Tool",
         };
         named.unwrap_or_else(|| otherwise.to_owned())
     }
@@ -141,8 +171,15 @@ impl Enforcer {
                 let scene = Scene { layers: &self.layers, context: &self.context, cwd: &cwd.real, now, grants: &self.grants };
                 return self.held(command::judge(command, cwd, &scene));
             }
+            Action::Invoke { server, tool, fingerprint } => {
+                let offered = Offered { server, tool, fingerprint };
+                return match self.offers(&offered.full_name()) {
+                    Ok(()) => self.loosened(false, invoke::judge(&offered, &self.layers, now)),
+                    Err(denial) => plain(Decided::deny(denial.rule, denial.reason)),
+                };
+            }
         };
-        self.loosened(access, files::judge(access, action, target, &self.layers, &self.context))
+        self.loosened(access == Access::Write, files::judge(access, action, target, &self.layers, &self.context, now))
     }
 
     /// Without a sandbox an allow of a line asks, unless the person chose to do without.
@@ -159,9 +196,10 @@ impl Enforcer {
         finding
     }
 
-    fn loosened(&self, access: Access, mut finding: Finding) -> Finding {
+    /// Session grants and the modes.
+    fn loosened(&self, writes: bool, mut finding: Finding) -> Finding {
         let mode = self.context.mode;
-        if mode == Mode::Plan && access != Access::Read && finding.decided.verdict != VerdictKind::Deny {
+        if mode == Mode::Plan && !finding.reads_only && finding.decided.verdict != VerdictKind::Deny {
             finding.decided = Decided::deny("plan mode", "plan mode changes nothing");
             return finding;
         }
@@ -171,7 +209,7 @@ impl Enforcer {
         let granted = finding.remember.as_ref().is_some_and(|grant| self.grants.contains(grant));
         let by_mode = match mode {
             Mode::Plan | Mode::Ask => false,
-            Mode::AutoEdit => access == Access::Write && finding.risk <= Risk::Medium,
+            Mode::AutoEdit => writes && finding.risk <= Risk::Medium,
             Mode::Auto => finding.risk <= Risk::Medium,
         };
         if granted {
@@ -205,8 +243,12 @@ impl Enforcer {
     }
 
     /// The smallest limit on whole-file reads.
-    pub fn max_file_size_bytes(&self) -> Option<u64> {
-        self.layers.iter().filter_map(|layer| layer.bundle.read.as_ref()?.max_file_size_bytes).min()
+    pub fn max_file_size_bytes(&self) -> u64 {
+        let of = |granting: bool| {
+            let layers = self.layers.iter().filter(move |layer| layer.scope.grants() == granting);
+            layers.filter_map(|layer| layer.bundle.read.as_ref()?.max_file_size_bytes).min()
+        };
+        of(true).unwrap_or(FILE_BYTES).min(of(false).unwrap_or(u64::MAX))
     }
 
     /// The limits on models, layer by layer; all of them hold.
@@ -214,19 +256,40 @@ impl Enforcer {
         self.layers.iter().map(|layer| &layer.bundle.llm)
     }
 
-    /// Which variables a command is given: the smallest choice of any layer.
+    /// Whether a model may be called, by its `PROVIDER/NAME`.
+    pub fn may_call(&self, model: &str) -> Result<(), Denial> {
+        let Some(layer) = self.layers.iter().find(|layer| !layer.bundle.llm.allows(model)) else { return Ok(()) };
+        let rule = layer.scope.rule(layer.bundle.llm.models_line);
+        Err(Denial { rule, reason: format!("the policy does not allow the model `{model}`"), parts: Vec::new() })
+    }
+
+    /// On what terms commands run: of all layers the strictest.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Which variables a command is given: only those that every layer gives.
     pub fn environment(&self) -> Environment {
-        let set = self.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref()?.environment.clone());
-        set.reduce(smaller).unwrap_or_default()
+        self.terms.environment.clone().unwrap_or_default()
     }
 
     pub fn max_output_bytes(&self) -> Option<u64> {
-        self.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref()?.max_output_bytes).min()
+        self.terms.max_output_bytes
     }
 
     /// The strictest sandbox any layer asks for.
     pub fn sandbox(&self) -> SandboxSetting {
-        self.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref()?.sandbox).min().unwrap_or_default()
+        self.terms.sandbox.unwrap_or_default()
+    }
+
+    /// Every key of every layer: where it stands and what became of it.
+    pub fn entries(&self) -> Vec<Entry> {
+        entries(&self.layers)
+    }
+
+    /// The bundles that hold, each with its `bundle_version`.
+    pub fn versions(&self) -> impl Iterator<Item = (Scope, &str)> {
+        self.layers.iter().filter_map(|layer| Some((layer.scope, layer.bundle.version.as_deref()?)))
     }
 
     /// Whether the workspace is so wide that everything asks, which the start has to say.
@@ -239,15 +302,13 @@ fn plain(decided: Decided) -> Finding {
     Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
 }
 
-fn smaller(one: Environment, other: Environment) -> Environment {
-    match (one, other) {
-        (Environment::Inherit, other) | (other, Environment::Inherit) => other,
-        (Environment::Core, Environment::Core) => Environment::Core,
-        (Environment::Only(names), Environment::Core) | (Environment::Core, Environment::Only(names)) => Environment::Only(names),
-        (Environment::Only(names), Environment::Only(others)) => {
-            Environment::Only(names.into_iter().filter(|name| others.contains(name)).collect())
-        }
-    }
+/// The terms of the layers that grant, what holds by itself put in, and then what the others tighten.
+fn terms(layers: &[Ready]) -> Terms {
+    let of = |granting: bool| {
+        let said = layers.iter().filter(move |layer| layer.scope.grants() == granting);
+        said.filter_map(|layer| Some(&layer.bundle.shell.as_ref()?.terms))
+    };
+    of(false).fold(of(true).fold(Terms::default(), Terms::and).settled(), Terms::and)
 }
 
 fn merge(mut whole: Finding, mut one: Finding) -> Finding {

@@ -404,11 +404,11 @@ fn a_workspace_that_is_too_wide_asks_for_everything() {
 #[test]
 fn the_reason_says_what_is_dangerous_about_it() {
     for (line, reason) in [
-        ("rm x", "no rule decides it, and it deletes"),
-        ("curl x.org", "no rule decides it, and it uses the network"),
+        ("rm x", "no rule decides it; it deletes"),
+        ("curl x.org", "no rule decides it; it uses the network"),
         ("make", "no rule decides it"),
         ("ls > out", "it writes to `out`"),
-        ("make > out", "no rule decides it, and it writes to a file"),
+        ("make > out", "no rule decides it; it writes to a file"),
         ("cat <<'E' > f\nx\nE", "a here-document is not covered by an allow rule"),
     ] {
         let told = built_in().explain(&exec(line), now());

@@ -12,6 +12,10 @@ pub enum Environment {
     Core,
     /// These names only.
     Listed(Vec<String>),
+    /// These names, as far as `Inherit` gives them.
+    InheritOf(Vec<String>),
+    /// These names, as far as `Core` gives them.
+    CoreOf(Vec<String>),
 }
 
 /// Names in `core`; one that ends in `_` stands for all that start so.
@@ -126,8 +130,11 @@ fn may_see(name: &OsStr, value: &OsStr, choice: &Environment, secret_names: &[St
     if secret_names.iter().any(|secret| secret == name) {
         return false;
     }
+    let listed = |names: &[String]| names.iter().any(|listed| listed == name);
     match choice {
-        Environment::Listed(names) => names.iter().any(|listed| listed == name),
+        Environment::Listed(names) => listed(names),
+        Environment::InheritOf(names) => listed(names) && !holds_secret(name, value),
+        Environment::CoreOf(names) => listed(names) && in_core(name) && !holds_secret(name, value),
         Environment::Inherit => !holds_secret(name, value),
         Environment::Core => in_core(name) && !holds_secret(name, value),
     }

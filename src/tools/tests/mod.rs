@@ -261,6 +261,7 @@ fn actions_are_found_without_looking_at_the_disk() {
     let path = |action: &Action| match action {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => target.real.clone(),
         Action::Exec { cwd, .. } => cwd.real.clone(),
+        Action::Invoke { .. } => panic!("{action:?} has no path"),
     };
     let cases = [
         ("ReadFile", json!({"path": "../x"}), "File.Read", "/no/such/x"),

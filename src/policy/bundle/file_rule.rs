@@ -1,0 +1,39 @@
+//! `[[capabilities."File.Write".rules]]`: what one rule about paths says.
+
+use super::capability::{Pattern, patterns};
+use super::reader::{BundleError, Section};
+use super::rule::{Decision, decision, examples};
+use jiff::Timestamp;
+
+/// A rule about paths.
+#[derive(Debug, Clone)]
+pub struct FileRule {
+    pub line: usize,
+    pub decision: Decision,
+    pub reason: String,
+    pub expires_at: Option<Timestamp>,
+    pub paths: Vec<Pattern>,
+    /// Paths it has to reach, and paths it must not, with where they stand.
+    pub matches: Vec<(String, usize)>,
+    pub not_matches: Vec<(String, usize)>,
+}
+
+impl FileRule {
+    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+        section.only(&["paths", "decision", "reason", "match", "not_match", "expires_at"])?;
+        let Some(paths) = patterns(section, "paths")?.filter(|paths| !paths.is_empty()) else {
+            return Err(section
+                .source
+                .error(&section.span, "the rule has no `paths`, expected a list such as [\"${workspace}/docs\"]"));
+        };
+        Ok(Self {
+            line: section.line(),
+            decision: decision(section)?,
+            reason: section.text("reason")?.map(|text| text.text).unwrap_or_default(),
+            expires_at: section.timestamp("expires_at")?,
+            paths,
+            matches: examples(section, "match")?,
+            not_matches: examples(section, "not_match")?,
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! Every key of a bundle with its value and its line, for people who ask what holds.
+
+use super::reader::Section;
+use toml::de::{DeTable, DeValue};
+
+/// Tables whose members are sections of their own.
+const GROUPS: &[&str] = &["capabilities", "approval_rules"];
+
+/// One key as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stated {
+    /// `capabilities."File.Read"`, empty for the keys above all tables.
+    pub section: String,
+    pub key: String,
+    /// As TOML, on one line.
+    pub value: String,
+    pub line: usize,
+}
+
+/// All that a bundle states, in the order of its names.
+pub fn stated(root: &Section<'_>) -> Vec<Stated> {
+    let mut all = Vec::new();
+    in_section(root.table, "", &|span| root.source.line(span), &mut all);
+    all
+}
+
+fn in_section(table: &DeTable<'_>, section: &str, line: &impl Fn(&std::ops::Range<usize>) -> usize, all: &mut Vec<Stated>) {
+    for (key, value) in table {
+        let name = bare(key.get_ref());
+        let mut state = |value: String, span| {
+            all.push(Stated { section: section.to_owned(), key: name.clone(), value, line: line(&span) });
+        };
+        match value.get_ref() {
+            DeValue::Table(inner) if section.is_empty() => in_section(inner, &name, line, all),
+            DeValue::Table(inner) if GROUPS.contains(&section) => in_section(inner, &format!("{section}.{name}"), line, all),
+            DeValue::Array(items) if !items.is_empty() && items.iter().all(|item| item.get_ref().is_table()) => {
+                items.iter().for_each(|item| state(written(item.get_ref()), item.span()));
+            }
+            other => state(written(other), value.span()),
+        }
+    }
+}
+
+/// A value on one line.
+fn written(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => toml::Value::String(text.to_string()).to_string(),
+        DeValue::Integer(number) => {
+            i64::from_str_radix(number.as_str(), number.radix()).map_or_else(|_| number.as_str().to_owned(), |n| n.to_string())
+        }
+        DeValue::Float(number) => number.as_str().to_owned(),
+        DeValue::Boolean(switch) => switch.to_string(),
+        DeValue::Datetime(time) => time.to_string(),
+        DeValue::Array(items) => {
+            format!("[{}]", items.iter().map(|item| written(item.get_ref())).collect::<Vec<_>>().join(", "))
+        }
+        DeValue::Table(table) if table.is_empty() => "{}".to_owned(),
+        DeValue::Table(table) => {
+            let one = |(key, value): (&toml::Spanned<toml::de::DeString<'_>>, &toml::Spanned<DeValue<'_>>)| {
+                format!("{} = {}", bare(key.get_ref()), written(value.get_ref()))
+            };
+            format!("{{ {} }}", table.iter().map(one).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// A key as it has to be written.
+fn bare(key: &str) -> String {
+    let plain = !key.is_empty() && key.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
+    if plain { key.to_owned() } else { toml::Value::String(key.to_owned()).to_string() }
+}

@@ -1,0 +1,223 @@
+//! On what terms a command runs: sandbox, network, limits, environment; and how the terms of several layers meet.
+
+use super::capability::{Pattern, patterns};
+use super::reader::{BundleError, Section};
+
+/// From the strictest to the laxest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum SandboxSetting {
+    ReadOnly,
+    #[default]
+    WorkspaceWrite,
+    Off,
+}
+
+/// The network inside the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Network {
+    #[default]
+    Deny,
+    Allow,
+}
+
+/// Whether a command first runs in a copy-on-write view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Preview {
+    Always,
+    #[default]
+    Offer,
+    Never,
+}
+
+/// Where package managers keep what they fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Cache {
+    #[default]
+    Private,
+    Inherit,
+}
+
+/// Which variables a command is given.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Environment {
+    Inherit,
+    #[default]
+    Core,
+    Only(Vec<String>),
+    /// Of what `inherit` gives, these names.
+    InheritOf(Vec<String>),
+    /// Of what `core` gives, these names.
+    CoreOf(Vec<String>),
+}
+
+/// What one command may use up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    pub processes: Option<u64>,
+    pub memory_mb: Option<u64>,
+    pub file_mb: Option<u64>,
+    pub cpu_seconds: Option<u64>,
+}
+
+/// The terms as far as they are said.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Terms {
+    pub sandbox: Option<SandboxSetting>,
+    pub network: Option<Network>,
+    pub preview: Option<Preview>,
+    pub cache: Option<Cache>,
+    pub environment: Option<Environment>,
+    pub limits: Limits,
+    pub max_output_bytes: Option<u64>,
+    /// More places that a command in the sandbox may write.
+    pub writable_paths: Option<Vec<Pattern>>,
+}
+
+/// What holds where no layer says anything.
+const LIMITS: Limits = Limits { processes: Some(512), memory_mb: Some(8192), file_mb: Some(4096), cpu_seconds: Some(3600) };
+const OUTPUT_BYTES: u64 = 102_400;
+
+impl Terms {
+    pub const KEYS: [&str; 8] =
+        ["sandbox", "network", "preview", "writable_paths", "cache", "limits", "max_output_bytes", "environment"];
+
+    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+        let sandboxes = [
+            ("read-only", SandboxSetting::ReadOnly),
+            ("workspace-write", SandboxSetting::WorkspaceWrite),
+            ("off", SandboxSetting::Off),
+        ];
+        let previews = [("offer", Preview::Offer), ("always", Preview::Always), ("never", Preview::Never)];
+        Ok(Self {
+            sandbox: section.choice("sandbox", &sandboxes)?,
+            network: section.choice("network", &[("deny", Network::Deny), ("allow", Network::Allow)])?,
+            preview: section.choice("preview", &previews)?,
+            cache: section.choice("cache", &[("private", Cache::Private), ("inherit", Cache::Inherit)])?,
+            environment: Environment::read(section)?,
+            limits: section.section("limits")?.map_or(Ok(Limits::default()), |limits| Limits::read(&limits))?,
+            max_output_bytes: section.number("max_output_bytes")?,
+            writable_paths: patterns(section, "writable_paths")?,
+        })
+    }
+
+    /// Both hold: of each the stricter.
+    #[must_use]
+    pub fn and(self, other: &Self) -> Self {
+        let environment = match (self.environment, &other.environment) {
+            (Some(one), Some(other)) => Some(one.and(other)),
+            (one, other) => one.or_else(|| other.clone()),
+        };
+        let writable_paths = match (self.writable_paths, &other.writable_paths) {
+            (Some(one), Some(other)) => {
+                let both = |pattern: &Pattern| other.iter().any(|other| other.text == pattern.text);
+                Some(one.into_iter().filter(both).collect())
+            }
+            (one, other) => one.or_else(|| other.clone()),
+        };
+        Self {
+            sandbox: least(self.sandbox, other.sandbox),
+            network: least(self.network, other.network),
+            preview: least(self.preview, other.preview),
+            cache: least(self.cache, other.cache),
+            environment,
+            limits: self.limits.and(other.limits),
+            max_output_bytes: least(self.max_output_bytes, other.max_output_bytes),
+            writable_paths,
+        }
+    }
+
+    /// With what holds by itself put in where nothing is said, so that nothing said later can be laxer than that.
+    #[must_use]
+    pub fn settled(self) -> Self {
+        Self {
+            sandbox: Some(self.sandbox.unwrap_or_default()),
+            network: Some(self.network.unwrap_or_default()),
+            preview: Some(self.preview.unwrap_or_default()),
+            cache: Some(self.cache.unwrap_or_default()),
+            environment: Some(self.environment.unwrap_or_default()),
+            limits: self.limits.or(LIMITS),
+            max_output_bytes: self.max_output_bytes.or(Some(OUTPUT_BYTES)),
+            writable_paths: Some(self.writable_paths.unwrap_or_default()),
+        }
+    }
+}
+
+fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    one.into_iter().chain(other).min()
+}
+
+impl Limits {
+    fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+        section.only(&["processes", "memory_mb", "file_mb", "cpu_seconds"])?;
+        Ok(Self {
+            processes: section.number("processes")?,
+            memory_mb: section.number("memory_mb")?,
+            file_mb: section.number("file_mb")?,
+            cpu_seconds: section.number("cpu_seconds")?,
+        })
+    }
+
+    fn with(self, other: Self, choose: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
+        Self {
+            processes: choose(self.processes, other.processes),
+            memory_mb: choose(self.memory_mb, other.memory_mb),
+            file_mb: choose(self.file_mb, other.file_mb),
+            cpu_seconds: choose(self.cpu_seconds, other.cpu_seconds),
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        self.with(other, least)
+    }
+
+    fn or(self, other: Self) -> Self {
+        self.with(other, Option::or)
+    }
+}
+
+/// How much of its own environment aye draws on; the order is from little to much.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Drawn {
+    Core,
+    Inherit,
+    All,
+}
+
+impl Environment {
+    fn read(section: &Section<'_>) -> Result<Option<Self>, BundleError> {
+        if section.is_text("environment") {
+            let choices = [("inherit", Self::Inherit), ("core", Self::Core)];
+            let named: Vec<(&str, &Self)> = choices.iter().map(|(name, value)| (*name, value)).collect();
+            return Ok(section.choice("environment", &named)?.cloned());
+        }
+        let names = section.texts("environment")?;
+        Ok(names.map(|names| Self::Only(names.into_iter().map(|name| name.text).collect())))
+    }
+
+    /// What both give.
+    #[must_use]
+    pub fn and(self, other: &Self) -> Self {
+        let ((drawn, names), (other_drawn, others)) = (self.taken(), other.taken());
+        let names = match (names, others) {
+            (Some(names), Some(others)) => Some(names.iter().filter(|name| others.contains(name)).cloned().collect()),
+            (one, other) => one.or(other).cloned(),
+        };
+        match (drawn.min(other_drawn), names) {
+            (Drawn::Core, None) => Self::Core,
+            (Drawn::Core, Some(names)) => Self::CoreOf(names),
+            (Drawn::Inherit, Some(names)) => Self::InheritOf(names),
+            (Drawn::All, Some(names)) => Self::Only(names),
+            (Drawn::Inherit | Drawn::All, None) => Self::Inherit,
+        }
+    }
+
+    fn taken(&self) -> (Drawn, Option<&Vec<String>>) {
+        match self {
+            Self::Inherit => (Drawn::Inherit, None),
+            Self::Core => (Drawn::Core, None),
+            Self::Only(names) => (Drawn::All, Some(names)),
+            Self::InheritOf(names) => (Drawn::Inherit, Some(names)),
+            Self::CoreOf(names) => (Drawn::Core, Some(names)),
+        }
+    }
+}

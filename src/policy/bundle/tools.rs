@@ -1,0 +1,99 @@
+//! What a bundle says about tools by their names: those of MCP servers and backends, and those that are not to be had at all.
+
+use super::reader::{BundleError, Section, Text};
+use super::rule::{Decision, decision};
+use crate::policy::shell::pattern;
+use jiff::Timestamp;
+
+/// A pattern of tool names, `*` and `?` in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolPattern {
+    pub text: String,
+    pub line: usize,
+}
+
+impl ToolPattern {
+    /// In any case of letters: a name in other capitals is the same tool.
+    pub fn hits(&self, name: &str) -> bool {
+        pattern::matches(&self.text.to_lowercase(), &name.to_lowercase())
+    }
+}
+
+/// `Mcp.Invoke` and `BackendTool.Invoke`.
+#[derive(Debug, Clone, Default)]
+pub struct Tools {
+    pub line: usize,
+    /// `SERVER/TOOL` patterns; without one, and without the list, nothing is allowed.
+    pub allowed: Option<Vec<ToolPattern>>,
+    pub allowed_line: usize,
+    pub requires_approval: bool,
+    pub approval_line: usize,
+    pub approval_rule: Option<String>,
+    pub rules: Vec<ToolRule>,
+}
+
+/// `[[capabilities."Mcp.Invoke".rules]]`.
+#[derive(Debug, Clone)]
+pub struct ToolRule {
+    pub line: usize,
+    pub tools: Vec<ToolPattern>,
+    pub decision: Decision,
+    pub reason: String,
+    /// An allow counts only for the tool whose description and schema have this fingerprint.
+    pub fingerprint: Option<String>,
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Tools {
+    /// `list` is what the capability calls the tools that it allows.
+    pub fn read(section: &Section<'_>, list: &str) -> Result<Self, BundleError> {
+        section.only(&[list, "requires_approval", "approval_rule", "rules"])?;
+        Ok(Self {
+            line: section.line(),
+            allowed: tool_patterns(section, list)?,
+            allowed_line: section.line_of(list).unwrap_or_else(|| section.line()),
+            requires_approval: section.switch("requires_approval")?.unwrap_or(false),
+            approval_line: section.line_of("requires_approval").unwrap_or_else(|| section.line()),
+            approval_rule: section.text("approval_rule")?.map(|text| text.text),
+            rules: section.sections("rules")?.iter().map(ToolRule::read).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl ToolRule {
+    fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+        section.only(&["tools", "decision", "reason", "fingerprint", "expires_at"])?;
+        let Some(tools) = tool_patterns(section, "tools")?.filter(|tools| !tools.is_empty()) else {
+            return Err(section.source.error(&section.span, "the rule has no `tools`, expected a list such as [\"docs/*\"]"));
+        };
+        let decision = decision(section)?;
+        let fingerprint = section.text("fingerprint")?;
+        if let Some(fingerprint) = fingerprint.as_ref().filter(|text| decision != Decision::Allow || text.text.is_empty()) {
+            let message = "`fingerprint` belongs to a rule that allows, and is the one aye shows for the tool";
+            return Err(section.source.error(&fingerprint.span, message));
+        }
+        Ok(Self {
+            line: section.line(),
+            tools,
+            decision,
+            reason: section.text("reason")?.map(|text| text.text).unwrap_or_default(),
+            fingerprint: fingerprint.map(|text| text.text),
+            expires_at: section.timestamp("expires_at")?,
+        })
+    }
+
+    pub fn speaks_of(&self, name: &str) -> bool {
+        self.tools.iter().any(|pattern| pattern.hits(name))
+    }
+}
+
+/// A list of patterns of tool names.
+pub fn tool_patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<ToolPattern>>, BundleError> {
+    let one = |text: Text| {
+        if text.text.trim().is_empty() {
+            return Err(section.source.error(&text.span, format!("`{key}` holds an empty name, expected a tool or a pattern")));
+        }
+        Ok(ToolPattern { line: section.source.line(&text.span), text: text.text })
+    };
+    section.texts(key)?.map(|texts| texts.into_iter().map(one).collect()).transpose()
+}

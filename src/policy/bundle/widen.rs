@@ -1,0 +1,58 @@
+//! What a project's bundle may not say: it can only tighten, so these have no effect and the person is told of them.
+
+use super::reader::{BundleError, Section};
+
+/// Values that loosen, by capability and key.
+const LOOSE: &[(&str, &str, &str)] = &[
+    ("Shell.Exec", "sandbox", "off"),
+    ("Shell.Exec", "network", "allow"),
+    ("Shell.Exec", "preview", "never"),
+    ("Shell.Exec", "cache", "inherit"),
+    ("Shell.Exec", "environment", "inherit"),
+];
+
+/// Lists that open something, by capability and key.
+const OPENING: &[(&str, &str)] = &[
+    ("File.Write", "unprotected_paths"),
+    ("File.Delete", "unprotected_paths"),
+    ("Shell.Exec", "writable_paths"),
+    ("Network.Http", "allowed_private_hosts"),
+];
+
+/// Every place of a bundle that would loosen something, with its line and what it tries.
+pub fn widens(root: &Section<'_>) -> Result<Vec<(usize, String)>, BundleError> {
+    let mut found = Vec::new();
+    if let Some(line) = root.line_of("session_id") {
+        found.push((line, "`session_id`: a project cannot choose the session".to_owned()));
+    }
+    let Some(capabilities) = root.section("capabilities")? else { return Ok(found) };
+    for (name, capability) in capabilities.children()? {
+        let name = name.text.as_str();
+        let line = |key: &str| capability.line_of(key).unwrap_or_default();
+        for (_, key, loose) in LOOSE.iter().filter(|(of, ..)| *of == name) {
+            if capability.is_text(key) && capability.text(key)?.is_some_and(|text| text.text == *loose) {
+                found.push((line(key), format!("`{key} = \"{loose}\"` of {name}")));
+            }
+        }
+        for (_, key) in OPENING.iter().filter(|(of, _)| *of == name) {
+            if capability.texts(key)?.is_some_and(|texts| !texts.is_empty()) {
+                found.push((line(key), format!("`{key}` of {name}")));
+            }
+        }
+        let asks = capability.switch("requires_approval")?;
+        if asks == Some(false) {
+            found.push((line("requires_approval"), format!("`requires_approval = false` of {name}")));
+        }
+        // Where the file itself asks, or lists what may run, its allow rules say what is excepted from that.
+        let narrows = asks == Some(true) || capability.line_of("allowed_commands").is_some();
+        for rule in capability.sections("rules")? {
+            if rule.text("decision")?.is_some_and(|decision| decision.text == "allow") && !narrows {
+                found.push((rule.line(), format!("an allow rule of {name}")));
+            } else if rule.is_text("args") && rule.text("args")?.is_some_and(|args| args.text == "any") {
+                found.push((rule.line_of("args").unwrap_or_default(), format!("`args = \"any\"` in a rule of {name}")));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

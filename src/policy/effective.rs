@@ -1,0 +1,91 @@
+//! What holds, key by key: who said it, where, and what became of it.
+
+use super::layer::{Ready, Scope};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// One key of one layer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// `capabilities."File.Read"`, `llm`; empty for the keys above all tables.
+    pub section: String,
+    pub key: String,
+    /// As TOML, on one line.
+    pub value: String,
+    /// What a verdict calls it: `user:31`, `built-in`.
+    pub origin: String,
+    pub line: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// `tightens`, `tried to widen, ignored`, `overridden by managed:4`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Texts from the strictest to the laxest.
+const STRICTNESS: &[(&str, &[&str])] = &[
+    ("sandbox", &["\"read-only\"", "\"workspace-write\"", "\"off\""]),
+    ("network", &["\"deny\"", "\"allow\""]),
+    ("preview", &["\"always\"", "\"offer\"", "\"never\""]),
+    ("cache", &["\"private\"", "\"inherit\""]),
+    ("guard", &["\"strict\"", "\"normal\""]),
+    ("requires_approval", &["true", "false"]),
+];
+
+/// All entries, by section and key, then from the strongest layer to the weakest.
+pub fn entries(layers: &[Ready]) -> Vec<Entry> {
+    let mut all: Vec<(&Ready, Entry)> = layers.iter().flat_map(of_layer).collect();
+    all.sort_by(|(_, one), (_, other)| (&one.section, &one.key).cmp(&(&other.section, &other.key)));
+    let notes: Vec<Option<String>> = all.iter().map(|(layer, entry)| note(layer, entry, &all)).collect();
+    all.into_iter().zip(notes).map(|((_, entry), note)| Entry { note, ..entry }).collect()
+}
+
+fn of_layer(layer: &Ready) -> impl Iterator<Item = (&Ready, Entry)> {
+    layer.bundle.stated.iter().map(move |stated| {
+        let entry = Entry {
+            section: stated.section.clone(),
+            key: stated.key.clone(),
+            value: stated.value.clone(),
+            origin: layer.scope.rule(stated.line),
+            line: stated.line,
+            file: layer.file.clone(),
+            note: None,
+        };
+        (layer, entry)
+    })
+}
+
+fn note(layer: &Ready, entry: &Entry, all: &[(&Ready, Entry)]) -> Option<String> {
+    if !layer.scope.grants() && layer.bundle.widens().iter().any(|(line, _)| *line == entry.line) && widening(layer, entry) {
+        return Some("tried to widen, ignored".to_owned());
+    }
+    if let Some(rank) = strictness(entry) {
+        let same = all.iter().filter(|(_, other)| (&other.section, &other.key) == (&entry.section, &entry.key));
+        let stricter = same.filter_map(|(_, other)| Some((strictness(other)?, &other.origin)));
+        let strictest = stricter.min_by(|one, other| one.0.total_cmp(&other.0));
+        if let Some((least, origin)) = strictest
+            && least < rank
+        {
+            return Some(format!("overridden by {origin}"));
+        }
+    }
+    (layer.scope == Scope::Project && !["schema_version", "bundle_version"].contains(&entry.key.as_str()))
+        .then(|| "tightens".to_owned())
+}
+
+/// Whether the whole entry is what tries to widen; of a rule with `args` that is only a word of it.
+fn widening(layer: &Ready, entry: &Entry) -> bool {
+    entry.key != "rules" || layer.scope == Scope::Project
+}
+
+/// How strict a value is where the strictest of all layers holds; less is stricter.
+fn strictness(entry: &Entry) -> Option<f64> {
+    if let Some((_, order)) = STRICTNESS.iter().find(|(key, _)| *key == entry.key) {
+        return order.iter().position(|value| *value == entry.value).map(|at| at as f64);
+    }
+    if entry.key == "expires_at" && entry.section.is_empty() {
+        return Some(entry.value.parse::<jiff::Timestamp>().ok()?.as_second() as f64);
+    }
+    entry.key.starts_with("max_").then(|| entry.value.replace('_', "").parse().ok()).flatten()
+}

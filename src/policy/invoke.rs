@@ -1,0 +1,80 @@
+//! Verdicts on tools of MCP servers: listed, ruled on, and still the tool that was allowed.
+
+use super::bundle::{Decision, Tools};
+use super::decided::{Decided, Finding, across, counts, reason, unlisted};
+use super::layer::{Ready, Scope};
+use crate::protocol::Risk;
+use jiff::Timestamp;
+
+const CAPABILITY: &str = "Mcp.Invoke";
+
+/// A tool as its server offers it now.
+pub struct Offered<'a> {
+    pub server: &'a str,
+    pub tool: &'a str,
+    /// Of its description and schema.
+    pub fingerprint: &'a str,
+}
+
+impl Offered<'_> {
+    /// As `[tools] disabled` calls it.
+    pub fn full_name(&self) -> String {
+        format!("Mcp.{}", self.name())
+    }
+
+    fn name(&self) -> String {
+        format!("{}/{}", self.server, self.tool)
+    }
+}
+
+/// What all layers together say of one use of a tool.
+pub fn judge(offered: &Offered<'_>, layers: &[Ready], now: Timestamp) -> Finding {
+    let decided = across(CAPABILITY, layers, |layer| in_layer(offered, layer, now));
+    Finding { decided, risk: Risk::Medium, critical: false, reads_only: false, remember: None, parts: Vec::new() }
+}
+
+fn in_layer(offered: &Offered<'_>, layer: &Ready, now: Timestamp) -> Option<Decided> {
+    let Some(tools) = &layer.bundle.mcp else { return unlisted(CAPABILITY, layer) };
+    let mut decided = by_rules(offered, tools, layer, now);
+    decided.locked |= layer.scope == Scope::Managed;
+    decided.approval_rule.clone_from(&tools.approval_rule);
+    Some(decided)
+}
+
+/// Deny rules, then a miss of the list, which no rule lifts; then ask rules, allow rules and approval.
+fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp) -> Decided {
+    let name = offered.name();
+    let by = |decision: Decision| {
+        let current = layer.tools.iter().filter(|owned| counts(owned.rule.expires_at, now));
+        current.filter(move |owned| owned.rule.decision == decision).filter(|owned| owned.rule.speaks_of(&name))
+    };
+    if let Some(owned) = by(Decision::Deny).next() {
+        return Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule denies it"));
+    }
+    // A layer that only tightens and has no list leaves the lists of the others as they are.
+    let listed = match &tools.allowed {
+        Some(patterns) => patterns.iter().find(|pattern| pattern.hits(&name)).map(|pattern| pattern.line),
+        None => (!layer.scope.grants()).then_some(tools.line),
+    };
+    let Some(listed) = listed else {
+        return Decided::deny(layer.scope.rule(tools.allowed_line), format!("`{name}` is not in `allowed_tools`"));
+    };
+    if let Some(owned) = by(Decision::Ask).next() {
+        return Decided::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule asks"));
+    }
+    let mut changed = None;
+    for owned in by(Decision::Allow) {
+        let rule = owned.scope.rule(owned.rule.line);
+        if owned.rule.fingerprint.as_ref().is_none_or(|fingerprint| fingerprint == offered.fingerprint) {
+            return Decided::allow(rule, reason(&owned.rule.reason, "a rule allows it"));
+        }
+        changed.get_or_insert(rule);
+    }
+    if let Some(rule) = changed {
+        return Decided::ask(rule, "its description or arguments changed since it was allowed");
+    }
+    if tools.requires_approval {
+        return Decided::ask(layer.scope.rule(tools.approval_line), "it uses a tool of an MCP server");
+    }
+    Decided::allow(layer.scope.rule(listed), "the bundle lists it")
+}
