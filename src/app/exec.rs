@@ -3,6 +3,7 @@
 use super::cli::{Common, ExecPrompt, OutputFormat, SessionChoice};
 use super::exit::Exit;
 use super::place::Place;
+use super::rules::PersonsRules;
 use super::session::{self, Terms};
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
@@ -40,6 +41,8 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     };
     let store = super::open_store(&place)?;
     let chosen = session::choose(&store, &mut place, &request.session)?;
+    // The session may bring its own workspace along, and what the person allowed there.
+    let policy = if chosen.is_some() { place.policy(common.policy.as_deref())? } else { policy };
     let model = session::choose_model(&place, common.model.as_deref(), chosen.as_ref()).map_err(|error| match error {
         NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
         NoModel::Wrong(error) => error.into(),
@@ -61,7 +64,8 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     }
     let instructions = proof.map_or_else(Vec::new, |proof| project.instructions(&proof).to_vec());
     let unfinished = if prompt.is_some() { Unfinished::Replace } else { Unfinished::GoOn };
-    let terms = Terms { approver: request.approver, unfinished, max_steps: common.max_steps, instructions };
+    let rules = std::sync::Arc::new(PersonsRules::new(&place, common.policy.as_deref()));
+    let terms = Terms { approver: request.approver, unfinished, max_steps: common.max_steps, instructions, rules };
     let setup = session::setup(&place, &policy, &mut session, model, terms);
     let runtime = super::runtime()?;
     let format = match request.format {

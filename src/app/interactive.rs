@@ -4,6 +4,7 @@ use super::cli::{Color, Common, Nesting, SessionChoice, Trust as TrustFlag};
 use super::exit::Exit;
 use super::pick;
 use super::place::{Place, Policy};
+use super::rules::PersonsRules;
 use super::session::{self, Session, Terms};
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
@@ -42,6 +43,8 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         let store = super::open_store(&place)?;
         let choice = pick::ask(&store, &place, request.session)?;
         let chosen = session::choose(&store, &mut place, &choice)?;
+        // The session may bring its own workspace along, and what the person allowed there.
+        let policy = if chosen.is_some() { place.policy(common.policy.as_deref())? } else { policy };
         let model = session::choose_model(&place, common.model.as_deref(), chosen.as_ref());
         if let Err(NoModel::Wrong(error)) = model {
             return Err(error.into());
@@ -58,7 +61,8 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
             prompt: request.prompt,
             start: receive_start,
         };
-        let backstage = Backstage { place, policy, session, model, trust: common.trust, max_steps: common.max_steps };
+        let rules = Arc::new(PersonsRules::new(&place, common.policy.as_deref()));
+        let backstage = Backstage { place, policy, session, model, rules, trust: common.trust, max_steps: common.max_steps };
         let session = tokio::spawn(backstage.run(start, receive_commands, events));
         let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;
         // The screen's end dropped its sender of commands, so the session saves itself and ends.
@@ -119,13 +123,14 @@ struct Backstage {
     policy: Policy,
     session: Session,
     model: Result<Arc<dyn Model>, NoModel>,
+    rules: Arc<PersonsRules>,
     trust: TrustFlag,
     max_steps: Option<u32>,
 }
 
 impl Backstage {
     async fn run(self, start: oneshot::Sender<Start>, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
-        let Self { place, policy, mut session, model, trust, max_steps } = self;
+        let Self { place, policy, mut session, model, rules, trust, max_steps } = self;
         let project = Project::examine(&place.workspace);
         let standing = session::standing(&project, &place, trust);
         let (answer, receive_answer) = oneshot::channel();
@@ -151,7 +156,7 @@ impl Backstage {
         let instructions: Vec<InstructionFile> = proof.map_or_else(Vec::new, |proof| project.instructions(&proof).to_vec());
         let draft = std::mem::take(&mut session.draft);
         let notices = std::mem::take(&mut session.notices);
-        let terms = Terms { approver: Approver::Person, unfinished: Unfinished::Wait, max_steps, instructions };
+        let terms = Terms { approver: Approver::Person, unfinished: Unfinished::Wait, max_steps, instructions, rules };
         let setup = session::setup(&place, &policy, &mut session, model, terms);
         let tell = |kind: EventKind| {
             let event = Event {

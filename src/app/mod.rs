@@ -10,6 +10,7 @@ mod interactive;
 mod logging;
 mod pick;
 mod place;
+mod rules;
 mod session;
 mod sessions;
 mod tool;

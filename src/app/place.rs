@@ -2,7 +2,7 @@
 
 use super::cli::Common;
 use super::trouble::Trouble;
-use crate::config::{Directories, Environment, Settings};
+use crate::config::{Directories, Environment, Settings, grants};
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
 use crate::protocol::{Mode, SessionId, WorkspaceId};
 use std::io::Read;
@@ -83,11 +83,22 @@ impl Place {
             },
         };
         let mut policy = Policy { layers: vec![user], name };
+        if file.is_none() {
+            policy.layers.extend(self.remembered()?);
+        }
         if let Some(bundle) = bundle(Path::new(MANAGED_POLICY))? {
             policy.layers.insert(0, Layer::from_file(Scope::Managed, bundle, Path::new(MANAGED_POLICY)));
             policy.name = format!("managed + {}", policy.name);
         }
         Ok(policy)
+    }
+
+    /// What the person always allows in this workspace.
+    fn remembered(&self) -> Result<Option<Layer>, Trouble> {
+        let file = grants::project_file(&self.directories.config, &self.workspace);
+        let Some(text) = grants::read(&file)? else { return Ok(None) };
+        let bundle = Bundle::parse_rules(&text, &file.display().to_string())?;
+        Ok(Some(Layer::from_file(Scope::Mine, bundle, &file)))
     }
 
     pub fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {

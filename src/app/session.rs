@@ -2,6 +2,7 @@
 
 use super::cli::{SessionChoice, Trust};
 use super::place::{Place, Policy};
+use super::rules::PersonsRules;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::trust::{Project, Standing, Trusted};
@@ -147,6 +148,8 @@ pub struct Terms {
     pub unfinished: Unfinished,
     pub max_steps: Option<u32>,
     pub instructions: Vec<InstructionFile>,
+    /// Where "always allow" is kept.
+    pub rules: Arc<PersonsRules>,
 }
 
 /// Everything the agent's host needs. The claim stays with the caller: it must outlive the session.
@@ -174,6 +177,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         model,
         router,
         journal: session.store.journal(session.claim.id()),
+        rules: terms.rules,
         workspace_id: place.workspace_id(),
         session_id: session.claim.id().clone(),
         workspace: place.workspace.display().to_string(),

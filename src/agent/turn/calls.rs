@@ -149,7 +149,7 @@ impl Machine {
             );
             return self.report(call, 0);
         }
-        approval.always = self.policy.offers(&plan.actions, at.now);
+        approval.always = self.policy.always(&plan.actions, at.now);
         self.note(Record::ApprovalRequested { approval: approval.clone() });
         let always = approval.always.clone();
         call.state = CallState::Asking(Box::new(Pending { plan, question, always, approval_id, since: at.now }));
@@ -369,7 +369,7 @@ pub(super) fn touched(action: &Action) -> Option<std::path::PathBuf> {
 fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
     plan.actions.iter().find_map(|action| match action {
         Action::Exec { cwd, .. } => Some(cwd.real.clone()),
-        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } => None,
+        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Invoke { .. } => None,
     })
 }
 

@@ -95,7 +95,13 @@ impl Machine {
             Input::Command(Command::Quit) => self.out.push(Effect::End),
             Input::Kept(kept) => self.kept(kept),
             Input::Command(
-                Command::Decide { .. } | Command::UndoGrant | Command::ListGrants | Command::Resolve { .. } | Command::Cancel | Command::Kill | Command::Continue,
+                Command::Decide { .. }
+                | Command::UndoGrant
+                | Command::ListGrants
+                | Command::Resolve { .. }
+                | Command::Cancel
+                | Command::Kill
+                | Command::Continue,
             )
             | Input::Delta(_)
             | Input::ModelFailed(_)

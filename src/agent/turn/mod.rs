@@ -20,8 +20,8 @@ use super::thread::{Thread, estimate};
 use crate::policy::{Enforcer, Permit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
-    Always, ApprovalId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Part, Proposal, Role, StepId, TaskId, ToolCall,
-    ToolDefinition, ToolError, ToolResult, Usage,
+    Always, ApprovalId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Part, Proposal, Role, StepId, TaskId,
+    ToolCall, ToolDefinition, ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
 use std::collections::VecDeque;

@@ -113,10 +113,9 @@ fn found(text: &str) -> Result<Vec<(Place, Kept)>, String> {
         let rules = capabilities.get(capability).and_then(Item::as_table_like).and_then(|table| table.get(RULES));
         let tables: Vec<(&dyn TableLike, Option<std::ops::Range<usize>>)> = match rules {
             Some(Item::ArrayOfTables(tables)) => tables.iter().map(|table| (table as &dyn TableLike, table.span())).collect(),
-            Some(Item::Value(Value::Array(array))) => array
-                .iter()
-                .filter_map(|value| Some((value.as_inline_table()? as &dyn TableLike, value.span())))
-                .collect(),
+            Some(Item::Value(Value::Array(array))) => {
+                array.iter().filter_map(|value| Some((value.as_inline_table()? as &dyn TableLike, value.span()))).collect()
+            }
             Some(Item::None | Item::Value(_) | Item::Table(_)) | None => continue,
         };
         for (at, (table, span)) in tables.into_iter().enumerate() {

@@ -35,10 +35,7 @@ pub fn read(path: &Path) -> Result<Option<String>, ConfigError> {
 /// Replaces a file by what `edit` makes of its text; of one that is not there `edit` gets `None`. Call it with the lock.
 ///
 /// What another program wrote meanwhile is not lost: then `edit` is asked again. On error nothing has changed.
-pub fn change<T>(
-    path: &Path,
-    mut edit: impl FnMut(Option<&str>) -> Result<(String, T), ConfigError>,
-) -> Result<T, ConfigError> {
+pub fn change<T>(path: &Path, mut edit: impl FnMut(Option<&str>) -> Result<(String, T), ConfigError>) -> Result<T, ConfigError> {
     for _ in 0..TRIES {
         let place = located(path)?;
         let old = bytes_of(&place, path)?;
@@ -90,7 +87,10 @@ fn make_private(directory: &Path) -> std::io::Result<()> {
 
 fn located(path: &Path) -> Result<Resolved, ConfigError> {
     let Some(given) = path.to_str() else {
-        return Err(ConfigError::one(format!("the name of `{}` is not UTF-8 text; set AYE_CONFIG_DIR to another directory", path.display())));
+        return Err(ConfigError::one(format!(
+            "the name of `{}` is not UTF-8 text; set AYE_CONFIG_DIR to another directory",
+            path.display()
+        )));
     };
     resolve(given, Path::new("/"), None).map_err(|error| wrong(path, "read", &error))
 }

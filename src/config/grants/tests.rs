@@ -112,7 +112,8 @@ fn a_rule_that_says_more_is_no_saved_one() {
 
 fn save(path: &Path, rule: &GrantRule) -> Result<usize, ConfigError> {
     change(path, |old| {
-        let new = added(old.unwrap_or("schema_version = 1\n"), std::slice::from_ref(rule), DAY, None).map_err(ConfigError::one)?;
+        let new =
+            added(old.unwrap_or("schema_version = 1\n"), std::slice::from_ref(rule), DAY, None).map_err(ConfigError::one)?;
         Ok((new.text, new.line))
     })
 }

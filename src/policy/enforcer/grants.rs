@@ -1,9 +1,9 @@
 //! "Always allow": the narrowest rule that would let a question through, and what the person keeps of it.
 
 use super::Enforcer;
-use crate::policy::bundle::{Bundle, BundleError};
+use crate::policy::bundle::{Bundle, BundleError, SandboxSetting};
 use crate::policy::command::{self, Scene};
-use crate::policy::layer::{Layer, Ready, Scope};
+use crate::policy::layer::{Layer, Scope};
 use crate::policy::paths::Sandbox;
 use crate::policy::permit::Grant;
 use crate::policy::shell::hides;
@@ -17,15 +17,41 @@ const DAYS: [u32; 3] = [1, 7, 30];
 const DAY_SECONDS: i64 = 86_400;
 /// Programs whose first word says what they do; without it a rule would reach the risky ones too.
 const WITH_SUBCOMMANDS: &[&str] = &[
-    "bazel", "bundle", "cargo", "composer", "dart", "dotnet", "flutter", "git", "go", "gradle", "just", "mise", "mix", "mvn", "npm",
-    "nx", "pnpm", "poetry", "rails", "rake", "rustup", "stack", "swift", "terraform", "turbo", "uv", "yarn", "zig",
+    "bazel",
+    "bundle",
+    "cargo",
+    "composer",
+    "dart",
+    "dotnet",
+    "flutter",
+    "git",
+    "go",
+    "gradle",
+    "just",
+    "mise",
+    "mix",
+    "mvn",
+    "npm",
+    "nx",
+    "pnpm",
+    "poetry",
+    "rails",
+    "rake",
+    "rustup",
+    "stack",
+    "swift",
+    "terraform",
+    "turbo",
+    "uv",
+    "yarn",
+    "zig",
 ];
 /// What such a word looks like: neither an option nor a path.
 const SUBCOMMAND_BYTES: usize = 32;
 
 impl Enforcer {
     /// What "always allow" may offer for these actions, from the narrowest to the widest; or why nothing.
-    pub fn offers(&self, actions: &[Action], now: Timestamp) -> Always {
+    pub fn always(&self, actions: &[Action], now: Timestamp) -> Always {
         let found = match actions {
             [Action::Exec { command, cwd }] => self.for_command(command, cwd, now),
             _ => self.for_writes(actions, now),
@@ -58,7 +84,9 @@ impl Enforcer {
             let mut trial = self.clone();
             trial.context.mode = Mode::Ask;
             trial.context.sandbox = sandbox;
-            trial.saved.push(Ready::new(Layer::new(scope, bundle), &trial.context));
+            trial.grants.clear();
+            trial.source.push(Layer::new(scope, bundle));
+            trial.settle();
             let told = trial.explain(actions, now);
             match told.verdict {
                 VerdictKind::Allow => Ok(()),
@@ -75,7 +103,9 @@ impl Enforcer {
         if lasting.is_ok() && with(&draft.rules, Scope::Mine, real).is_err() {
             asks_still.push(GrantScope::Project);
         }
-        if lasting.is_ok() && with(&draft.everywhere, Scope::User, real).is_err() {
+        // Only what is said for one project holds without a sandbox: a command can be another thing elsewhere.
+        let unheld = real == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
+        if lasting.is_ok() && unheld && actions.iter().any(|action| matches!(action, Action::Exec { .. })) {
             asks_still.push(GrantScope::Everywhere);
         }
         let memory_only = lasting.err().map(|why| format!("a rule in a file would not help: {why}"));
@@ -123,7 +153,9 @@ impl Enforcer {
                 (Action::Read { target } | Action::Write { target }, _) => {
                     never.push(format!("`{}`: {}", given(target), locked(&finding.decided.rule, &finding.decided.reason)));
                 }
-                (Action::Exec { command, .. }, _) => never.push(format!("`{command}` runs a command")),
+                (Action::Exec { .. } | Action::Invoke { .. }, _) => {
+                    never.push(format!("a {} is asked about each time", action.capability()));
+                }
             }
         }
         if !never.is_empty() {
@@ -179,7 +211,8 @@ impl Enforcer {
         }
         if !others.is_empty() {
             let bundle = Bundle::parse_rules(&text(&others), "the rule")?;
-            self.saved.push(Ready::new(Layer::new(Scope::Session, bundle), &self.context));
+            self.source.push(Layer::new(Scope::Session, bundle));
+            self.settle();
         }
         Ok(())
     }
@@ -190,36 +223,37 @@ impl Enforcer {
             if let (GrantRule::Command { words, exact: true }, Some(directory)) = (rule, directory) {
                 let gone = Grant::Command { words: words.clone(), directory: directory.to_owned() };
                 self.grants.retain(|grant| *grant != gone);
-            } else if let Some(at) = self.saved.iter().rposition(|layer| layer.scope == Scope::Session) {
-                self.saved.remove(at);
+            } else if let Some(at) = self.source.iter().rposition(|layer| layer.scope == Scope::Session) {
+                self.source.remove(at);
                 break;
             }
         }
+        self.settle();
     }
 
     /// Puts a file of the person in the place of what it said before.
     pub fn put(&mut self, layer: Option<Layer>, scope: GrantScope) {
         match scope {
-            GrantScope::Session => {}
+            GrantScope::Session => return,
             GrantScope::Project => {
-                self.saved.retain(|saved| saved.scope != Scope::Mine);
-                self.saved.extend(layer.map(|layer| Ready::new(layer, &self.context)));
+                self.source.retain(|own| own.scope != Scope::Mine);
+                self.source.extend(layer);
             }
             GrantScope::Everywhere => {
-                let own = |layer: &Ready| matches!(layer.scope, Scope::BuiltIn | Scope::User);
-                if let (Some(layer), Some(at)) = (layer, self.layers.iter().position(own)) {
-                    self.layers[at] = Ready::new(layer, &self.context);
+                let own = self.source.iter().position(|layer| matches!(layer.scope, Scope::BuiltIn | Scope::User));
+                if let (Some(layer), Some(at)) = (layer, own) {
+                    self.source[at] = layer;
                 }
             }
         }
+        self.settle();
     }
 
     /// Whether a rule is the person's own word about these very words, so that it holds without a sandbox too.
     pub(super) fn is_by_person(&self, rule: &str) -> bool {
         let exact = |line: &str| {
-            let mine = self.saved.iter().filter(|layer| layer.scope == Scope::Mine);
-            let mut rules = mine.filter_map(|layer| layer.bundle.shell.as_ref()).flat_map(|shell| &shell.rules);
-            line.parse().is_ok_and(|line: usize| rules.any(|rule| rule.line == line && rule.exact))
+            let mut mine = self.layers.iter().flat_map(|layer| &layer.commands).filter(|owned| owned.scope == Scope::Mine);
+            line.parse().is_ok_and(|line: usize| mine.any(|owned| owned.rule.line == line && owned.rule.exact))
         };
         rule == "session" || rule.strip_prefix("mine-here:").is_some_and(exact)
     }
@@ -243,12 +277,8 @@ impl Draft {
 fn text(rules: &[GrantRule]) -> String {
     let mut text = "schema_version = 1\n".to_owned();
     for rule in rules {
-        let _ = write!(
-            text,
-            "[[capabilities.\"{}\".rules]]\n{}\ndecision = \"allow\"\n",
-            rule.capability(),
-            rule.keys().join("\n")
-        );
+        let _ =
+            write!(text, "[[capabilities.\"{}\".rules]]\n{}\ndecision = \"allow\"\n", rule.capability(), rule.keys().join("\n"));
     }
     text
 }

@@ -3,6 +3,7 @@ use crate::policy::{Bundle, Scope};
 use crate::protocol::{Place, Target};
 use std::path::{Path, PathBuf};
 
+mod grants;
 mod lines;
 
 const ROOT: &str = "/home/user/project";
@@ -263,37 +264,6 @@ fn without_a_sandbox_an_allowed_line_asks_unless_the_person_chose_so() {
     let enforcer = Enforcer::new(vec![Layer::new(Scope::User, off)], unheld);
     assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Allow);
     assert_eq!(built_in().explain(&exec("ls"), now()).needs, Some("sandbox"));
-}
-
-#[test]
-fn a_grant_covers_the_same_words_and_nothing_more() {
-    for sandbox in [Sandbox::Present, Sandbox::Absent] {
-        let bundle = Bundle::built_in().expect("parses");
-        let mut enforcer = Enforcer::new(vec![Layer::new(Scope::BuiltIn, bundle)], Context { sandbox, ..context() });
-        let Verdict::Ask(question) = enforcer.judge(&exec("cargo test"), now()) else { panic!("asks") };
-        assert_eq!(question.title, "Command");
-        enforcer.grant(question.remember.expect("can be remembered"));
-        assert!(matches!(enforcer.judge(&exec("cargo test"), now()), Verdict::Allow(permit) if permit.rule() == "session"));
-        for other in ["cargo test --all", "cargo test; make", "cargo test > x", "X=1 cargo test"] {
-            assert_eq!(verdict(&enforcer, other), VerdictKind::Ask, "{other}");
-        }
-    }
-}
-
-#[test]
-fn a_grant_is_said_word_for_word_and_holds_in_its_directory_only() {
-    let mut enforcer = built_in();
-    let Verdict::Ask(question) = enforcer.judge(&exec("cargo test 'a b' \"it's\""), now()) else { panic!("it asks") };
-    let grant = question.remember.expect("it may be remembered");
-    assert_eq!(grant.to_string(), r"the command `cargo test 'a b' 'it'\''s'` in /home/user/project");
-    enforcer.grant(grant);
-    let below = Target { given: "sub".into(), real: Path::new(ROOT).join("sub"), place: Place::Directory };
-    let line = |line: &str, cwd: &Target| vec![Action::Exec { command: line.to_owned(), cwd: cwd.clone() }];
-    let here = Target { given: ".".into(), real: PathBuf::from(ROOT), place: Place::Directory };
-    let told = |enforcer: &Enforcer, text: &str, cwd: &Target| enforcer.explain(&line(text, cwd), now()).verdict;
-    assert_eq!(told(&enforcer, "cargo test 'a b' \"it's\"", &here), VerdictKind::Allow);
-    assert_eq!(told(&enforcer, "cargo test 'a b' \"it's\"", &below), VerdictKind::Ask);
-    assert_eq!(told(&enforcer, "cargo test a b \"it's\"", &here), VerdictKind::Ask);
 }
 
 #[test]

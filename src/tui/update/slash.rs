@@ -12,6 +12,8 @@ use crate::tui::theme::Theme;
 pub const COMMANDS: &[(&str, &str)] = &[
     ("/help", "keys and commands"),
     ("/continue", "go on with a paused or interrupted task"),
+    ("/policy grants", "which rules are kept"),
+    ("/policy undo", "take back the rule that was kept last"),
     ("/theme", "other colours: a name, or auto"),
     ("/quit", "save and leave"),
 ];
@@ -66,6 +68,15 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
             take(model, now, effects);
             effects.push(Effect::Send(Command::Continue));
         }
+        ("policy", "grants") => {
+            take(model, now, effects);
+            effects.push(Effect::Send(Command::ListGrants));
+        }
+        ("policy", "undo") => {
+            take(model, now, effects);
+            effects.push(Effect::Send(Command::UndoGrant));
+        }
+        ("policy", _) => model.say("there is `/policy grants` and `/policy undo`", now),
         ("theme", name) => theme(model, name, now, effects),
         _ => {
             let names: Vec<_> = COMMANDS.iter().map(|(name, _)| *name).collect();
