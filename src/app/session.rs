@@ -8,7 +8,7 @@ use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfini
 use crate::config::trust::{Project, Standing, Trusted};
 use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
 use crate::llm::{self, ProviderSpec};
-use crate::policy::{self, Enforcer, Sandbox, SandboxSetting};
+use crate::policy::{self, Enforcer, Layer, Sandbox, SandboxSetting};
 use crate::ports::{Model, Record, ToolRouter};
 use crate::protocol::{Action, Event, SessionId, Target, ToolDefinition, VerdictKind};
 use crate::store::{Claim, Loaded, NewSession, SessionSummary, Store};
@@ -81,6 +81,7 @@ pub fn open(
         notices
             .push(format!("`{workspace}` is so wide that aye asks before every read, write and command; start it in a project"));
     }
+    notices.extend(policy.layers.iter().flat_map(disables_nothing));
     let Some(summary) = chosen else {
         let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
         let claim = store.create(NewSession {
@@ -194,7 +195,10 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
         max_file_size_bytes: policy.max_file_size_bytes(),
-        max_output_bytes: policy.max_output_bytes().map_or(OUTPUT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        max_output_bytes: policy
+            .terms()
+            .max_output_bytes
+            .map_or(OUTPUT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         environment: match policy.environment() {
             policy::Environment::Inherit => Environment::Inherit,
             policy::Environment::Core => Environment::Core,
@@ -220,6 +224,17 @@ pub fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
     let granted = |tool: &ToolDefinition| router.capability(&tool.tool_name).is_some_and(|capability| policy.grants(capability));
     let offered = |tool: &ToolDefinition| policy.offers(&tool.tool_name).is_ok();
     router.definitions().into_iter().filter(granted).filter(offered).collect()
+}
+
+/// Names in `[tools] disabled` that no tool has: a slip there would leave a tool that nobody wants.
+fn disables_nothing(layer: &Layer) -> Vec<String> {
+    let of_server = |text: &str| text.to_ascii_lowercase().starts_with("mcp.");
+    let idle = layer.bundle.disabled.iter().filter(|one| !of_server(&one.text) && !tools::names().any(|name| one.hits(name)));
+    let told = |one: &policy::ToolPattern| {
+        let rule = layer.scope.rule(one.line);
+        format!("no tool is called `{}`, which the policy disables ({rule}); `aye tool list` shows their names", one.text)
+    };
+    idle.map(told).collect()
 }
 
 /// What holds a command, in words, for people.

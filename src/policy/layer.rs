@@ -46,7 +46,7 @@ impl Layer {
 }
 
 impl Scope {
-    fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::BuiltIn => "built-in",
             Self::User => "user",

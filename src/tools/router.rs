@@ -150,6 +150,11 @@ pub fn actions_for(tool_name: &str, arguments: &Arguments, settings: &Settings) 
     tool.actions(object(arguments)?, &Paths::lexical(settings))
 }
 
+/// What all tools are called.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name())
+}
+
 /// What the tool of this name or alias is really called.
 pub fn name_of(tool_name: &str) -> Option<&'static str> {
     find(tool_name).map(|tool| tool.name())

@@ -139,7 +139,7 @@ pub fn always(rules: Vec<GrantRule>) -> Always {
         place(GrantScope::Project, "~/.config/aye/projects/greeter-3f9a1b2c3d4e5f60/policy.toml", 14),
         place(GrantScope::Everywhere, "~/.config/aye/policy.toml", 31),
     ];
-    let end = |seconds| jiff::Timestamp::from_second(1_795_255_200 + seconds).unwrap();
+    let end = |seconds: i64| jiff::Timestamp::from_second(1_795_255_200 + seconds).unwrap();
     let offer = Offer { everywhere: rules.clone(), rules, memory_only: None, asks_still: Vec::new(), places };
     Always { offers: vec![offer], never: Vec::new(), ends: vec![(1, end(0)), (7, end(518_400)), (30, end(2_505_600))] }
 }

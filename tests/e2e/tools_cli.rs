@@ -151,3 +151,24 @@ mod commands {
         assert!(result["outputText"].as_str().unwrap().contains("AYE=1"), "{result}");
     }
 }
+
+#[test]
+fn a_tool_that_the_policy_disables_is_not_offered_and_denied_under_every_name() {
+    let bundle = "schema_version = 1\n[tools]\ndisabled = [\"run*\"]\n[capabilities.\"File.Read\"]\n\
+        [capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\n";
+    let project = Project::empty().file("bundle.toml", bundle).file("a.txt", "alpha\n");
+    let list = project.aye(&["tool", "list", "--policy", "bundle.toml"]).exits(0).stdout;
+    assert!(list.contains("ReadFile") && !list.contains("RunCommand"), "{list}");
+    for name in ["RunCommand", "bash"] {
+        for flags in [&["--policy", "bundle.toml", "--yes"][..], &["--policy", "bundle.toml", "--plan"]] {
+            let result = call(&project, name, &json!({"command": "true", "cwd": "missing"}), flags).exits(1).json();
+            assert_eq!(result["status"], "denied", "{result}");
+            assert!(result["error"]["message"].as_str().unwrap().contains("policy:3"), "{result}");
+        }
+        let line = json!({"tool": name, "arguments": {"command": "true"}}).to_string();
+        let words = ["policy", "check", "--jsonl", "--policy", "bundle.toml"];
+        let verdict = project.aye_with_input(&words, &(line + "\n")).exits(0).json();
+        assert_eq!((&verdict["verdict"], &verdict["rule"]), (&json!("deny"), &json!("policy:3")), "{verdict}");
+    }
+    call(&project, "ReadFile", &json!({"path": "a.txt"}), &["--policy", "bundle.toml"]).exits(0);
+}

@@ -62,7 +62,11 @@ impl Machine {
             Some(_) if !matches!(call.state, CallState::Planning) => {}
             Some(Err(error)) => {
                 self.announce(call, &[]);
-                call.refuse(error.code, error.message);
+                // A tool that is not to be had says nothing, not even why it could not be planned.
+                match self.policy.offers(&call.call.tool_name) {
+                    Ok(()) => call.refuse(error.code, error.message),
+                    Err(denial) => call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule)),
+                }
                 self.report(call, 0);
             }
             Some(Ok(plan)) => {

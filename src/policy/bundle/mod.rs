@@ -171,6 +171,11 @@ impl Bundle {
         Ok(bundle)
     }
 
+    /// Where a key stands; line 1 where it does not.
+    pub fn line_of(&self, section: &str, key: &str) -> usize {
+        self.stated.iter().find(|stated| stated.section == section && stated.key == key).map_or(1, |stated| stated.line)
+    }
+
     /// Where it would loosen something if it were a project's, which has no effect then: the line and what it tries.
     pub fn widens(&self) -> &[(usize, String)] {
         &self.widens

@@ -8,7 +8,7 @@ use super::decided::{Decided, Finding};
 use super::effective::{Entry, entries};
 use super::files::{self, Access};
 use super::invoke::{self, Offered};
-use super::layer::{Layer, Ready, Scope};
+use super::layer::{Layer, Ready};
 use super::paths::{Context, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Verdict};
 use crate::protocol::{Action, CommandPart, Mode, Risk, Target, VerdictKind};
@@ -120,7 +120,10 @@ impl Enforcer {
     /// The same with everything that led to it.
     pub fn explain(&self, actions: &[Action], now: Timestamp) -> Explanation {
         if let Some(reason) = self.expired(now) {
-            return self.told(Finding { parts: Vec::new(), ..plain(Decided::deny("built-in", reason)) }, actions, None);
+            let over = |layer: &&Ready| layer.bundle.expires_at.is_some_and(|end| end <= now);
+            let layer = self.layers.iter().find(over);
+            let rule = layer.map_or_else(String::new, |layer| layer.scope.rule(layer.bundle.line_of("", "expires_at")));
+            return self.told(plain(Decided::deny(rule, reason)), actions, None);
         }
         let mut whole: Option<Finding> = None;
         for action in actions {
@@ -274,10 +277,6 @@ impl Enforcer {
         self.terms.environment.clone().unwrap_or_default()
     }
 
-    pub fn max_output_bytes(&self) -> Option<u64> {
-        self.terms.max_output_bytes
-    }
-
     /// The strictest sandbox any layer asks for.
     pub fn sandbox(&self) -> SandboxSetting {
         self.terms.sandbox.unwrap_or_default()
@@ -286,11 +285,6 @@ impl Enforcer {
     /// Every key of every layer: where it stands and what became of it.
     pub fn entries(&self) -> Vec<Entry> {
         entries(&self.layers)
-    }
-
-    /// The bundles that hold, each with its `bundle_version`.
-    pub fn versions(&self) -> impl Iterator<Item = (Scope, &str)> {
-        self.layers.iter().filter_map(|layer| Some((layer.scope, layer.bundle.version.as_deref()?)))
     }
 
     /// Whether the workspace is so wide that everything asks, which the start has to say.
