@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The layer that nothing else can loosen.
-const MANAGED_POLICY: &str = "/etc/aye/policy.toml";
+pub const MANAGED_POLICY: &str = "/etc/aye/policy.toml";
 /// A bundle is read whole; one larger than this is a mistake.
 const POLICY_BYTES: u64 = 4 << 20;
 /// What git writes about a branch is one line.
@@ -175,6 +175,12 @@ fn real(directory: &Path, flag: &str) -> Result<PathBuf, Trouble> {
 
 /// The bundle in a file; `None` where there is none.
 fn bundle(path: &Path) -> Result<Option<Bundle>, Trouble> {
+    let Some(bytes) = policy_bytes(path)? else { return Ok(None) };
+    Bundle::parse_bytes(&bytes, &path.display().to_string()).map(Some).map_err(|error| super::policy::broken(&error, &bytes))
+}
+
+/// What stands in a policy file; `None` where there is none.
+pub fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, Trouble> {
     let name = path.display().to_string();
     let bytes = match std::fs::metadata(path) {
         Ok(metadata) if metadata.len() > POLICY_BYTES => {
@@ -187,7 +193,7 @@ fn bundle(path: &Path) -> Result<Option<Bundle>, Trouble> {
         Err(error) => Err(error),
     };
     match bytes {
-        Ok(bytes) => Ok(Some(Bundle::parse_bytes(&bytes, &name)?)),
+        Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Trouble::usage(format!("cannot read the policy `{name}`: {error}"))),
     }

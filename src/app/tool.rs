@@ -129,7 +129,7 @@ fn report(result: &ToolResult, json: bool) -> Exit {
     if result.status == ToolStatus::Succeeded { Exit::Completed } else { Exit::Failed }
 }
 
-fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, Trouble> {
+pub fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, Trouble> {
     let text = match arguments.strip_prefix('@') {
         Some(path) => read(std::fs::File::open(path), path)?,
         None if arguments == "-" => read(Ok(std::io::stdin()), "stdin")?,

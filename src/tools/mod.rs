@@ -23,5 +23,5 @@ mod unread;
 mod walk;
 mod write_file;
 
-pub use router::{Router, actions_for, name_of, names};
+pub use router::{Router, actions_for, actions_now, known, name_of, names};
 pub use tool::Settings;

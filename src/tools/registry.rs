@@ -23,5 +23,11 @@ pub(super) fn find(name: &str) -> Option<&'static dyn AnyTool> {
 
 pub(super) fn unknown(name: &str) -> ToolError {
     let names: Vec<_> = TOOLS.iter().map(|tool| tool.name()).collect();
-    ToolError::new(ErrorCode::ToolNotFound, format!("there is no tool `{name}`; the tools are {}", names.join(", ")))
+    let lower = name.to_lowercase();
+    let near = names.iter().map(|known| (strsim::damerau_levenshtein(&lower, &known.to_lowercase()), known)).min();
+    let meant = match near {
+        Some((distance, known)) if distance <= 1 + known.len() / 4 => format!("did you mean `{known}`?"),
+        _ => format!("the tools are {}", names.join(", ")),
+    };
+    ToolError::new(ErrorCode::ToolNotFound, format!("there is no tool `{name}`; {meant}"))
 }

@@ -155,9 +155,20 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|tool| tool.name())
 }
 
+/// The same with every link followed, as the call would find it now. Nothing is opened.
+pub fn actions_now(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
+    let tool = find(tool_name).ok_or_else(|| unknown(tool_name))?;
+    tool.actions(object(arguments)?, &Paths::on_disk(settings))
+}
+
 /// What the tool of this name or alias is really called.
 pub fn name_of(tool_name: &str) -> Option<&'static str> {
     find(tool_name).map(|tool| tool.name())
+}
+
+/// Whether there is a tool of this name or alias, or what is said where there is none.
+pub fn known(tool_name: &str) -> Result<(), ToolError> {
+    find(tool_name).map(|_| ()).ok_or_else(|| unknown(tool_name))
 }
 
 fn object(arguments: &Arguments) -> Result<Map<String, Value>, ToolError> {

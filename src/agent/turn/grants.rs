@@ -34,7 +34,7 @@ impl Machine {
         let grant = Grant { rules, scope: remember.scope, names: Vec::new(), directory };
         match (remember.scope, &offer.memory_only) {
             (GrantScope::Session, _) => {
-                if let Err(error) = self.policy.grant(&grant.rules, grant.directory.clone()) {
+                if let Err(error) = self.policy.keep(&grant.rules, grant.directory.clone()) {
                     return self.notice(format!("no rule was kept: {error}; it was allowed this once"));
                 }
                 let words = said(&grant.rules);

@@ -1,8 +1,11 @@
 //! A policy bundle as it stands in a file: parsed strictly, refused as a whole when anything in it is not understood.
 
 mod capability;
+mod examples;
 mod extras;
 mod file_rule;
+mod lint;
+mod mistakes;
 mod reader;
 mod rule;
 mod stated;
@@ -11,8 +14,10 @@ mod tools;
 mod widen;
 
 pub use capability::{Files, Pattern, Shell};
+pub use examples::Test;
 pub use extras::{ApprovalRule, Llm};
 pub use file_rule::FileRule;
+pub use lint::warnings;
 pub use reader::BundleError;
 pub use rule::{Decision, Rule};
 pub use stated::Stated;
@@ -61,6 +66,7 @@ pub struct Bundle {
     /// Every key as it stands.
     pub stated: Vec<Stated>,
     widens: Vec<(usize, String)>,
+    pub tests: Vec<Test>,
 }
 
 impl Bundle {
@@ -123,6 +129,14 @@ impl Bundle {
         Self::parse(DEFAULT, "the built-in policy")
     }
 
+    /// How many `match` and `not_match` lines its rules have.
+    pub fn examples(&self) -> usize {
+        let of_commands = self.shell.iter().flat_map(|shell| &shell.rules);
+        let of_commands = of_commands.map(|rule| rule.matches.len() + rule.not_matches.len());
+        let files = [&self.read, &self.write, &self.delete].into_iter().flatten().flat_map(|files| &files.rules);
+        of_commands.sum::<usize>() + files.map(|rule| rule.matches.len() + rule.not_matches.len()).sum::<usize>()
+    }
+
     fn read(root: &Section<'_>) -> Result<Self, BundleError> {
         root.only(&[
             "schema_version",
@@ -164,6 +178,7 @@ impl Bundle {
             bundle.disabled = tools::tool_patterns(&section, "disabled")?.unwrap_or_default();
         }
         bundle.approval_rules = extras::approval_rules(root)?;
+        bundle.tests = Test::list(root)?;
         extras::check_approval(root)?;
         extras::check_the_rest(root)?;
         bundle.widens = widen::widens(root)?;

@@ -137,12 +137,12 @@ impl Enforcer {
         let mut paths = Vec::new();
         let mut never = Vec::new();
         for action in actions {
-            let finding = self.one(action, now);
-            if finding.decided.verdict == VerdictKind::Allow {
+            let told = self.explain(std::slice::from_ref(action), now);
+            if told.verdict == VerdictKind::Allow {
                 continue;
             }
             let given = |target: &Target| target.given.clone();
-            match (action, &finding.remember) {
+            match (action, &told.remember) {
                 (Action::Write { target }, Some(Grant::Write { path })) if !hides(&path.to_string_lossy()) => {
                     match path.to_str() {
                         Some(_) => paths.push(path.clone()),
@@ -151,7 +151,7 @@ impl Enforcer {
                 }
                 (Action::Delete { target }, _) => never.push(format!("`{}` is deleted", given(target))),
                 (Action::Read { target } | Action::Write { target }, _) => {
-                    never.push(format!("`{}`: {}", given(target), locked(&finding.decided.rule, &finding.decided.reason)));
+                    never.push(format!("`{}`: {}", given(target), locked(&told.rule, &told.reason)));
                 }
                 (Action::Exec { .. } | Action::Invoke { .. }, _) => {
                     never.push(format!("a {} is asked about each time", action.capability()));
@@ -196,15 +196,12 @@ impl Enforcer {
     }
 
     /// Remembers rules until aye quits. Words of a command hold in the directory it was asked about.
-    pub fn grant(&mut self, rules: &[GrantRule], directory: Option<PathBuf>) -> Result<(), BundleError> {
+    pub fn keep(&mut self, rules: &[GrantRule], directory: Option<PathBuf>) -> Result<(), BundleError> {
         let mut others = Vec::new();
         for rule in rules {
             match (rule, &directory) {
                 (GrantRule::Command { words, exact: true }, Some(directory)) => {
-                    let grant = Grant::Command { words: words.clone(), directory: directory.clone() };
-                    if !self.grants.contains(&grant) {
-                        self.grants.push(grant);
-                    }
+                    self.grant(Grant::Command { words: words.clone(), directory: directory.clone() });
                 }
                 _ => others.push(rule.clone()),
             }
@@ -215,6 +212,12 @@ impl Enforcer {
             self.settle();
         }
         Ok(())
+    }
+
+    pub(super) fn grant(&mut self, grant: Grant) {
+        if !self.grants.contains(&grant) {
+            self.grants.push(grant);
+        }
     }
 
     /// Forgets what was granted until aye quits, the last of these rules.

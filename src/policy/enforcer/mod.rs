@@ -45,6 +45,9 @@ pub struct Explanation {
     pub needs: Option<&'static str>,
     #[serde(skip)]
     title: String,
+    /// What could be remembered of it.
+    #[serde(skip)]
+    remember: Option<Grant>,
 }
 
 impl Explanation {
@@ -64,6 +67,7 @@ impl Explanation {
             parts: Vec::new(),
             needs: None,
             title: String::new(),
+            remember: None,
         }
     }
 }
@@ -152,6 +156,7 @@ impl Enforcer {
             parts: finding.parts,
             needs,
             title,
+            remember: finding.remember,
         }
     }
 

@@ -45,7 +45,7 @@ fn what_is_allowed_until_aye_quits_covers_the_same_words_and_nothing_more() {
     for sandbox in [Sandbox::Present, Sandbox::Absent] {
         let mut enforcer = with(sandbox, "");
         let always = enforcer.always(&exec("cargo test"), now());
-        enforcer.grant(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("it is a rule");
+        enforcer.keep(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("it is a rule");
         assert_eq!(rule(&enforcer, "cargo test"), "allow session");
         for other in ["cargo test --all", "cargo test; make", "cargo test > x", "X=1 cargo test"] {
             assert_eq!(verdict(&enforcer, other), VerdictKind::Ask, "{other}");
@@ -60,7 +60,7 @@ fn what_is_allowed_until_aye_quits_holds_in_its_directory_only() {
     let mut enforcer = with(Sandbox::Present, "");
     for line in ["cargo test 'a b' \"it's\"", "./build.sh --quick"] {
         let always = enforcer.always(&exec(line), now());
-        enforcer.grant(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("it is a rule");
+        enforcer.keep(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("it is a rule");
         assert_eq!(rule(&enforcer, line), "allow session");
         let cwd = Target { given: "sub".into(), real: Path::new(ROOT).join("sub"), place: Place::Directory };
         let below = [Action::Exec { command: line.to_owned(), cwd }];
