@@ -134,6 +134,7 @@ impl Replay<'_> {
             | Record::ApprovalRequested { .. }
             | Record::Decided { .. }
             | Record::RuleSaved { .. }
+            | Record::Refused { .. }
             | Record::RuleRemoved { .. }
             | Record::Resolved { .. }
             | Record::StepCompleted { .. }

@@ -58,6 +58,7 @@ impl PersonsRules {
             }
             GrantScope::Everywhere => {
                 let rest = Bundle::built_in_text().trim_start_matches(|letter| letter != '\n');
+                let rest = rest.replacen("\"built-in.", "\"ask.", 1);
                 format!("# Made by \"always allow\": a copy of the built-in policy, and your own rules.{rest}")
             }
         }

@@ -177,7 +177,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         options,
         model,
         router,
-        journal: session.store.journal(session.claim.id()),
+        journal: session.store.journal(session.claim.id(), place.mode),
         rules: terms.rules,
         workspace_id: place.workspace_id(),
         session_id: session.claim.id().clone(),

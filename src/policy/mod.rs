@@ -13,7 +13,7 @@ mod paths;
 pub mod permit;
 mod shell;
 
-pub use bundle::{Bundle, BundleError, Environment, SandboxSetting, Terms, Test, ToolPattern, warnings};
+pub use bundle::{Bundle, BundleError, Environment, SandboxSetting, Test, ToolPattern, warnings};
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation};
 pub use layer::{Layer, Scope};

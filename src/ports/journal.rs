@@ -58,6 +58,12 @@ pub enum Record {
         tool_call_id: CallId,
         decision: Decision,
     },
+    /// The policy said no.
+    Refused {
+        tool_call_id: CallId,
+        rule: String,
+        reason: String,
+    },
     /// A rule was put into the person's files.
     RuleSaved {
         rules: Vec<GrantRule>,

@@ -118,6 +118,11 @@ impl Machine {
         match verdict {
             Verdict::Allow(permit) => self.permit(call, index, plan, permit, batch),
             Verdict::Deny(denial) => {
+                self.note(Record::Refused {
+                    tool_call_id: call.call.tool_call_id.clone(),
+                    rule: denial.rule.clone(),
+                    reason: denial.reason.clone(),
+                });
                 call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
                 self.report(call, 0);
             }

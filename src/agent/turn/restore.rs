@@ -118,6 +118,7 @@ impl Machine {
             | Record::AnswerDiscarded { .. }
             | Record::Decided { decision: Decision::Approved | Decision::ApprovedAlways { .. }, .. }
             | Record::RuleSaved { .. }
+            | Record::Refused { .. }
             | Record::RuleRemoved { .. }
             | Record::Resolved { resolution: Resolution::Skip | Resolution::TellModel, .. }
             | Record::Paused { .. } => {}

@@ -140,7 +140,7 @@ fn what_is_risky_is_never_kept_and_says_why() {
         ("npm install x", "it fetches, publishes or throws changes away"),
         ("git reset --hard", "it fetches, publishes or throws changes away"),
         ("cargo test > log", "it writes to a file"),
-        ("timeout 5 cargo test", "it is started by another program"),
+        ("timeout 5 cargo test", "it is not plain: it starts another program"),
         ("touch $HOME/x", "it is not plain: what the line expands to is known only when it runs"),
         ("X=1 cargo test", "it is not plain: an assignment can change what a program does"),
         ("$X test", "it runs a program known only when it runs"),
@@ -247,7 +247,7 @@ fn no_offer_ever_widens_beyond_its_own_words() {
         offered += 1;
         let after = kept(&enforcer, &exec(line), 0);
         assert_eq!(verdict(&after, line), VerdictKind::Allow, "{line}");
-        for word in ["rm", "rmdir", "curl", "wget", "sudo", "sh ", "bash", "python", "eval", "ssh", "xargs", "$", "`"] {
+        for word in ["rm ", "rmdir ", "curl ", "wget ", "sudo ", "sh ", "bash ", "python", "eval ", "ssh ", "xargs ", "$", "`"] {
             let asks = enforcer.explain(&exec(line), now());
             let risky = asks.parts.iter().any(|part| part.verdict == VerdictKind::Ask && part.text.starts_with(word));
             assert!(!risky, "{line}: {always:?}");
