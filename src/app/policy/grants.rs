@@ -10,6 +10,7 @@ use crate::policy::Bundle;
 use crate::protocol::GrantScope;
 use jiff::Timestamp;
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 pub fn run(place: &Place, action: GrantsAction) -> Result<Exit, Trouble> {
@@ -70,10 +71,10 @@ fn list(place: &Place, json: bool) -> Result<Exit, Trouble> {
                 (None, true) => "everywhere".to_owned(),
                 (None, false) => "in a project whose directory is not known".to_owned(),
             };
-            text.push_str(&format!("{of}  ({})\n", named.file.display()));
+            let _ = writeln!(text, "{of}  ({})", named.file.display());
             file = Some(&named.file);
         }
-        text.push_str(&format!("  {:14} {}  {}\n", named.name, named.kept.rule, named.times(now)));
+        let _ = writeln!(text, "  {:14} {}  {}", named.name, named.kept.rule, named.times(now));
     }
     if all.is_empty() {
         text.push_str("no rule is saved; `a` on a question saves one\n");
@@ -133,7 +134,7 @@ fn revoke(place: &Place, names: &[String], all: bool, expired: bool) -> Result<E
             Ok((new, ()))
         })?;
         for named in of_file {
-            text.push_str(&format!("removed {}  {}  from {}\n", named.name, named.kept.rule, file.display()));
+            let _ = writeln!(text, "removed {}  {}  from {}", named.name, named.kept.rule, file.display());
         }
     }
     if gone.is_empty() {

@@ -4,6 +4,7 @@ use crate::app::exit::Exit;
 use crate::app::place::Place;
 use crate::app::trouble::Trouble;
 use crate::store::DecisionFilter;
+use std::fmt::Write as _;
 
 pub fn run(place: &Place, filter: &DecisionFilter, json: bool) -> Result<Exit, Trouble> {
     let decisions = crate::app::open_store(place)?.decisions(filter)?;
@@ -15,9 +16,9 @@ pub fn run(place: &Place, filter: &DecisionFilter, json: bool) -> Result<Exit, T
     for one in &decisions {
         let session = one.session_id.as_deref().map_or("tool call", |id| id.get(..8).unwrap_or(id));
         let time = one.time.strftime("%Y-%m-%d %H:%M:%S");
-        text.push_str(&format!("{time}  {session:9}  {:5}  {:14}  {:9}  {}", one.verdict, one.by, one.mode, one.summary));
+        let _ = write!(text, "{time}  {session:9}  {:5}  {:14}  {:9}  {}", one.verdict, one.by, one.mode, one.summary);
         if !one.reason.is_empty() {
-            text.push_str(&format!("  ({})", one.reason));
+            let _ = write!(text, "  ({})", one.reason);
         }
         text.push('\n');
     }

@@ -167,11 +167,15 @@ fn what_another_program_wrote_meanwhile_is_not_lost() {
     let root = tempfile::tempdir().unwrap();
     for start in [None, Some("schema_version = 1\n")] {
         let path = root.path().join(start.map_or("new.toml", |_| "old.toml"));
-        start.map(|text| std::fs::write(&path, text).unwrap());
+        if let Some(text) = start {
+            std::fs::write(&path, text).unwrap();
+        }
         let mut others = vec!["schema_version = 1\n# by another\n", "schema_version = 1\n# by a third\n"];
         change(&path, |old| {
             let new = added(old.unwrap_or("schema_version = 1\n"), &[command(&["a"])], DAY, None).map_err(ConfigError::one)?;
-            others.pop().map(|text| std::fs::write(&path, text).unwrap());
+            if let Some(text) = others.pop() {
+                std::fs::write(&path, text).unwrap();
+            }
             Ok((new.text, ()))
         })
         .unwrap();

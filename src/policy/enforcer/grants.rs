@@ -119,18 +119,10 @@ impl Enforcer {
         let narrow: Vec<GrantRule> = unique(asking.iter().map(exact));
         let mut drafts = vec![Draft { in_memory: true, ..Draft::same(narrow.clone()) }];
         let wide = unique(asking.iter().map(|words| widened(words).unwrap_or_else(|| exact(words))));
-        if wide != narrow && wide.iter().all(|rule| self.stays_harmless(rule, &scene)) {
+        if wide != narrow && wide.iter().all(|rule| stays_harmless(rule, &scene)) {
             drafts.push(Draft::same(wide));
         }
         Ok(drafts)
-    }
-
-    /// Whether the start of a command, taken for itself, is nothing that has to be asked each time.
-    fn stays_harmless(&self, rule: &GrantRule, scene: &Scene<'_>) -> bool {
-        match rule {
-            GrantRule::Command { words, exact: false } => command::may_be_kept(&words.join(" "), scene),
-            GrantRule::Command { .. } | GrantRule::Write { .. } => true,
-        }
     }
 
     fn for_writes(&self, actions: &[Action], now: Timestamp) -> Result<Vec<Draft>, Vec<String>> {
@@ -284,6 +276,14 @@ fn text(rules: &[GrantRule]) -> String {
             write!(text, "[[capabilities.\"{}\".rules]]\n{}\ndecision = \"allow\"\n", rule.capability(), rule.keys().join("\n"));
     }
     text
+}
+
+/// Whether the start of a command, taken for itself, is nothing that has to be asked each time.
+fn stays_harmless(rule: &GrantRule, scene: &Scene<'_>) -> bool {
+    match rule {
+        GrantRule::Command { words, exact: false } => command::may_be_kept(&words.join(" "), scene),
+        GrantRule::Command { .. } | GrantRule::Write { .. } => true,
+    }
 }
 
 /// Program and subcommand, whatever follows.

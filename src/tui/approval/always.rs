@@ -1,9 +1,10 @@
 //! "Always allow this …": which rule, how far it reaches, until when. Nothing is kept before Enter.
 
-use super::{Act, Body, Choice, Panel, Question, choice, line};
+use super::{Act, Body, Choice, Height, Panel, Question, choice, line};
 use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Offer, Remember, RulePlace};
 use crate::text;
 use crate::tui::guard::Confirm;
+use std::fmt::Write as _;
 
 /// Said whatever is asked about, so that nobody looks for it in vain.
 const NEVER: &str = "never remembered: rm and other deletes, network, downloaded code, wrappers and interpreters \
@@ -40,7 +41,9 @@ impl Keeping {
     pub fn panel(self) -> Panel {
         let reason = format!("nothing is saved before enter; then {}: {}", self.verb, self.about);
         let (choices, body) = (self.choices(), self.body());
-        Panel::new(Question::Keep(Box::new(self)), "Always allow this …".to_owned(), reason, choices, body)
+        let panel = Panel::new(Question::Keep(Box::new(self)), "Always allow this …".to_owned(), reason, choices, body);
+        // Where the rules go is to be read: that is worth the rows.
+        Panel { height: Height::Full, ..panel }
     }
 
     /// Another rule, another end, another view of it; the same panel arms anew.
@@ -179,7 +182,7 @@ impl Keeping {
         for part in diff.split_inclusive('\n') {
             whole.push_str(part);
             if part.starts_with("+reason = ") {
-                whole.push_str(&format!("+{row}\n"));
+                let _ = writeln!(whole, "+{row}");
             }
         }
         recounted(&whole)
@@ -203,7 +206,7 @@ fn recounted(diff: &str) -> String {
             after += usize::from(part.starts_with([' ', '+']));
             hunk.push_str(part);
         }
-        whole.push_str(&format!("@@ -{},{before} +{},{after} @@\n{hunk}", start(old), start(new)));
+        let _ = write!(whole, "@@ -{},{before} +{},{after} @@\n{hunk}", start(old), start(new));
     }
     whole
 }

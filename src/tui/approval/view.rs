@@ -288,10 +288,10 @@ pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str
     if panel.words.is_some() {
         return vec!["enter deny with these words", "esc back", "1-4 ready words"];
     }
-    if look == guard::Look::Arming {
-        return vec!["a moment … letters go to your draft", "esc later"];
-    }
     let keeping = matches!(panel.question, super::Question::Keep(_));
+    if look == guard::Look::Arming {
+        return vec!["a moment … letters go to your draft", if keeping { "esc back" } else { "esc later" }];
+    }
     let mut hints = vec![if keeping { "esc back" } else { "esc later" }];
     if panel.body.rows(panel.seen_width) > panel.shown {
         hints.insert(0, "pgup pgdn scroll");

@@ -45,11 +45,8 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::End => panel.scroll_by(isize::MAX),
         KeyCode::Tab => model.panels.turn(true, model.keys.last_text),
         KeyCode::BackTab => model.panels.turn(false, model.keys.last_text),
-        KeyCode::Esc => {
-            if !model.panels.close_always(Some(now)) {
-                model.panels.put_off();
-            }
-        }
+        KeyCode::Esc if model.panels.close_always(Some(now)) => {}
+        KeyCode::Esc => model.panels.put_off(),
         KeyCode::Char('c') if ctrl => model.panels.put_off(),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),

@@ -1,5 +1,6 @@
 use super::*;
 use crate::protocol::{Always, GrantRule, GrantScope};
+use std::fmt::Write as _;
 
 const HERE: &str = "/home/user/project";
 
@@ -23,11 +24,8 @@ fn kept(enforcer: &Enforcer, actions: &[Action], offer: usize) -> Enforcer {
     let rules = &always.offers.get(offer).unwrap_or_else(|| panic!("nothing is offered: {always:?}")).rules;
     let mut text = "schema_version = 1\n".to_owned();
     for rule in rules {
-        text.push_str(&format!(
-            "[[capabilities.\"{}\".rules]]\n{}\ndecision = \"allow\"\n",
-            rule.capability(),
-            rule.keys().join("\n")
-        ));
+        let _ =
+            write!(text, "[[capabilities.\"{}\".rules]]\n{}\ndecision = \"allow\"\n", rule.capability(), rule.keys().join("\n"));
     }
     let mut enforcer = enforcer.clone();
     let bundle = Bundle::parse_rules(&text, "policy.toml").unwrap_or_else(|error| panic!("{error}"));
@@ -141,7 +139,7 @@ fn what_is_risky_is_never_kept_and_says_why() {
         ("git reset --hard", "it fetches, publishes or throws changes away"),
         ("cargo test > log", "it writes to a file"),
         ("timeout 5 cargo test", "it is not plain: it starts another program"),
-        ("touch $HOME/x", "it is not plain: what the line expands to is known only when it runs"),
+        ("touch $HOME/x", "it is not plain: the line uses a construct that no allow rule covers"),
         ("X=1 cargo test", "it is not plain: an assignment can change what a program does"),
         ("$X test", "it runs a program known only when it runs"),
     ] {
@@ -253,7 +251,7 @@ fn no_offer_ever_widens_beyond_its_own_words() {
             assert!(!risky, "{line}: {always:?}");
         }
         // What is kept of one line lets no other of the corpus through, unless it is the same words.
-        for other in lines.iter().skip(offered % 9).step_by(9).filter(|other| *other != line) {
+        for other in lines.iter().skip(offered % 23).step_by(23).filter(|other| *other != line) {
             let (was, is) = (verdict(&enforcer, other), verdict(&after, other));
             let same = || {
                 let narrow = enforcer.always(&exec(other), now());
