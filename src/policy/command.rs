@@ -134,7 +134,7 @@ fn never_kept(line: &Line, part: &Simple, decided: &Decided, scene: &Scene<'_>) 
     if let Some(why) = danger::never(part, danger) {
         return Some(why.to_owned());
     }
-    if let Some(floor) = line.floors.iter().chain(&part.floors).next() {
+    if let Some(floor) = part.floors.iter().chain(&line.floors).next() {
         return Some(format!("is not plain: {floor}"));
     }
     (part.invocations.len() != 1).then(|| "is started by another program".to_owned())
