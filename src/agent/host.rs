@@ -1,11 +1,11 @@
 //! The turn machine's host: performs its effects in order and brings back what came of them.
 
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
-use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, Unfinished};
+use super::turn::{Effect, Input, Kept, Machine, Moment, Options, PolicyChange, Unfinished};
 use crate::policy::Enforcer;
 use crate::policy::Permit;
 use crate::policy::redact::{Redactor, Stream};
-use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Plan, Record, RunContext, ToolRouter};
+use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Plan, Record, Rules, RunContext, ToolRouter};
 use crate::protocol::{
     Command, ErrorCode, Event, EventKind, Failure, FailureKind, Mode, SessionId, ToolCall, ToolError, ToolResult, WorkspaceId,
 };
@@ -25,6 +25,7 @@ pub struct Setup {
     pub model: Arc<dyn Model>,
     pub router: Arc<dyn ToolRouter>,
     pub journal: Arc<dyn Journal>,
+    pub rules: Arc<dyn Rules>,
     pub workspace_id: WorkspaceId,
     pub session_id: SessionId,
     /// For `session_started`.
@@ -75,6 +76,7 @@ struct Host {
     model: Arc<dyn Model>,
     router: Arc<dyn ToolRouter>,
     journal: Arc<dyn Journal>,
+    rules: Arc<dyn Rules>,
     workspace_id: WorkspaceId,
     session_id: SessionId,
     events: mpsc::UnboundedSender<Event>,
@@ -104,6 +106,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         model: setup.model,
         router: setup.router,
         journal: setup.journal,
+        rules: setup.rules,
         workspace_id: setup.workspace_id,
         session_id: setup.session_id,
         events,
@@ -223,6 +226,8 @@ impl Host {
                 command @ (Command::Prompt { .. }
                 | Command::Decide { .. }
                 | Command::Resolve { .. }
+                | Command::UndoGrant
+                | Command::ListGrants
                 | Command::Cancel
                 | Command::Kill),
             ) => {
@@ -254,6 +259,7 @@ impl Host {
             | Input::PolicyChanged(_)
             | Input::ToolOutput { .. }
             | Input::ToolFinished { .. }
+            | Input::Kept(_)
             | Input::Woken { .. } => {
                 let effects = self.machine.handle(input, moment());
                 self.keep(effects);
@@ -288,6 +294,9 @@ impl Host {
                 | Effect::Request(_)
                 | Effect::Plan(_)
                 | Effect::Run { .. }
+                | Effect::Remember { .. }
+                | Effect::Forget(_)
+                | Effect::ListGrants
                 | Effect::Wake { .. }
                 | Effect::ReloadPolicy
                 | Effect::SaveDraft(_) => {}
@@ -325,6 +334,9 @@ impl Host {
             | Effect::Plan(_)
             | Effect::Run { .. }
             | Effect::KillTools
+            | Effect::Remember { .. }
+            | Effect::Forget(_)
+            | Effect::ListGrants
             | Effect::Wake { .. }
             | Effect::SaveDraft(_)
             | Effect::ReloadPolicy
@@ -368,7 +380,7 @@ impl Host {
     async fn act(&mut self, effect: Effect) {
         match effect {
             Effect::Commit(..) => {}
-            Effect::Emit { task_id, step_id, kind } => self.emit(task_id, step_id, kind),
+            Effect::Emit { task_id, step_id, kind } => self.emit(task_id, step_id, self.with_places(kind)),
             Effect::Request(request) => {
                 let request = super::secrets::hide_in_request(&self.redactor, request);
                 self.stream = Some(self.model.stream(request));
@@ -377,6 +389,7 @@ impl Host {
             Effect::Plan(calls) => self.plan(calls),
             Effect::Run { index, plan, permit } => self.run(index, plan, permit),
             Effect::KillTools => self.kill_tools(),
+            Effect::Remember { .. } | Effect::Forget(_) | Effect::ListGrants => self.keep_rules(effect),
             Effect::Wake { after_ms, ticket } => {
                 let inputs = self.inputs.clone();
                 tokio::spawn(async move {
@@ -411,6 +424,34 @@ impl Host {
         };
         // A front end that is gone does not stop the work.
         let _ = self.events.send(event);
+    }
+
+    /// A question with where its rules would stand, which only the files tell.
+    fn with_places(&self, mut kind: EventKind) -> EventKind {
+        if let EventKind::ApprovalRequested(approval) = &mut kind {
+            for offer in &mut approval.always.offers {
+                offer.places = self.rules.places(offer);
+            }
+        }
+        kind
+    }
+
+    fn keep_rules(&self, effect: Effect) {
+        let (rules, inputs) = (self.rules.clone(), self.inputs.clone());
+        tokio::spawn(async move {
+            let kept = match effect {
+                Effect::Remember { grant, until } => {
+                    let saved = rules.save(grant.rules.clone(), grant.scope, until).await;
+                    Kept::Saved(grant, saved)
+                }
+                Effect::Forget(grant) => {
+                    let removed = rules.remove(grant.rules.clone(), grant.scope).await;
+                    Kept::Removed(grant, removed)
+                }
+                _ => Kept::Listed(rules.list().await),
+            };
+            let _ = inputs.send(Input::Kept(kept)).await;
+        });
     }
 
     /// What starts later is not killed with what runs now.

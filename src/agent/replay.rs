@@ -134,6 +134,9 @@ impl Replay<'_> {
             Record::Queue { .. }
             | Record::ApprovalRequested { .. }
             | Record::Decided { .. }
+            | Record::RuleSaved { .. }
+            | Record::Refused { .. }
+            | Record::RuleRemoved { .. }
             | Record::Resolved { .. }
             | Record::StepCompleted { .. }
             | Record::PolicyInForce { .. }

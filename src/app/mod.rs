@@ -14,6 +14,7 @@ mod policy;
 mod project;
 mod redaction;
 mod reload;
+mod rules;
 mod session;
 mod sessions;
 mod tool;

@@ -3,6 +3,7 @@
 use super::cli::{Nesting, SessionChoice};
 use super::layers::Policy;
 use super::place::Place;
+use super::rules::PersonsRules;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
@@ -142,6 +143,8 @@ pub struct Terms {
     pub unfinished: Unfinished,
     pub max_steps: Option<u32>,
     pub instructions: Vec<InstructionFile>,
+    /// Where "always allow" is kept.
+    pub rules: Arc<PersonsRules>,
 }
 
 /// Everything the agent's host needs. The claim stays with the caller: it must outlive the session.
@@ -176,7 +179,8 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         options,
         model,
         router,
-        journal: session.store.journal(session.claim.id()),
+        journal: session.store.journal(session.claim.id(), place.mode),
+        rules: terms.rules,
         workspace_id: place.workspace_id(),
         session_id: session.claim.id().clone(),
         workspace: place.workspace.display().to_string(),

@@ -88,6 +88,61 @@ fn out_of_place(cwd: &Target, scene: &Scene<'_>) -> Option<Decided> {
     None
 }
 
+/// The words of each part that asks, in the order of the line; or why the line cannot be kept, part by part.
+pub fn asking(
+    command: &str,
+    cwd: &Target,
+    scene: &Scene<'_>,
+    by_person: impl Fn(&str) -> bool,
+) -> Result<Vec<Vec<String>>, Vec<String>> {
+    if let Some(refused) = out_of_place(cwd, scene) {
+        return Err(vec![refused.reason]);
+    }
+    let line = read_line(command);
+    if line.hopeless || line.parts.is_empty() {
+        return Err(vec![if line.hopeless { HOPELESS } else { "there is no command in it" }.to_owned()]);
+    }
+    let held = scene.context.sandbox == Sandbox::Present;
+    let (mut asking, mut never) = (Vec::new(), Vec::new());
+    for (at, part) in line.parts.iter().enumerate() {
+        let decided = judge_part(&line, part, scene).decided;
+        if decided.verdict == VerdictKind::Allow && (held || by_person(&decided.rule)) {
+            continue;
+        }
+        match never_kept(&line, part, &decided, scene) {
+            None => asking.push(part.invocations[0].argv.iter().map(|arg| arg.text.clone()).collect()),
+            Some(why) if line.parts.len() > 1 => never.push(format!("{} {why}", at + 1)),
+            Some(why) => never.push(format!("it {why}")),
+        }
+    }
+    if never.is_empty() { Ok(asking) } else { Err(never) }
+}
+
+/// Whether a command, taken for itself, may be kept.
+pub fn may_be_kept(command: &str, scene: &Scene<'_>) -> bool {
+    let line = read_line(command);
+    match line.parts.as_slice() {
+        [part] => never_kept(&line, part, &judge_part(&line, part, scene).decided, scene).is_none(),
+        _ => false,
+    }
+}
+
+/// Why a part has to be asked about each time, in the words behind its number.
+fn never_kept(line: &Line, part: &Simple, decided: &Decided, scene: &Scene<'_>) -> Option<String> {
+    let danger = danger::of_part(part, scene.context, scene.cwd);
+    if decided.locked {
+        let managed = if decided.rule.starts_with("managed") { "is locked by" } else { "is asked about by" };
+        return Some(format!("{managed} {}: {}", decided.rule, decided.reason));
+    }
+    if let Some(why) = danger::never(part, danger) {
+        return Some(why.to_owned());
+    }
+    if let Some(floor) = part.floors.iter().chain(&line.floors).next() {
+        return Some(format!("is not plain: {floor}"));
+    }
+    (part.invocations.len() != 1).then(|| "is started by another program".to_owned())
+}
+
 /// A line without a simple command: nothing at all, or only arithmetic.
 fn empty(command: &str, line: &Line, scene: &Scene<'_>) -> Finding {
     let part = Simple { text: command.trim().to_owned(), ..Simple::default() };

@@ -175,6 +175,38 @@ pub fn why(part: &Simple) -> Option<&'static str> {
     }
 }
 
+/// Why a part is asked about each time, in the words behind "it"; `None` where nothing about it is risky.
+pub fn never(part: &Simple, danger: Danger) -> Option<&'static str> {
+    let any = |list: &[&str]| part.invocations.iter().any(|one| list.contains(&one.base()));
+    if part.unknown_code || (part.reads_code && part.piped) {
+        Some("runs code that nobody has seen")
+    } else if part.floors.contains(&COMPUTED) {
+        Some("runs a program known only when it runs")
+    } else if any(PRIVILEGED) {
+        Some("acts on the whole machine")
+    } else if any(DELETING) {
+        Some("deletes")
+    } else if any(NETWORK) {
+        Some("uses the network")
+    } else if part.invocations.iter().any(|one| installs(one.base(), &one.argv)) {
+        Some("fetches, publishes or throws changes away")
+    } else if part.invocations.iter().any(|one| recursive_change(one.base(), &one.argv)) {
+        Some("cannot easily be undone")
+    } else if any(INTERPRETERS) || part.invocations.iter().any(|one| one.base().starts_with("python")) {
+        Some("is a wrapper or an interpreter, which runs whatever it is given")
+    } else if part.redirects.iter().any(|redirect| !redirect.reads_only) {
+        Some("writes to a file")
+    } else if !part.redirects.is_empty() {
+        Some("reads a file of the shell's choosing")
+    } else if danger.never_remembered && part.floors.is_empty() {
+        Some("is risky each time")
+    } else if danger.critical || danger.risk == Risk::High {
+        Some("is a high risk each time")
+    } else {
+        None
+    }
+}
+
 impl Danger {
     fn and(self, other: Self) -> Self {
         Self {

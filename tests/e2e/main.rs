@@ -10,6 +10,7 @@ mod bad_input;
 mod crash;
 mod demo;
 mod exec;
+mod grants;
 mod harness;
 mod paths;
 mod policy_cli;

@@ -104,6 +104,33 @@ impl ToolRouter for Tools {
     }
 }
 
+/// Where nothing can be kept.
+struct NoRules;
+
+impl Rules for NoRules {
+    fn places(&self, _: &crate::protocol::Offer) -> Vec<crate::protocol::RulePlace> {
+        Vec::new()
+    }
+    fn save(
+        &self,
+        _: Vec<crate::protocol::GrantRule>,
+        _: crate::protocol::GrantScope,
+        _: Option<Timestamp>,
+    ) -> BoxFuture<'_, Result<crate::ports::Saved, String>> {
+        Box::pin(async { Err("the disk is full".to_owned()) })
+    }
+    fn remove(
+        &self,
+        _: Vec<crate::protocol::GrantRule>,
+        _: crate::protocol::GrantScope,
+    ) -> BoxFuture<'_, Result<crate::ports::Saved, String>> {
+        Box::pin(async { Err("the disk is full".to_owned()) })
+    }
+    fn list(&self) -> BoxFuture<'_, Result<Vec<String>, String>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}
+
 struct Session {
     commands: mpsc::Sender<Command>,
     events: mpsc::UnboundedReceiver<Event>,
@@ -145,6 +172,7 @@ async fn stalled() -> Session {
         model: script.clone(),
         router: tools.clone(),
         journal: disk.clone(),
+        rules: Arc::new(NoRules),
         workspace_id: WorkspaceId::new("w"),
         session_id: SessionId::new("s"),
         workspace: "/w".to_owned(),

@@ -3,7 +3,9 @@
 mod broken;
 mod check;
 mod explain;
+mod grants;
 mod init;
+mod log;
 mod origin;
 mod paint;
 mod quote;
@@ -36,6 +38,11 @@ pub fn run(common: &Common, action: PolicyAction) -> Result<Exit, Trouble> {
         PolicyAction::Test { files, json } => test::run(&Place::find(common)?, common, &files, json),
         PolicyAction::Validate { file, json } => validate::run(&Place::find(common)?, common, file.as_deref(), json),
         PolicyAction::Init { template, place } => init::run(&Place::find(common)?, template, place),
+        PolicyAction::Grants(action) => grants::run(&Place::find(common)?, action),
+        PolicyAction::Log { json, session, denied, most } => {
+            let filter = crate::store::DecisionFilter { session, denied_only: denied, most };
+            log::run(&Place::find(common)?, &filter, json)
+        }
         PolicyAction::Schema => schema::run(),
     }
 }

@@ -7,7 +7,7 @@ mod tests;
 pub mod tree;
 
 pub use own_secret::own_secret;
-pub use replace::{Parents, WriteError, create_directory, replace};
+pub use replace::{Parents, WriteError, create_directory, lock, replace};
 
 use super::path::open_file;
 use std::io::{self, Read};

@@ -67,6 +67,17 @@ pub fn replace(real: &Path, content: &[u8], before: &PreImage, parents: Parents)
     Ok(())
 }
 
+/// A file of this name, held by this process until it is dropped. A link in its place is an error.
+pub fn lock(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let file = File::from(nix::fcntl::open(path, flags, Mode::from_bits_truncate(0o600))?);
+    match file.lock() {
+        // A file system without locks: what was changed meanwhile is still seen before it is replaced.
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(error),
+        Ok(()) | Err(_) => Ok(file),
+    }
+}
+
 fn parent_error(real: &Path, error: io::Error) -> WriteError {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ENOENT) => WriteError::NoParent(real.parent().unwrap_or(real).to_owned()),
