@@ -75,7 +75,7 @@ impl Reload {
         let mut watch = match Watch::of(files) {
             Ok(watch) => Some(watch),
             Err(error) => {
-                tracing::warn!(error, "the policy's files are not watched");
+                tracing::warn!(%error, "the policy's files are not watched");
                 None
             }
         };
@@ -94,7 +94,13 @@ impl Reload {
                 }
             };
             asked = tokio::select! {
-                () = changed => Asked::ByChange,
+                told = changed => {
+                    if let Err(error) = told {
+                        tracing::warn!(%error, "the policy's files are no longer watched");
+                        watch = None;
+                    }
+                    Asked::ByChange
+                }
                 () = self.asked.notified() => Asked::ByPerson,
                 () = self.updates.closed() => return,
             };

@@ -28,7 +28,9 @@ impl Panel {
             Mode::Plan => "Nothing is written by any tool, and commands only read.",
             Mode::Ask => "What the policy says asks, asks.",
             Mode::AutoEdit => "Writes in the workspace that would ask are done without a question. Commands ask as before.",
-            Mode::Auto => "What would ask at low or medium risk is done without a question, commands too. High risk still asks.",
+            Mode::Auto => {
+                "What would ask at low or medium risk is done without a question, commands only where something holds them or your policy does without. High risk still asks."
+            }
         };
         let name = mode.as_str();
         let choices = vec![
