@@ -2,9 +2,9 @@
 
 use super::cli::{Color, Common, Nesting, SessionChoice, Trust as TrustFlag};
 use super::exit::Exit;
+use super::layers::Policy;
 use super::pick;
 use super::place::Place;
-use super::policy::Policy;
 use super::project::Brought;
 use super::reload::Reload;
 use super::session::{self, Session, Terms};

@@ -1,12 +1,12 @@
 //! The command line, wiring, exit codes; decides nothing.
 
-mod check;
 mod cli;
 mod configuration;
 mod demo;
 mod exec;
 mod exit;
 mod interactive;
+mod layers;
 mod logging;
 mod pick;
 mod place;
@@ -70,7 +70,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
         Action::ToolCall { name, arguments, json, answers } => {
             tool::call(&Place::find(common)?, common, &name, &arguments, json, answers)
         }
-        Action::PolicyCheck => check::run(&Place::find(common)?, common),
+        Action::Policy(asked) => policy::run(common, asked),
         Action::SessionsList { json, scope } => sessions::list(&Place::find(common)?, json, scope),
         Action::SessionsShow { id } => sessions::show(&Place::find(common)?, &id),
         Action::SessionsDelete { id } => sessions::delete(&Place::find(common)?, &id),

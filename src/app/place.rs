@@ -1,7 +1,7 @@
 //! Where a run happens: the workspace, the person's directories and what is set there.
 
 use super::cli::Common;
-use super::policy::{self, Policy, Sources};
+use super::layers::{self, Policy, Sources};
 use super::project::Brought;
 use super::trouble::Trouble;
 use crate::config::{Directories, Environment, Settings};
@@ -57,7 +57,7 @@ impl Place {
         Sources {
             own: self.directories.config.join("policy.toml"),
             given: file.map(Path::to_owned),
-            managed: PathBuf::from(policy::MANAGED),
+            managed: PathBuf::from(layers::MANAGED),
             mine: self.directories.of_project(&self.workspace).join("policy.toml"),
         }
     }

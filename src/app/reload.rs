@@ -1,7 +1,7 @@
 //! Follows the policy's files while a session runs. The last good policy stays in force.
 
+use super::layers::Policy;
 use super::place::Place;
-use super::policy::Policy;
 use super::project::Brought;
 use super::session;
 use super::trouble::Trouble;

@@ -1,17 +1,18 @@
 //! A session made ready: its store, its claim, its model, its tools; nothing runs yet.
 
 use super::cli::{Nesting, SessionChoice};
+use super::layers::Policy;
 use super::place::Place;
-use super::policy::Policy;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
 use crate::llm::{self, ProviderSpec};
-use crate::policy::{self, Enforcer, Sandbox, SandboxSetting};
+use crate::policy::{self, Enforcer, Layer, Sandbox, SandboxSetting};
 use crate::ports::{Model, Record, ToolRouter};
 use crate::protocol::{Action, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
 use crate::store::{Claim, Loaded, NewSession, SessionSummary, Store};
 use crate::sys::http::Timeouts;
+use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use crate::tools::{self, Router};
 use std::sync::Arc;
@@ -80,6 +81,7 @@ pub fn open(
         notices
             .push(format!("`{workspace}` is so wide that aye asks before every read, write and command; start it in a project"));
     }
+    notices.extend(policy.layers.iter().flat_map(disables_nothing));
     let Some(summary) = chosen else {
         let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
         let claim = store.create(NewSession {
@@ -186,11 +188,15 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
 /// What the tools are told: the policy's bounds, and what commands must not see.
 pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
     let judge = policy.clone();
+    let (web, addresses) = (policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
         max_file_size_bytes: policy.max_file_size_bytes(),
-        max_output_bytes: policy.max_output_bytes().map_or(OUTPUT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        max_output_bytes: policy
+            .terms()
+            .max_output_bytes
+            .map_or(OUTPUT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         environment: match policy.environment() {
             policy::Environment::Inherit => Environment::Inherit,
             policy::Environment::Core => Environment::Core,
@@ -204,6 +210,11 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
             judge.explain(&[Action::Read { target }], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
         }),
         helper: Helper::default(),
+        may_fetch: Arc::new(move |url, method| {
+            web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())
+        }),
+        may_connect: Arc::new(move |url, address| addresses.may_connect(url, address)),
+        fetcher: Fetcher::default(),
     }
 }
 
@@ -216,6 +227,17 @@ pub fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
     let granted = |tool: &ToolDefinition| router.capability(&tool.tool_name).is_some_and(|capability| policy.grants(capability));
     let offered = |tool: &ToolDefinition| policy.offers(&tool.tool_name).is_ok();
     router.definitions().into_iter().filter(granted).filter(offered).collect()
+}
+
+/// Names in `[tools] disabled` that no tool has: a slip there would leave a tool that nobody wants.
+fn disables_nothing(layer: &Layer) -> Vec<String> {
+    let of_server = |text: &str| text.to_ascii_lowercase().starts_with("mcp.");
+    let idle = layer.bundle.disabled.iter().filter(|one| !of_server(&one.text) && !tools::names().any(|name| one.hits(name)));
+    let told = |one: &policy::ToolPattern| {
+        let rule = layer.scope.rule(one.line);
+        format!("no tool is called `{}`, which the policy disables ({rule}); `aye tool list` shows their names", one.text)
+    };
+    idle.map(told).collect()
 }
 
 /// What holds a command, in words, for people.

@@ -6,10 +6,11 @@ use super::place::Place;
 use super::project::Brought;
 use super::session;
 use super::trouble::Trouble;
+use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Sandbox, Verdict};
 use crate::ports::{RunContext, ToolRouter};
 use crate::protocol::{Arguments, CallId, ErrorCode, Proposal, ToolCall, ToolError, ToolResult, ToolStatus};
-use crate::tools::Router;
+use crate::tools::{self, Router};
 use std::io::{IsTerminal, Read};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -63,12 +64,15 @@ pub fn schema(place: &Place, common: &Common, name: &str) -> Result<Exit, Troubl
 pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Result<Exit, Trouble> {
     let bench = bench(place, common)?;
     let call = tool_call(name, arguments)?;
+    if let Err(error) = bench.offers(name) {
+        return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
+    }
     let runtime = super::runtime()?;
     let plan = match runtime.block_on(bench.router.plan(call.clone())) {
         Ok(plan) => plan,
         Err(error) => return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true)),
     };
-    if let Verdict::Deny(denial) = bench.policy.judge_call(&plan.tool_name, &plan.actions, jiff::Timestamp::now()) {
+    if let Verdict::Deny(denial) = bench.policy.judge(&plan.actions, jiff::Timestamp::now()) {
         let error = ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
         return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
     }
@@ -84,13 +88,23 @@ pub fn call(place: &Place, common: &Common, name: &str, arguments: &str, json: b
 }
 
 impl Bench {
+    fn offers(&self, name: &str) -> Result<(), ToolError> {
+        let refused =
+            |denial: Denial| ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
+        self.policy.offers(tools::name_of(name).unwrap_or(name)).map_err(refused)
+    }
+
     async fn carry_out(&self, call: ToolCall, answers: Answers) -> ToolResult {
         let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
+        // Before the plan: why a tool cannot be used may not depend on what it would find.
+        if let Err(error) = self.offers(&name) {
+            return ToolResult::refused(id, name, error);
+        }
         let plan = match self.router.plan(call).await {
             Ok(plan) => plan,
             Err(error) => return ToolResult::refused(id, name, error),
         };
-        let permit = match self.policy.judge_call(&plan.tool_name, &plan.actions, jiff::Timestamp::now()) {
+        let permit = match self.policy.judge(&plan.actions, jiff::Timestamp::now()) {
             Verdict::Allow(permit) => permit,
             Verdict::Ask(question) if answers == Answers::Yes => question.approve(),
             Verdict::Ask(question) => {
@@ -118,7 +132,7 @@ fn report(result: &ToolResult, json: bool) -> Exit {
     if result.status == ToolStatus::Succeeded { Exit::Completed } else { Exit::Failed }
 }
 
-fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, Trouble> {
+pub fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, Trouble> {
     let text = match arguments.strip_prefix('@') {
         Some(path) => read(std::fs::File::open(path), path)?,
         None if arguments == "-" => read(Ok(std::io::stdin()), "stdin")?,

@@ -3,7 +3,7 @@
 use super::bundle::{Bundle, BundleError, Decision, Rule, Shell};
 use super::danger::{self, leaves};
 use super::decided::{Decided, Finding, across, counts, reason, unlisted};
-use super::layer::{Ready, Scope};
+use super::layer::{FileRules, Ready, Scope};
 use super::paths::{Context, Sandbox};
 use super::permit::Grant;
 use super::shell::options::{Reading, reading};
@@ -269,7 +269,7 @@ fn bad_operand(arg: &Arg, scene: &Scene<'_>) -> Option<String> {
     if text.split('/').any(|component| component == "..") && !text.starts_with("..") {
         return Some(format!("`{text}` goes up again, which a link could turn elsewhere"));
     }
-    blocked(arg, scene).map(|_| format!("`{text}` is a blocked path"))
+    blocked(arg, false, scene).map(|_| format!("`{text}` is a blocked path"))
 }
 
 /// `.*` also stands for the directory above.
@@ -278,22 +278,25 @@ fn climbs(text: &str) -> bool {
 }
 
 /// The rule that blocks the place a word names.
-fn blocked(arg: &Arg, scene: &Scene<'_>) -> Option<String> {
+fn blocked(arg: &Arg, written: bool, scene: &Scene<'_>) -> Option<String> {
     let path = scene.context.resolve(&arg.text, scene.cwd);
     if scene.context.is_own(&path) {
         return Some("built-in".to_owned());
     }
-    let reached = |layer: &Ready| Some(layer.scope.rule(layer.read.as_ref()?.blocked.reach(&path)?));
-    scene.layers.iter().find_map(reached)
+    let shut = |layer: &Ready| {
+        let by = |files: &Option<FileRules>| Some(files.as_ref()?.shut(layer.scope, &path, scene.now)?.rule);
+        by(&layer.read).or_else(|| by(&layer.write).filter(|_| written))
+    };
+    scene.layers.iter().find_map(shut)
 }
 
 /// A word that names a blocked place, and the rule that blocks it.
 fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<(String, String)> {
-    let args = part.invocations.iter().flat_map(|invocation| &invocation.argv[1..]);
-    let targets = part.redirects.iter().filter_map(|redirect| redirect.target.as_ref());
-    args.chain(targets).find_map(|arg| {
+    let args = part.invocations.iter().flat_map(|invocation| &invocation.argv[1..]).map(|arg| (arg, false));
+    let targets = part.redirects.iter().filter_map(|redirect| Some((redirect.target.as_ref()?, !redirect.reads_only)));
+    args.chain(targets).find_map(|(arg, written)| {
         let word = Arg { text: path_in(&arg.text).to_owned(), ..arg.clone() };
-        let rule = (!word.text.is_empty() && word.is_known()).then(|| blocked(&word, scene)).flatten()?;
+        let rule = (!word.text.is_empty() && word.is_known()).then(|| blocked(&word, written, scene)).flatten()?;
         Some((arg.text.clone(), rule))
     })
 }

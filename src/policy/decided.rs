@@ -39,6 +39,14 @@ impl Decided {
         self
     }
 
+    pub fn is_denial(&self) -> bool {
+        self.verdict == VerdictKind::Deny
+    }
+
+    pub fn is_question(&self) -> bool {
+        self.verdict == VerdictKind::Ask
+    }
+
     /// The stricter of two; of equals the one that no mode changes, then the first.
     pub fn stricter(self, other: Self) -> Self {
         if (other.verdict, other.locked) > (self.verdict, self.locked) { other } else { self }

@@ -60,6 +60,9 @@ fn note(layer: &Ready, entry: &Entry, all: &[(&Ready, Entry)]) -> Option<String>
     if !layer.scope.grants() && layer.bundle.widens().iter().any(|(line, _)| *line == entry.line) && widening(layer, entry) {
         return Some("tried to widen, ignored".to_owned());
     }
+    if !layer.scope.grants() && entry.key == "rules" && entry.value.contains("args = \"any\"") {
+        return Some("`args` tried to widen, ignored".to_owned());
+    }
     if let Some(rank) = strictness(entry) {
         let same = all.iter().filter(|(_, other)| (&other.section, &other.key) == (&entry.section, &entry.key));
         let stricter = same.filter_map(|(_, other)| Some((strictness(other)?, &other.origin)));

@@ -115,11 +115,9 @@ impl Scene<'_> {
         };
         let named = |owned: &Owned<PathRule>| owned.scope.rule(owned.rule.rule.line);
         let verb = self.access.verb();
-        if let Some(line) = rules.blocked.reach(path) {
-            return Decided::deny(scope.rule(line), format!("`{given}` is a blocked path"));
-        }
-        if let Some(owned) = rule(Decision::Deny) {
-            return Decided::deny(named(owned), reason(&owned.rule.rule.reason, "a rule denies it"));
+        if let Some(shut) = rules.shut(scope, path, self.now) {
+            let blocked = || format!("`{given}` is a blocked path");
+            return Decided::deny(shut.rule, shut.denied.map_or_else(blocked, |rule| reason(&rule.reason, "a rule denies it")));
         }
         if let Some(Guard::Closed(name)) = self.guarded {
             return Decided::deny("built-in", format!("`{name}` is protected: it decides what other programs run"));

@@ -1,7 +1,9 @@
 //! A bundle in its place among the others: what it is called, what it may do, and its patterns made ready.
 
 use super::bundle::{Bundle, Decision, FileRule, Files, Rule, ToolRule};
+use super::decided::counts;
 use super::paths::{Context, Places};
+use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
 /// Who wrote a bundle; from the strongest to the weakest.
@@ -113,6 +115,26 @@ impl FileRules {
             files,
         }
     }
+
+    /// The rule that shuts a path, whatever else is said of it.
+    pub fn shut(&self, scope: Scope, path: &Path, now: Timestamp) -> Option<Shut<'_>> {
+        let blocked = || self.blocked.reach(path).map(|line| Shut { rule: scope.rule(line), denied: None });
+        let denies = |owned: &&Owned<PathRule>| {
+            let rule = &owned.rule.rule;
+            rule.decision == Decision::Deny && counts(rule.expires_at, now) && owned.rule.places.reach(path).is_some()
+        };
+        let denied = || {
+            let owned = self.rules.iter().find(denies)?;
+            Some(Shut { rule: owned.scope.rule(owned.rule.rule.line), denied: Some(&owned.rule.rule) })
+        };
+        blocked().or_else(denied)
+    }
+}
+
+/// What shuts a path: an entry of `blocked_paths`, or a rule.
+pub struct Shut<'a> {
+    pub rule: String,
+    pub denied: Option<&'a FileRule>,
 }
 
 fn owned<R>(scope: Scope, rules: impl IntoIterator<Item = R>) -> Vec<Owned<R>> {
@@ -194,6 +216,10 @@ fn restrain(bundle: &mut Bundle) {
     }
     if let Some(mcp) = &mut bundle.mcp {
         mcp.approval_rule = None;
+    }
+    if let Some(http) = &mut bundle.http {
+        http.approval_rule = None;
+        http.private.clear();
     }
     if let Some(shell) = &mut bundle.shell {
         shell.approval_rule = None;

@@ -12,8 +12,9 @@ mod layer;
 mod paths;
 pub mod permit;
 mod shell;
+pub mod url;
 
-pub use bundle::{Bundle, BundleError, Environment, SandboxSetting, Terms};
+pub use bundle::{Bundle, BundleError, Environment, SandboxSetting, Test, ToolPattern, warnings};
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation};
 pub use layer::{Layer, Scope};

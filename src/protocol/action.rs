@@ -23,6 +23,13 @@ pub enum Action {
         command: String,
         cwd: Target,
     },
+    /// Send a request and read the answer.
+    Fetch {
+        /// As the model wrote it; the policy and the tool read it with one parser.
+        url: String,
+        /// In upper case.
+        method: String,
+    },
     /// Use a tool of an MCP server.
     Invoke {
         server: String,
@@ -40,6 +47,7 @@ impl Action {
             Self::Write { .. } => "File.Write",
             Self::Delete { .. } => "File.Delete",
             Self::Exec { .. } => "Shell.Exec",
+            Self::Fetch { .. } => "Network.Http",
             Self::Invoke { .. } => "Mcp.Invoke",
         }
     }

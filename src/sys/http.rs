@@ -1,5 +1,7 @@
 //! HTTP as a model provider needs it: one POST whose answer streams, bounded in time.
 
+pub mod fetch;
+
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Url;

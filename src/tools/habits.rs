@@ -19,6 +19,8 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("pattern", &["query", "regex"]),
     ("ignoreCase", &["case_insensitive", "-i"]),
     ("context", &["context_lines", "-C"]),
+    ("url", &["uri", "link"]),
+    ("body", &["data"]),
     ("glob", &["include", "file_pattern"]),
     ("limit", &["max_lines", "num_lines"]),
     ("offset", &["start_line", "start"]),

@@ -8,6 +8,7 @@ mod file_search;
 mod glob;
 mod grep;
 mod habits;
+mod http_request;
 mod list_directory;
 mod paths;
 mod read_file;
@@ -23,5 +24,5 @@ mod unread;
 mod walk;
 mod write_file;
 
-pub use router::{Router, actions_for, name_of};
+pub use router::{Router, actions_for, actions_now, known, name_of, names};
 pub use tool::Settings;

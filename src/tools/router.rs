@@ -112,6 +112,7 @@ fn hidden(tool: &dyn AnyTool, arguments: Map<String, Value>, settings: &Settings
         Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Exec { cwd: target, .. } => {
             (settings.may_read)(&target.real)
         }
+        Action::Fetch { .. } => true,
         Action::Invoke { .. } => true,
     };
     (!actions.iter().all(may_be_seen)).then_some(actions)
@@ -126,6 +127,7 @@ fn named(actions: &[Action]) -> String {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Exec { cwd: target, .. } => {
             target.given.clone()
         }
+        Action::Fetch { url, .. } => url.clone(),
         Action::Invoke { server, tool, .. } => format!("{server}/{tool}"),
     };
     actions.iter().map(given).collect::<Vec<_>>().join(" ")
@@ -150,9 +152,25 @@ pub fn actions_for(tool_name: &str, arguments: &Arguments, settings: &Settings) 
     tool.actions(object(arguments)?, &Paths::lexical(settings))
 }
 
+/// What all tools are called.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name())
+}
+
+/// The same with every link followed, as the call would find it now. Nothing is opened.
+pub fn actions_now(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
+    let tool = find(tool_name).ok_or_else(|| unknown(tool_name))?;
+    tool.actions(object(arguments)?, &Paths::on_disk(settings))
+}
+
 /// What the tool of this name or alias is really called.
 pub fn name_of(tool_name: &str) -> Option<&'static str> {
     find(tool_name).map(|tool| tool.name())
+}
+
+/// Whether there is a tool of this name or alias, or what is said where there is none.
+pub fn known(tool_name: &str) -> Result<(), ToolError> {
+    find(tool_name).map(|_| ()).ok_or_else(|| unknown(tool_name))
 }
 
 fn object(arguments: &Arguments) -> Result<Map<String, Value>, ToolError> {

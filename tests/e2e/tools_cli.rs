@@ -3,7 +3,7 @@
 use crate::support::{Output, Project};
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 7] = ["ReadFile", "WriteFile", "EditFile", "ListDirectory", "Glob", "Grep", "RunCommand"];
+const TOOLS: [&str; 8] = ["ReadFile", "WriteFile", "EditFile", "ListDirectory", "Glob", "Grep", "RunCommand", "HttpRequest"];
 
 fn call(project: &Project, tool: &str, arguments: &Value, flags: &[&str]) -> Output {
     let arguments = arguments.to_string();
@@ -150,4 +150,48 @@ mod commands {
         let result = call(&Project::empty(), "RunCommand", &json!({"command": "echo \"AYE=$AYE\""}), &["--yes"]).exits(0).json();
         assert!(result["outputText"].as_str().unwrap().contains("AYE=1"), "{result}");
     }
+}
+
+#[test]
+fn a_tool_that_the_policy_disables_is_not_offered_and_denied_under_every_name() {
+    let bundle = "schema_version = 1\n[tools]\ndisabled = [\"run*\"]\n[capabilities.\"File.Read\"]\n\
+        [capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\n";
+    let project = Project::empty().file("bundle.toml", bundle).file("a.txt", "alpha\n");
+    let list = project.aye(&["tool", "list", "--policy", "bundle.toml"]).exits(0).stdout;
+    assert!(list.contains("ReadFile") && !list.contains("RunCommand"), "{list}");
+    for name in ["RunCommand", "bash"] {
+        for flags in [&["--policy", "bundle.toml", "--yes"][..], &["--policy", "bundle.toml", "--plan"]] {
+            let result = call(&project, name, &json!({"command": "true", "cwd": "missing"}), flags).exits(1).json();
+            assert_eq!(result["status"], "denied", "{result}");
+            assert!(result["error"]["message"].as_str().unwrap().contains("policy:3"), "{result}");
+        }
+        let line = json!({"tool": name, "arguments": {"command": "true"}}).to_string();
+        let words = ["policy", "check", "--jsonl", "--policy", "bundle.toml"];
+        let verdict = project.aye_with_input(&words, &(line + "\n")).exits(0).json();
+        assert_eq!((&verdict["verdict"], &verdict["rule"]), (&json!("deny"), &json!("policy:3")), "{verdict}");
+    }
+    call(&project, "ReadFile", &json!({"path": "a.txt"}), &["--policy", "bundle.toml"]).exits(0);
+}
+
+#[test]
+fn a_request_needs_leave_and_no_leave_reaches_this_machine() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let port = server.local_addr().unwrap().port();
+    let open = "schema_version = 1\n[capabilities.\"Network.Http\"]\nrequires_approval = false\n";
+    let project = Project::empty().file("open.toml", open).file("none.toml", "schema_version = 1\n");
+    let code = |url: &str, flags: &[&str]| {
+        let result = call(&project, "HttpRequest", &json!({"url": url}), flags).exits(1).json();
+        result["error"]["code"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(code("https://docs.example.com/", &[]), "NO_APPROVER");
+    for host in ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]", "127.1", "0"] {
+        let url = format!("http://{host}:{port}/");
+        assert_eq!(code(&url, &["--yes"]), "POLICY_DENIED", "{url}");
+        assert_eq!(code(&url, &["--policy", "open.toml"]), "POLICY_DENIED", "{url}");
+    }
+    assert_eq!(code("https://docs.example.com/", &["--yes", "--policy", "none.toml"]), "POLICY_DENIED");
+    assert!(server.accept().is_err(), "somebody connected");
+    let listed = project.aye(&["tool", "list", "--policy", "none.toml"]).exits(0).stdout;
+    assert!(!listed.contains("HttpRequest"), "{listed}");
 }

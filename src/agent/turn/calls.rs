@@ -368,7 +368,7 @@ fn sorted(plans: Vec<(usize, Result<Plan, ToolError>)>, count: usize) -> Vec<Opt
 pub(super) fn touched(action: &Action) -> Option<std::path::PathBuf> {
     match action {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => Some(target.real.clone()),
-        Action::Exec { .. } | Action::Invoke { .. } => None,
+        Action::Exec { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
     }
 }
 
@@ -387,7 +387,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
             timeout_seconds: plan.timeout_seconds,
             sandbox: sandbox.to_owned(),
         }),
-        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Invoke { .. } => None,
+        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
     });
     Approval {
         approval_id,

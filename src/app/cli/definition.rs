@@ -1,6 +1,7 @@
 //! What may stand on the command line, as clap reads it.
 
 use super::looks_like_an_id;
+use super::policy::PolicySub;
 use crate::protocol::Mode;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -164,16 +165,6 @@ pub(super) enum ToolSub {
         /// Answer the policy's question with yes; a deny stays a deny
         #[arg(long)]
         yes: bool,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum PolicySub {
-    /// Judge actions, one JSON object a line on stdin, and do none of them
-    Check {
-        /// Read and write JSON lines
-        #[arg(long, required = true)]
-        jsonl: bool,
     },
 }
 

@@ -1,8 +1,7 @@
 //! What was asked for, after everything that can be checked without looking at the machine was checked.
 
-use super::definition::{
-    CommonArgs, ConfigSub, FormatArg, Line, OutputArgs, PolicySub, Resume, SessionArgs, SessionsSub, Sub, ToolSub,
-};
+use super::definition::{CommonArgs, ConfigSub, FormatArg, Line, OutputArgs, Resume, SessionArgs, SessionsSub, Sub, ToolSub};
+use super::policy::PolicyAction;
 use crate::protocol::Mode;
 use std::path::PathBuf;
 
@@ -52,7 +51,7 @@ pub enum Action {
     ToolSchema { name: String },
     ToolPlan { name: String, arguments: String },
     ToolCall { name: String, arguments: String, json: bool, answers: Answers },
-    PolicyCheck,
+    Policy(PolicyAction),
     SessionsList { json: bool, scope: SessionScope },
     SessionsShow { id: String },
     SessionsDelete { id: String },
@@ -170,7 +169,7 @@ impl Sub {
             Self::Tool { tool: ToolSub::Call { name, args, plan: false, json, yes } } => {
                 Action::ToolCall { name, arguments: args, json, answers: answers(yes) }
             }
-            Self::Policy { policy: PolicySub::Check { jsonl: _ } } => Action::PolicyCheck,
+            Self::Policy { policy } => Action::Policy(policy.check()),
             Self::Sessions { sessions: SessionsSub::List { json, all } } => {
                 Action::SessionsList { json, scope: if all { SessionScope::All } else { SessionScope::Project } }
             }
@@ -236,7 +235,7 @@ impl Invocation {
             | Action::ToolList { .. }
             | Action::ToolSchema { .. }
             | Action::ToolPlan { .. }
-            | Action::PolicyCheck
+            | Action::Policy(_)
             | Action::SessionsList { .. }
             | Action::SessionsShow { .. }
             | Action::SessionsDelete { .. }
@@ -249,6 +248,7 @@ impl Invocation {
             ("--policy", self.common.policy.is_some()),
             ("--mode auto", matches!(self.common.mode, Some(Mode::AutoEdit | Mode::Auto))),
             ("--yes", says_yes),
+            ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_the_policy())),
         ];
         match checks.iter().find(|(_, given)| *given) {
             Some((flag, _)) => {

@@ -2,8 +2,10 @@
 
 mod definition;
 mod invocation;
+mod policy;
 
 pub use invocation::{Action, Answers, Color, Common, ExecPrompt, Invocation, OutputFormat, SessionChoice, SessionScope, Trust};
+pub use policy::{InitPlace, PolicyAction, Preset, ShowForm, Subject, Template};
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -39,6 +41,7 @@ pub enum Stop {
 pub fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, Stop> {
     let words = gather_repeatable(mark_session_ids(words));
     let line = Line::try_parse_from(words).map_err(|error| match second_word(&error) {
+        Some(word) if explains(&error) => usage(format!("put the command behind `--`: aye policy explain -- {word} …")),
         Some(word) => usage(format!("`{word}` is one word too many; a prompt of several words belongs in quotes")),
         None if error.use_stderr() => Stop::Usage(error.render().to_string()),
         None => Stop::Told(error),
@@ -55,6 +58,14 @@ fn second_word(error: &clap::Error) -> Option<&str> {
     match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) if !word.starts_with('-') => Some(word),
         _ => None,
+    }
+}
+
+/// Whether the words are for `aye policy explain`, where a command stands behind `--`.
+fn explains(error: &clap::Error) -> bool {
+    match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string().contains("policy explain"),
+        _ => false,
     }
 }
 

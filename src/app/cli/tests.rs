@@ -102,7 +102,7 @@ fn words_become_actions() {
             },
         ),
         ("tool call EditFile --args - --plan", Action::ToolPlan { name: "EditFile".to_owned(), arguments: "-".to_owned() }),
-        ("policy check --jsonl", Action::PolicyCheck),
+        ("policy check --jsonl", Action::Policy(PolicyAction::Check)),
         ("sessions list", Action::SessionsList { json: false, scope: SessionScope::Project }),
         ("sessions list --json --all", Action::SessionsList { json: true, scope: SessionScope::All }),
         ("sessions show 7f3a01", Action::SessionsShow { id: "7f3a01".to_owned() }),

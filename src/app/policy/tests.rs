@@ -1,34 +1,26 @@
-use super::*;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use tempfile::TempDir;
+//! What the commands print, that every template is in order, and that reader and schema say the same.
 
-#[test]
-fn cve_2026_35603_a_managed_policy_that_others_could_write_is_not_taken() {
-    let dir = TempDir::new().unwrap();
-    let path = dir.path().join("policy.toml");
-    std::fs::write(&path, "schema_version = 1\n").unwrap();
-    let with = |mode: u32, owner: u32| {
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
-        writable_by_others(&path.metadata().unwrap(), path.metadata().unwrap().uid() + owner)
-    };
-    assert_eq!(with(0o644, 0), None);
-    for mode in [0o664, 0o646, 0o666] {
-        assert_eq!(with(mode, 0), Some("can be written by its group or by everyone"));
-    }
-    assert_eq!(with(0o644, 1), Some("belongs to another user"));
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
-    let refused = owned_by_root(&path, &path.metadata().unwrap()).unwrap_err().message;
-    assert!(refused.contains("is not taken") && refused.contains("root"), "{refused}");
+mod explained;
+mod linted;
+mod schema;
+mod shown;
+mod templates;
+
+use crate::policy::{Context, Enforcer, Layer, Sandbox, Scope};
+use crate::protocol::Mode;
+use std::path::{Path, PathBuf};
+
+fn bundle(text: &str) -> crate::policy::Bundle {
+    crate::policy::Bundle::parse(text, "policy.toml").unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-#[test]
-fn a_broken_policy_is_named_with_its_line_and_the_line_itself() {
-    let dir = TempDir::new().unwrap();
-    let path = dir.path().join("policy.toml");
-    std::fs::write(&path, "schema_version = 1\n[llm]\nallowed_model = [\"x\"]\n").unwrap();
-    let error = bundle(&path, &mut blake3::Hasher::new(), |_, _| Ok(())).unwrap_err().message;
-    assert!(
-        error.contains("line 3") && error.contains("allowed_models") && error.ends_with("3 | allowed_model = [\"x\"]"),
-        "{error}"
-    );
+fn enforcer(text: &str, mode: Mode) -> Enforcer {
+    let context = Context {
+        roots: vec![PathBuf::from("/w")],
+        home: PathBuf::from("/home/me"),
+        mode,
+        sandbox: Sandbox::Present,
+        own: Vec::new(),
+    };
+    Enforcer::new(vec![Layer::from_file(Scope::File, bundle(text), Path::new("policy.toml"))], context)
 }

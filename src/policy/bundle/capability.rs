@@ -101,15 +101,6 @@ impl Shell {
     }
 }
 
-/// `Network.Http`, which the tool that needs it acts on.
-pub fn check_network(section: &Section<'_>) -> Result<(), BundleError> {
-    let lists = ["allowed_domains", "blocked_domains", "allowed_private_hosts"];
-    section.only(&[lists[0], lists[1], lists[2], "requires_approval", "approval_rule"])?;
-    lists.iter().try_for_each(|key| section.texts(key).map(|_| ()))?;
-    section.switch("requires_approval")?;
-    section.text("approval_rule").map(|_| ())
-}
-
 /// `Workspace.Upload`.
 pub fn check_upload(section: &Section<'_>) -> Result<(), BundleError> {
     section.only(&["requires_approval", "approval_rule", "max_file_size_bytes"])?;

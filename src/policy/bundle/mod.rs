@@ -1,8 +1,12 @@
 //! A policy bundle as it stands in a file: parsed strictly, refused as a whole when anything in it is not understood.
 
 mod capability;
+mod examples;
 mod extras;
 mod file_rule;
+mod lint;
+mod mistakes;
+mod network;
 mod reader;
 mod rule;
 mod stated;
@@ -11,8 +15,11 @@ mod tools;
 mod widen;
 
 pub use capability::{Files, Pattern, Shell};
+pub use examples::Test;
 pub use extras::{ApprovalRule, Llm};
 pub use file_rule::FileRule;
+pub use lint::warnings;
+pub use network::Http;
 pub use reader::BundleError;
 pub use rule::{Decision, Rule};
 pub use stated::Stated;
@@ -52,6 +59,7 @@ pub struct Bundle {
     pub write: Option<Files>,
     pub delete: Option<Files>,
     pub shell: Option<Shell>,
+    pub http: Option<Http>,
     pub mcp: Option<Tools>,
     /// Tools that are not to be had, whatever is granted.
     pub disabled: Vec<ToolPattern>,
@@ -61,6 +69,7 @@ pub struct Bundle {
     /// Every key as it stands.
     pub stated: Vec<Stated>,
     widens: Vec<(usize, String)>,
+    pub tests: Vec<Test>,
 }
 
 impl Bundle {
@@ -100,6 +109,14 @@ impl Bundle {
     /// What holds where no one wrote a bundle.
     pub fn built_in() -> Result<Self, BundleError> {
         Self::parse(DEFAULT, "the built-in policy")
+    }
+
+    /// How many `match` and `not_match` lines its rules have.
+    pub fn examples(&self) -> usize {
+        let of_commands = self.shell.iter().flat_map(|shell| &shell.rules);
+        let of_commands = of_commands.map(|rule| rule.matches.len() + rule.not_matches.len());
+        let files = [&self.read, &self.write, &self.delete].into_iter().flatten().flat_map(|files| &files.rules);
+        of_commands.sum::<usize>() + files.map(|rule| rule.matches.len() + rule.not_matches.len()).sum::<usize>()
     }
 
     fn read(root: &Section<'_>) -> Result<Self, BundleError> {
@@ -143,11 +160,17 @@ impl Bundle {
             bundle.disabled = tools::tool_patterns(&section, "disabled")?.unwrap_or_default();
         }
         bundle.approval_rules = extras::approval_rules(root)?;
+        bundle.tests = Test::list(root)?;
         extras::check_approval(root)?;
         extras::check_the_rest(root)?;
         bundle.widens = widen::widens(root)?;
         bundle.stated = stated::stated(root);
         Ok(bundle)
+    }
+
+    /// Where a key stands; line 1 where it does not.
+    pub fn line_of(&self, section: &str, key: &str) -> usize {
+        self.stated.iter().find(|stated| stated.section == section && stated.key == key).map_or(1, |stated| stated.line)
     }
 
     /// Where it would loosen something if it were a project's, which has no effect then: the line and what it tries.
@@ -162,7 +185,7 @@ impl Bundle {
                 "File.Write" => self.write = Some(Files::read(&capability, true)?),
                 "File.Delete" => self.delete = Some(Files::read(&capability, true)?),
                 "Shell.Exec" => self.shell = Some(Shell::read(&capability)?),
-                "Network.Http" => capability::check_network(&capability)?,
+                "Network.Http" => self.http = Some(Http::read(&capability)?),
                 "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability, "allowed_tools")?),
                 // No tool of this version needs these; what stands there has to be right all the same.
                 "BackendTool.Invoke" => drop(Tools::read(&capability, "allowed_tool_names")?),

@@ -31,8 +31,8 @@ pub fn examples(section: &Section<'_>, key: &str) -> Result<Vec<(String, usize)>
 pub struct Blocked {
     pub text: String,
     pub line: usize,
-    program: String,
-    words: Vec<String>,
+    pub(super) program: String,
+    pub(super) words: Vec<String>,
 }
 
 /// `[[capabilities."Shell.Exec".rules]]`.
@@ -49,7 +49,7 @@ pub struct Rule {
     /// Lines it has to decide, and lines it must not, with where they stand.
     pub matches: Vec<(String, usize)>,
     pub not_matches: Vec<(String, usize)>,
-    elements: Vec<Vec<String>>,
+    pub(super) elements: Vec<Vec<String>>,
 }
 
 impl Rule {

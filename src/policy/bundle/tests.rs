@@ -53,12 +53,42 @@ reason = "reads only"
 match = ["git status --short", "git log --oneline | head"]
 not_match = ["git -c core.pager=x log", "git diff --output=f"]
 
+[[capabilities."Shell.Exec".rules]]
+command = ["cargo", "test"]
+exact = true
+decision = "allow"
+expires_at = 2027-01-01T00:00:00Z
+
+[[capabilities."File.Write".rules]]
+paths = ["docs/**"]
+decision = "allow"
+reason = "prose"
+expires_at = 2027-01-01T00:00:00Z
+match = ["docs/a.md"]
+not_match = ["src/a.rs"]
+
 [capabilities."Network.Http"]
 allowed_domains = ["example.com", "*.example.org"]
 requires_approval = true
 
 [capabilities."Mcp.Invoke"]
 allowed_tools = ["docs/*"]
+requires_approval = true
+
+[[capabilities."Mcp.Invoke".rules]]
+tools = ["docs/search"]
+decision = "allow"
+reason = "reads only"
+fingerprint = "5f2c"
+
+[capabilities."BackendTool.Invoke"]
+allowed_tool_names = ["a"]
+
+[capabilities."Workspace.Upload"]
+max_file_size_bytes = 10
+
+[tools]
+disabled = ["HttpRequest", "Mcp.web/*"]
 
 [approval_rules.edit]
 title = "File change"
@@ -97,6 +127,9 @@ fn every_documented_key_is_accepted() {
     let shell = bundle.shell.expect("a shell table");
     assert_eq!(shell.terms.environment, Some(Environment::Only(vec!["PATH".to_owned()])));
     assert_eq!(shell.rules[0].line, 43);
+    assert!(shell.rules[1].exact && bundle.write.is_some_and(|files| files.rules.len() == 1));
+    assert!(bundle.mcp.is_some_and(|mcp| mcp.rules[0].fingerprint.as_deref() == Some("5f2c")));
+    assert!(bundle.disabled[1].hits("mcp.WEB/get") && !bundle.disabled[1].hits("Mcp.docs/get"));
 }
 
 #[test]
@@ -153,6 +186,31 @@ fn a_mistake_is_named_where_it_stands() {
         (
             format!("{rule}decision = \"deny\"\nnot_match = [\"env git push\"]"),
             "policy.toml line 5: the rule matches what it says it does not, `env git push`",
+        ),
+        (
+            "schema_version = 1\n[tools]\ndisable = []".into(),
+            "policy.toml line 3: unknown key `disable` in [tools], did you mean `disabled`?",
+        ),
+        (
+            "schema_version = 1\n[tools]\ndisabled = [\n\" \"]".into(),
+            "policy.toml line 4: `disabled` holds an empty name, expected a tool or a pattern",
+        ),
+        (
+            format!("{shell}limits = {{ process = 1 }}"),
+            "policy.toml line 3: unknown key `process` in [capabilities.\"Shell.Exec\".limits], did you mean `processes`?",
+        ),
+        (
+            "schema_version = 1\n[capabilities.\"Mcp.Invoke\"]\nalowed_tools = []".into(),
+            "policy.toml line 3: unknown key `alowed_tools` in [capabilities.\"Mcp.Invoke\"], did you mean `allowed_tools`?",
+        ),
+        (
+            "schema_version = 1\n[[capabilities.\"Mcp.Invoke\".rules]]\ndecision = \"deny\"".into(),
+            "policy.toml line 2: the rule has no `tools`, expected a list such as [\"docs/*\"]",
+        ),
+        (
+            "schema_version = 1\n[[capabilities.\"Mcp.Invoke\".rules]]\ntools = [\"a\"]\ndecision = \"ask\"\nfingerprint = \"f\""
+                .into(),
+            "policy.toml line 5: `fingerprint` belongs to a rule that allows, and is the one aye shows for the tool",
         ),
         ("schema_version = 1\ncapabilities = 1".into(), "policy.toml line 2: `capabilities` is a whole number, expected a table"),
     ] {

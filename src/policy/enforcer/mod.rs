@@ -8,9 +8,10 @@ use super::decided::{Decided, Finding};
 use super::effective::{Entry, entries};
 use super::files::{self, Access};
 use super::invoke::{self, Offered};
-use super::layer::{Layer, Ready, Scope};
+use super::layer::{Layer, Ready};
 use super::paths::{Context, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Verdict};
+use super::url;
 use crate::protocol::{Action, CommandPart, Mode, Risk, VerdictKind};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -116,7 +117,10 @@ impl Enforcer {
     /// The same with everything that led to it.
     pub fn explain(&self, actions: &[Action], now: Timestamp) -> Explanation {
         if let Some(reason) = self.expired(now) {
-            return self.told(Finding { parts: Vec::new(), ..plain(Decided::deny("built-in", reason)) }, actions, None);
+            let over = |layer: &&Ready| layer.bundle.expires_at.is_some_and(|end| end <= now);
+            let layer = self.layers.iter().find(over);
+            let rule = layer.map_or_else(String::new, |layer| layer.scope.rule(layer.bundle.line_of("", "expires_at")));
+            return self.told(plain(Decided::deny(rule, reason)), actions, None);
         }
         let mut whole: Option<Finding> = None;
         for action in actions {
@@ -159,6 +163,7 @@ impl Enforcer {
             Some(Action::Write { .. }) => "File change",
             Some(Action::Delete { .. }) => "Delete",
             Some(Action::Exec { .. }) => "Command",
+            Some(Action::Fetch { .. }) => "Request",
             Some(Action::Invoke { .. }) => "Tool",
         };
         named.unwrap_or_else(|| otherwise.to_owned())
@@ -173,6 +178,7 @@ impl Enforcer {
                 let scene = Scene { layers: &self.layers, context: &self.context, cwd: &cwd.real, now, grants: &self.grants };
                 return self.held(command::judge(command, cwd, &scene));
             }
+            Action::Fetch { url, method } => return url::judge(url, method, &self.layers, self.context.mode),
             Action::Invoke { server, tool, fingerprint } => {
                 let offered = Offered { server, tool, fingerprint };
                 return match self.offers(&offered.full_name()) {
@@ -236,6 +242,11 @@ impl Enforcer {
         granting && self.layers.iter().all(|layer| listed(layer) || !layer.refuses_unlisted())
     }
 
+    /// Whether a connection for this URL may be opened to an address that its name leads to.
+    pub fn may_connect(&self, url: &str, address: core::net::IpAddr) -> Result<(), String> {
+        url::may_connect(url, address, &self.layers)
+    }
+
     /// The smallest limit on whole-file reads.
     pub fn max_file_size_bytes(&self) -> u64 {
         let of = |granting: bool| {
@@ -267,10 +278,6 @@ impl Enforcer {
         self.terms.environment.clone().unwrap_or_default()
     }
 
-    pub fn max_output_bytes(&self) -> Option<u64> {
-        self.terms.max_output_bytes
-    }
-
     /// The strictest sandbox any layer asks for.
     pub fn sandbox(&self) -> SandboxSetting {
         self.terms.sandbox.unwrap_or_default()
@@ -279,11 +286,6 @@ impl Enforcer {
     /// Every key of every layer: where it stands and what became of it.
     pub fn entries(&self) -> Vec<Entry> {
         entries(&self.layers)
-    }
-
-    /// The bundles that hold, each with its `bundle_version`.
-    pub fn versions(&self) -> impl Iterator<Item = (Scope, &str)> {
-        self.layers.iter().filter_map(|layer| Some((layer.scope, layer.bundle.version.as_deref()?)))
     }
 
     /// Whether the workspace is so wide that everything asks, which the start has to say.

@@ -294,6 +294,9 @@ fn secrets_are_in_no_environment_but_a_listed_one() {
     assert_eq!(names(&Environment::Inherit), ["PATH", "LC_ALL", "NO_PROXY", "HARMLESS", "AYE"]);
     let listed = Environment::Listed(vec!["MY_TOKEN".into(), "LLM_NAME".into()]);
     assert_eq!(names(&listed), ["MY_TOKEN", "AYE"]);
+    let some = vec!["PATH".to_owned(), "HARMLESS".into(), "MY_TOKEN".into()];
+    assert_eq!(names(&Environment::InheritOf(some.clone())), ["PATH", "HARMLESS", "AYE"]);
+    assert_eq!(names(&Environment::CoreOf(some)), ["PATH", "AYE"]);
 }
 
 #[test]

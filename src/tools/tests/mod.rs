@@ -3,11 +3,13 @@ mod commands;
 mod exactness;
 mod paths_corpus;
 mod reads;
+mod requests;
 
 use super::{Router, Settings, actions_for};
-use crate::policy::Permit;
+use crate::policy::{Explanation, Permit};
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
+use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use serde_json::{Value, json};
 use std::fs;
@@ -88,6 +90,9 @@ fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         secret_names: Vec::new(),
         may_read: Arc::new(|_| true),
         helper: Helper::default(),
+        may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
+        may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
+        fetcher: Fetcher::default(),
     }
 }
 
@@ -241,7 +246,7 @@ fn numbers_and_truth_values_are_taken_as_text() {
 fn a_schema_is_plain_and_names_no_alias() {
     let definitions = Router::new(Bench::new().settings).definitions();
     let names: Vec<_> = definitions.iter().map(|definition| definition.tool_name.as_str()).collect();
-    assert_eq!(names, ["ReadFile", "WriteFile", "EditFile", "ListDirectory", "Glob", "Grep", "RunCommand"]);
+    assert_eq!(names, ["ReadFile", "WriteFile", "EditFile", "ListDirectory", "Glob", "Grep", "RunCommand", "HttpRequest"]);
     let edit = &definitions[2].input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");
@@ -261,6 +266,7 @@ fn actions_are_found_without_looking_at_the_disk() {
     let path = |action: &Action| match action {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => target.real.clone(),
         Action::Exec { cwd, .. } => cwd.real.clone(),
+        Action::Fetch { url, .. } => panic!("no path: {url}"),
         Action::Invoke { .. } => panic!("{action:?} has no path"),
     };
     let cases = [

@@ -52,6 +52,7 @@ fn real(action: &Action) -> &Path {
     match action {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => &target.real,
         Action::Exec { cwd, .. } => &cwd.real,
+        Action::Fetch { url, .. } => panic!("no path: {url}"),
         Action::Invoke { .. } => panic!("{action:?} has no path"),
     }
 }

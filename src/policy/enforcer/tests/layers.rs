@@ -172,6 +172,25 @@ fn exact_words_are_those_and_nothing_more() {
 }
 
 #[test]
+fn a_line_that_names_a_shut_place_asks() {
+    let open = "[capabilities.\"Shell.Exec\"]\n[capabilities.\"File.Read\"]\nblocked_paths = [\"keys\"]\n\
+        [[capabilities.\"File.Read\".rules]]\npaths = [\"secret\"]\ndecision = \"deny\"\n\
+        [capabilities.\"File.Write\"]\nblocked_paths = [\"gen\"]";
+    let mut enforcer = layered(&[(Scope::User, open)]);
+    enforcer.context.mode = Mode::Auto;
+    for (line, expected, rule) in [
+        ("cat a", VerdictKind::Allow, "user:2"),
+        ("cat keys/a", VerdictKind::Ask, "user:4"),
+        ("grep -f secret/x a", VerdictKind::Ask, "user:5"),
+        ("cat gen/a", VerdictKind::Allow, "user:2"),
+        ("cat a > gen/a", VerdictKind::Ask, "user:9"),
+        ("make > out", VerdictKind::Allow, "user:2"),
+    ] {
+        assert_eq!(told(&enforcer, run(line)), (expected, rule.to_owned()), "{line}");
+    }
+}
+
+#[test]
 fn nothing_lifts_what_a_managed_layer_asks() {
     let managed = "[capabilities.\"Shell.Exec\"]\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"make\"]\ndecision = \"ask\"\n\
         [capabilities.\"File.Write\"]\nrequires_approval = true";

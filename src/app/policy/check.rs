@@ -1,15 +1,14 @@
 //! `aye policy check`: what the policy would say to each action on stdin; nothing is done.
 
-use super::cli::Common;
-use super::exit::Exit;
-use super::place::Place;
-use super::project::Brought;
-use super::session;
-use super::trouble::Trouble;
+use crate::app::cli::Common;
+use crate::app::exit::Exit;
+use crate::app::place::Place;
+use crate::app::session;
+use crate::app::trouble::Trouble;
 use crate::headless::lines;
 use crate::policy::{Enforcer, Explanation, Sandbox};
 use crate::protocol::{Arguments, Mode};
-use crate::tools::{self, Settings};
+use crate::tools::Settings;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -28,9 +27,7 @@ struct Answer<'a> {
 
 /// One answer for each line, whatever it is; the exit code does not depend on the verdicts.
 pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
-    let project = Brought::look(place, common.trust);
-    project.ignored_policy().iter().for_each(|line| super::warn(line));
-    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
+    let policy = super::in_force(place, common)?;
     let enforcer = place.enforcer(&policy, Sandbox::Present, Mode::Ask);
     let settings = session::tool_settings(place, &enforcer);
     let mut input = BufReader::new(std::io::stdin().lock());
@@ -86,11 +83,8 @@ fn explained(request: &BTreeMap<String, &RawValue>, enforcer: &Enforcer, setting
     let (Some(tool), Some(arguments)) = (tool, request.get("arguments")) else {
         return Explanation::unreadable(EXPECTED.to_owned());
     };
-    if let Err(denial) = enforcer.offers(tools::name_of(&tool).unwrap_or(&tool)) {
-        return Explanation::denied(denial);
-    }
-    match tools::actions_for(&tool, &Arguments::parse(arguments.get()), settings) {
-        Ok(actions) => enforcer.explain(&actions, jiff::Timestamp::now()),
-        Err(error) => Explanation::unreadable(error.message),
+    match super::judged(&tool, &Arguments::parse(arguments.get()), enforcer, settings) {
+        Ok((_, told)) => told,
+        Err(why) => Explanation::unreadable(why),
     }
 }

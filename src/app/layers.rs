@@ -2,7 +2,7 @@
 
 use super::project::Brought;
 use super::trouble::Trouble;
-use crate::policy::{Bundle, BundleError, Layer, Scope};
+use crate::policy::{Bundle, Layer, Scope};
 use crate::protocol::SessionId;
 use std::fs::Metadata;
 use std::io::{ErrorKind, Read};
@@ -15,8 +15,6 @@ pub const MANAGED: &str = "/etc/aye/policy.toml";
 const ROOT: u32 = 0;
 /// A bundle is read whole; one larger than this is a mistake.
 const POLICY_BYTES: u64 = 4 << 20;
-/// Of the line that an error names.
-const LINE_CHARS: usize = 160;
 
 /// Where the layers come from.
 #[derive(Debug, Clone)]
@@ -49,6 +47,11 @@ impl Sources {
 }
 
 impl Policy {
+    /// These layers, wherever they come from.
+    pub fn of(layers: Vec<Layer>, name: String) -> Self {
+        Self { layers, name, print: String::new() }
+    }
+
     pub fn assemble(sources: &Sources, project: Option<&Brought>) -> Result<Self, Trouble> {
         let mut hasher = blake3::Hasher::new();
         let (user, name) = match &sources.given {
@@ -62,7 +65,7 @@ impl Policy {
                 None => (Layer::new(Scope::BuiltIn, Bundle::built_in()?), "built-in".to_owned()),
             },
         };
-        let mut policy = Self { layers: vec![user], name, print: String::new() };
+        let mut policy = Self::of(vec![user], name);
         if let Some(bundle) = bundle(&sources.managed, &mut hasher, owned_by_root)? {
             policy.layers.insert(0, Layer::from_file(Scope::Managed, bundle, &sources.managed));
             policy.name = format!("managed + {}", policy.name);
@@ -99,9 +102,20 @@ fn bundle(
     hasher: &mut blake3::Hasher,
     check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>,
 ) -> Result<Option<Bundle>, Trouble> {
+    hasher.update(b"\0");
+    let Some(bytes) = read(path, check)? else { return Ok(None) };
+    hasher.update(blake3::hash(&bytes).as_bytes());
+    Bundle::parse_bytes(&bytes, &path.display().to_string()).map(Some).map_err(|error| super::policy::broken(&error, &bytes))
+}
+
+/// What stands in a policy file; `None` where there is none.
+pub fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, Trouble> {
+    read(path, |_, _| Ok(()))
+}
+
+fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>) -> Result<Option<Vec<u8>>, Trouble> {
     let name = path.display().to_string();
     let unreadable = |error: &std::io::Error| Trouble::usage(format!("cannot read the policy `{name}`: {error}"));
-    hasher.update(b"\0");
     let file = match std::fs::File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -115,19 +129,7 @@ fn bundle(
         let size = metadata.len();
         return Err(Trouble::usage(format!("the policy `{name}` has {size} bytes, expected at most {POLICY_BYTES}")));
     }
-    hasher.update(blake3::hash(&bytes).as_bytes());
-    Bundle::parse_bytes(&bytes, &name).map(Some).map_err(|error| Trouble::usage(with_its_line(&error, &bytes)))
-}
-
-/// The error, and the line it names as it stands there.
-pub fn with_its_line(error: &BundleError, bytes: &[u8]) -> String {
-    let number = error.line.filter(|number| *number > 0);
-    let line = number.and_then(|number| bytes.split(|byte| *byte == b'\n').nth(number - 1));
-    let line = line.map(|line| String::from_utf8_lossy(line).trim().chars().take(LINE_CHARS).collect::<String>());
-    match (number, line.filter(|line| !line.is_empty())) {
-        (Some(number), Some(line)) => format!("{error}\n  {number} | {line}"),
-        (_, _) => error.to_string(),
-    }
+    Ok(Some(bytes))
 }
 
 /// What others can write would let them decide what may happen here (as in CVE-2026-35603).

@@ -1,0 +1,34 @@
+use super::*;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use tempfile::TempDir;
+
+#[test]
+fn cve_2026_35603_a_managed_policy_that_others_could_write_is_not_taken() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("policy.toml");
+    std::fs::write(&path, "schema_version = 1\n").unwrap();
+    let with = |mode: u32, owner: u32| {
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        writable_by_others(&path.metadata().unwrap(), path.metadata().unwrap().uid() + owner)
+    };
+    assert_eq!(with(0o644, 0), None);
+    for mode in [0o664, 0o646, 0o666] {
+        assert_eq!(with(mode, 0), Some("can be written by its group or by everyone"));
+    }
+    assert_eq!(with(0o644, 1), Some("belongs to another user"));
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
+    let refused = owned_by_root(&path, &path.metadata().unwrap()).unwrap_err().message;
+    assert!(refused.contains("is not taken") && refused.contains("root"), "{refused}");
+}
+
+#[test]
+fn a_broken_policy_is_named_with_its_line_and_the_line_itself() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("policy.toml");
+    std::fs::write(&path, "schema_version = 1\n[llm]\nallowed_model = [\"x\"]\n").unwrap();
+    let error = bundle(&path, &mut blake3::Hasher::new(), |_, _| Ok(())).unwrap_err().message;
+    assert!(
+        error.contains("line 3") && error.contains("allowed_models") && error.ends_with("3 | allowed_model = [\"x\"]"),
+        "{error}"
+    );
+}

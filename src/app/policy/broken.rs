@@ -1,0 +1,34 @@
+//! What a person is told of a policy that cannot be read: where, the line itself, what was expected, what to do.
+
+use super::origin::quoted;
+use crate::app::trouble::Trouble;
+use crate::policy::BundleError;
+
+const MOST_CELLS: usize = 160;
+
+pub fn broken(error: &BundleError, bytes: &[u8]) -> Trouble {
+    let mut message = with_its_line(error, bytes);
+    message.push_str("\n  nothing runs under a policy that cannot be read; `aye policy validate` lists all that is wrong");
+    Trouble::usage(message)
+}
+
+/// The error, and the line it names as it stands there.
+pub fn with_its_line(error: &BundleError, bytes: &[u8]) -> String {
+    match excerpt(error, &String::from_utf8_lossy(bytes)) {
+        Some(line) => format!("{error}\n{line}"),
+        None => error.to_string(),
+    }
+}
+
+/// The line of a mistake, numbered.
+pub fn excerpt(error: &BundleError, text: &str) -> Option<String> {
+    let line = error.line?;
+    let source = quoted(text, line).into_iter().next().filter(|source| !source.trim().is_empty())?;
+    Some(numbered(line, &source))
+}
+
+/// `  12 │ decision = "permit"`
+pub fn numbered(line: usize, source: &str) -> String {
+    let source = source.replace('\t', " ");
+    format!("  {line:>3} │ {}", crate::text::truncate(&crate::text::reveal(&source), MOST_CELLS))
+}

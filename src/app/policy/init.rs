@@ -1,0 +1,130 @@
+//! `aye policy init`: a policy to start from, written where aye reads it and never over one that is there.
+
+use crate::app::cli::{InitPlace, Preset, Template};
+use crate::app::exit::Exit;
+use crate::app::place::Place;
+use crate::app::trouble::Trouble;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// So many backups that one more is no help.
+const MOST_BACKUPS: u32 = 1000;
+
+pub const TEMPLATES: [(Template, &str); 5] = [
+    (Template::Preset(Preset::Ask), include_str!("../../../assets/policy/default.toml")),
+    (Template::Preset(Preset::Strict), include_str!("../../../assets/policy/strict.toml")),
+    (Template::Preset(Preset::Relaxed), include_str!("../../../assets/policy/relaxed.toml")),
+    (Template::Preset(Preset::Readonly), include_str!("../../../assets/policy/readonly.toml")),
+    (Template::Project, include_str!("../../../assets/policy/project.toml")),
+];
+
+pub fn run(place: &Place, template: Template, to: InitPlace) -> Result<Exit, Trouble> {
+    let text = text_of(template);
+    if to == InitPlace::Stdout {
+        crate::app::say(&text);
+        return Ok(Exit::Completed);
+    }
+    let (directory, private) = match template {
+        Template::Preset(_) => (place.directories.config.clone(), true),
+        Template::Project => (place.workspace.join(".aye"), false),
+    };
+    let file = directory.join("policy.toml");
+    let backup = write(&directory, &file, &text, private, to == InitPlace::Replace)?;
+    let kept = backup.map_or_else(String::new, |backup| format!("kept  {}\n", backup.display()));
+    let next = match template {
+        Template::Preset(_) => "next: `aye policy show`, `aye policy explain -- COMMAND`, `aye policy test`\n",
+        Template::Project => {
+            "next: commit it; it takes effect for everybody who trusts the project, and can only tighten what they allow\n"
+        }
+    };
+    crate::app::say(&crate::text::reveal(&format!("wrote {}\n{kept}{next}", file.display())));
+    Ok(Exit::Completed)
+}
+
+/// The text of a template. The default is nobody's built-in policy any more once it stands in a file.
+pub fn text_of(template: Template) -> String {
+    let text = TEMPLATES.iter().find(|(known, _)| *known == template).map_or("", |(_, text)| *text);
+    text.replacen("\"built-in.", "\"ask.", 1)
+}
+
+/// Writes the file whole; gives where what was there before is kept.
+fn write(directory: &Path, file: &Path, text: &str, private: bool, replace: bool) -> Result<Option<PathBuf>, Trouble> {
+    let cannot = |what: &Path| {
+        let what = what.display().to_string();
+        move |error: std::io::Error| Trouble::failed(format!("cannot write `{what}`: {error}"))
+    };
+    // A project could have put a link there that leads out of it.
+    if !private && directory.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
+        return Err(Trouble::usage(format!("`{}` is no directory; a policy is not written through a link", directory.display())));
+    }
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, if private { 0o700 } else { 0o755 });
+    builder.create(directory).map_err(cannot(directory))?;
+    let there = file.symlink_metadata();
+    if there.is_err() {
+        let mut new = create(file, private).map_err(|error| taken(file, error))?;
+        return fill(&mut new, text.as_bytes()).map(|()| None).map_err(cannot(file));
+    }
+    if !replace {
+        return Err(taken(file, ErrorKind::AlreadyExists.into()));
+    }
+    if there.is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(Trouble::usage(format!("`{}` is a directory; move it away first", file.display())));
+    }
+    let backup = match std::fs::read(file) {
+        Ok(old) => Some(keep(file, &old, private).map_err(cannot(file))?),
+        // A link that leads nowhere.
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(Trouble::failed(format!("cannot keep `{}`: {error}", file.display()))),
+    };
+    // There is a policy at every moment: the old one or the new one.
+    let mut new = tempfile::Builder::new().prefix(".policy").tempfile_in(directory).map_err(cannot(directory))?;
+    fill(new.as_file_mut(), text.as_bytes()).map_err(cannot(file))?;
+    #[cfg(unix)]
+    if !private {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        new.as_file().set_permissions(mode).map_err(cannot(file))?;
+    }
+    new.persist(file).map_err(|error| cannot(file)(error.error))?;
+    Ok(backup)
+}
+
+fn taken(file: &Path, error: std::io::Error) -> Trouble {
+    if error.kind() == ErrorKind::AlreadyExists {
+        let name = file.display();
+        return Trouble::usage(format!(
+            "`{name}` is there already; --force replaces it and keeps a backup, --stdout only prints"
+        ));
+    }
+    Trouble::failed(format!("cannot write `{}`: {error}", file.display()))
+}
+
+/// A new file, never one that is there.
+fn create(file: &Path, private: bool) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, if private { 0o600 } else { 0o644 });
+    options.open(file)
+}
+
+fn fill(file: &mut File, bytes: &[u8]) -> std::io::Result<()> {
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// `policy.toml.1`, or the next number that is free.
+fn keep(file: &Path, old: &[u8], private: bool) -> std::io::Result<PathBuf> {
+    for number in 1..=MOST_BACKUPS {
+        let backup = file.with_file_name(format!("policy.toml.{number}"));
+        match create(&backup, private) {
+            Ok(mut kept) => return fill(&mut kept, old).map(|()| backup),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}

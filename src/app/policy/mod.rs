@@ -1,0 +1,61 @@
+//! `aye policy`: what the policy says, why, and whether it is what was meant. Nothing is judged here and nothing runs.
+
+mod broken;
+mod check;
+mod explain;
+mod init;
+mod origin;
+mod paint;
+mod quote;
+mod schema;
+mod show;
+mod test;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+pub use broken::{broken, with_its_line};
+
+use super::cli::{Common, PolicyAction};
+use super::exit::Exit;
+use super::layers::Policy;
+use super::place::Place;
+use super::project::Brought;
+use super::trouble::Trouble;
+use crate::policy::{Enforcer, Explanation};
+use crate::protocol::{Action, Arguments};
+use crate::tools::{self, Settings};
+
+pub fn run(common: &Common, action: PolicyAction) -> Result<Exit, Trouble> {
+    match action {
+        PolicyAction::Check => check::run(&Place::find(common)?, common),
+        PolicyAction::Explain { subject, json } => explain::run(&Place::find(common)?, common, subject, json),
+        PolicyAction::Show { form } => show::run(&Place::find(common)?, common, form),
+        PolicyAction::Test { files, json } => test::run(&Place::find(common)?, common, &files, json),
+        PolicyAction::Validate { file, json } => validate::run(&Place::find(common)?, common, file.as_deref(), json),
+        PolicyAction::Init { template, place } => init::run(&Place::find(common)?, template, place),
+        PolicyAction::Schema => schema::run(),
+    }
+}
+
+/// The layers in force.
+fn in_force(place: &Place, common: &Common) -> Result<Policy, Trouble> {
+    let project = Brought::look(place, common.trust);
+    project.ignored_policy().iter().for_each(|line| super::warn(line));
+    place.policy(common.policy.as_deref(), Some(&project))
+}
+
+/// A call by its text alone: what it would touch and what is said of it; or why it could never run.
+fn judged(
+    tool: &str,
+    arguments: &Arguments,
+    enforcer: &Enforcer,
+    settings: &Settings,
+) -> Result<(Vec<Action>, Explanation), String> {
+    if let Err(denial) = enforcer.offers(tools::name_of(tool).unwrap_or(tool)) {
+        return Ok((Vec::new(), Explanation::denied(denial)));
+    }
+    let actions = tools::actions_for(tool, arguments, settings).map_err(|error| error.message)?;
+    let told = enforcer.explain(&actions, jiff::Timestamp::now());
+    Ok((actions, told))
+}

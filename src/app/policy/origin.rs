@@ -1,0 +1,67 @@
+//! Where the rule that decided stands, and what is written there.
+
+use crate::app::layers::{Policy, policy_bytes};
+use std::path::{Path, PathBuf};
+
+/// Lines of one entry that are quoted.
+const MOST_LINES: usize = 6;
+/// A longer line is cut.
+const MOST_CHARACTERS: usize = 300;
+
+/// The files of the layers in force, as text.
+pub struct Origins {
+    files: Vec<(String, PathBuf, String)>,
+}
+
+/// One place in a policy file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    pub file: PathBuf,
+    pub line: usize,
+    /// The line, or the first lines of the table that it heads.
+    pub source: Vec<String>,
+}
+
+impl Origins {
+    pub fn of(policy: &Policy) -> Self {
+        let files = policy.layers.iter().filter_map(|layer| {
+            let file = layer.file.clone()?;
+            let text = policy_bytes(&file).ok().flatten().unwrap_or_default();
+            // `user:0` without its line.
+            let scope = layer.scope.rule(0).split(':').next().unwrap_or_default().to_owned();
+            Some((scope, file, String::from_utf8_lossy(&text).into_owned()))
+        });
+        Self { files: files.collect() }
+    }
+
+    /// Of a rule as verdicts name it: `user:31`.
+    pub fn find(&self, rule: &str) -> Option<Origin> {
+        let (scope, line) = rule.split_once(':')?;
+        let line: usize = line.parse().ok()?;
+        let (_, file, text) = self.files.iter().find(|(known, ..)| known == scope)?;
+        Some(Origin { file: file.clone(), line, source: quoted(text, line) })
+    }
+}
+
+impl Origin {
+    pub fn place(&self) -> String {
+        place(&self.file, self.line)
+    }
+}
+
+pub fn place(file: &Path, line: usize) -> String {
+    format!("{}:{line}", file.display())
+}
+
+/// What stands in a line; of a table its first lines.
+pub fn quoted(text: &str, line: usize) -> Vec<String> {
+    let cut = |line: &str| -> String { line.chars().take(MOST_CHARACTERS).collect() };
+    let mut lines = text.lines().skip(line.saturating_sub(1));
+    let Some(first) = lines.next() else { return Vec::new() };
+    let mut quoted = vec![cut(first.trim_end())];
+    if first.trim_start().starts_with('[') {
+        let rest = lines.take_while(|line| !line.trim().is_empty() && !line.starts_with('['));
+        quoted.extend(rest.take(MOST_LINES - 1).map(|line| cut(line.trim_end())));
+    }
+    quoted
+}

@@ -1,0 +1,111 @@
+//! How the answers of `aye policy` look to a person: colours where somebody sees them, rows that fit, nothing a terminal obeys.
+
+use crate::app::cli::Color;
+use crate::protocol::{Risk, VerdictKind};
+use crate::text;
+use std::io::IsTerminal;
+
+/// Where nothing says how wide a row may be, as in a pipe, a row is as long as it is.
+const ENDLESS: usize = 100_000;
+const NARROWEST: usize = 40;
+const WIDEST: usize = 140;
+/// Rows of one text; the rest is counted.
+const MOST_ROWS: usize = 40;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Paint {
+    pub width: usize,
+    colors: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Tone {
+    Good,
+    Careful,
+    Bad,
+    Strong,
+    Quiet,
+}
+
+impl Paint {
+    /// As stdout is.
+    pub fn of_stdout(color: Color) -> Self {
+        let seen = std::io::stdout().is_terminal();
+        let refused = color == Color::Never || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let width = terminal_size::terminal_size().filter(|_| seen).map(|(width, _)| usize::from(width.0));
+        Self { width: width.map_or(ENDLESS, |width| width.clamp(NARROWEST, WIDEST)), colors: seen && !refused }
+    }
+
+    #[cfg(test)]
+    pub fn plain(width: usize) -> Self {
+        Self { width, colors: false }
+    }
+
+    #[cfg(test)]
+    pub fn colored(width: usize) -> Self {
+        Self { width, colors: true }
+    }
+
+    pub fn tone(&self, tone: Tone, text: &str) -> String {
+        let code = match tone {
+            Tone::Good => 32,
+            Tone::Careful => 33,
+            Tone::Bad => 31,
+            Tone::Strong => 1,
+            Tone::Quiet => 2,
+        };
+        if self.colors { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    /// `allow`, `ask` or `deny` in so many cells.
+    pub fn verdict(&self, verdict: VerdictKind, cells: usize) -> String {
+        let tone = match verdict {
+            VerdictKind::Allow => Tone::Good,
+            VerdictKind::Ask => Tone::Careful,
+            VerdictKind::Deny => Tone::Bad,
+        };
+        self.tone(tone, &format!("{:cells$}", verdict.as_str()))
+    }
+
+    pub fn risk(&self, risk: Risk, cells: usize) -> String {
+        let text = format!("{:cells$}", risk.as_str());
+        match risk {
+            Risk::Low => self.tone(Tone::Quiet, &text),
+            Risk::Medium => text,
+            Risk::High => self.tone(Tone::Bad, &text),
+        }
+    }
+
+    /// A sentence in rows, the second and all further ones indented.
+    pub fn sentence(&self, text: &str, indent: usize) -> Vec<String> {
+        let text = text::reveal(text).replace('\n', " ");
+        let rows = text::wrap(&text, self.width.saturating_sub(indent).max(NARROWEST / 2));
+        rows.into_iter().map(|row| text[row].to_owned()).collect()
+    }
+
+    /// Code in rows, with every character of it.
+    pub fn code(&self, text: &str, indent: usize) -> Vec<String> {
+        let text = text::expand_tabs(&text::reveal(text)).into_owned();
+        let width = self.width.saturating_sub(indent).max(NARROWEST / 2);
+        let mut rows: Vec<String> = Vec::new();
+        for line in text.lines() {
+            rows.extend(text::wrap_exact(line, width).into_iter().map(|row| line[row].to_owned()));
+        }
+        if rows.len() > MOST_ROWS {
+            let rest = rows.len() - MOST_ROWS;
+            rows.truncate(MOST_ROWS);
+            rows.push(format!("… {rest} more rows"));
+        }
+        if rows.is_empty() {
+            rows.push(String::new());
+        }
+        rows
+    }
+
+    /// A text in so many cells, cut or filled.
+    pub fn cell(text: &str, cells: usize) -> String {
+        let shown = text::truncate(text, cells);
+        let blanks = cells.saturating_sub(text::width(&shown));
+        format!("{shown}{}", " ".repeat(blanks))
+    }
+}

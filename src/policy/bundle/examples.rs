@@ -1,0 +1,71 @@
+//! `[[tests]]`: calls, and what the policy has to say to them. Run by `aye policy test`.
+
+use super::reader::{BundleError, Section, one_of};
+use crate::protocol::{Mode, Risk, VerdictKind};
+use serde_json::{Map, Value};
+use toml::de::DeValue;
+
+const VERDICTS: &[(&str, VerdictKind)] = &[("allow", VerdictKind::Allow), ("ask", VerdictKind::Ask), ("deny", VerdictKind::Deny)];
+const RISKS: &[(&str, Risk)] = &[("low", Risk::Low), ("medium", Risk::Medium), ("high", Risk::High)];
+const MODES: &[(&str, Mode)] = &[("plan", Mode::Plan), ("ask", Mode::Ask), ("auto-edit", Mode::AutoEdit), ("auto", Mode::Auto)];
+
+/// One call and what has to come of it; what is `None` may be anything.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Test {
+    pub line: usize,
+    pub name: Option<String>,
+    pub tool: String,
+    pub tool_line: usize,
+    pub arguments: Map<String, Value>,
+    pub verdict: VerdictKind,
+    /// `built-in`, `user:31`; of this file also `:31`.
+    pub rule: Option<String>,
+    pub risk: Option<Risk>,
+    pub reason_contains: Option<String>,
+    pub mode: Mode,
+}
+
+impl Test {
+    pub fn list(root: &Section<'_>) -> Result<Vec<Self>, BundleError> {
+        root.sections("tests")?.iter().map(Self::read).collect()
+    }
+
+    fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+        section.only(&["name", "tool", "arguments", "verdict", "rule", "risk", "mode", "reason_contains"])?;
+        let text = |key: &str| section.text(key).map(|text| text.map(|text| text.text));
+        let tool = section.required("tool")?;
+        let names: Vec<&str> = VERDICTS.iter().map(|(name, _)| *name).collect();
+        let missing = || section.source.error(&section.span, format!("[[tests]] has no `verdict`, expected {}", one_of(&names)));
+        Ok(Self {
+            line: section.line(),
+            name: text("name")?,
+            tool_line: section.source.line(&tool.span),
+            tool: tool.text,
+            arguments: section.section("arguments")?.map(|arguments| object(&arguments)).unwrap_or_default(),
+            verdict: section.choice("verdict", VERDICTS)?.ok_or_else(missing)?,
+            rule: text("rule")?,
+            risk: section.choice("risk", RISKS)?,
+            reason_contains: text("reason_contains")?,
+            mode: section.choice("mode", MODES)?.unwrap_or_default(),
+        })
+    }
+}
+
+fn object(section: &Section<'_>) -> Map<String, Value> {
+    section.table.iter().map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref()))).collect()
+}
+
+/// What a model would send for it.
+fn json(value: &DeValue<'_>) -> Value {
+    match value {
+        DeValue::String(text) => Value::from(text.as_ref()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).map_or(Value::Null, Value::from),
+        DeValue::Float(number) => number.as_str().parse::<f64>().map_or(Value::Null, Value::from),
+        DeValue::Boolean(flag) => Value::from(*flag),
+        DeValue::Datetime(time) => Value::from(time.to_string()),
+        DeValue::Array(values) => values.iter().map(|value| json(value.get_ref())).collect(),
+        DeValue::Table(table) => {
+            Value::Object(table.iter().map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref()))).collect())
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What a bundle that can be read hardly means: each warning is certain, or it is not given.
+
+use super::capability::{Files, Shell};
+use super::rule::{Blocked, Decision, Rule};
+use super::{Bundle, Pattern};
+use crate::policy::shell::options::{Reading, reading};
+use crate::policy::shell::{Arg, pattern};
+use jiff::Timestamp;
+
+/// Something to look at again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    pub line: usize,
+    pub message: String,
+}
+
+const EXPIRED: &str = "the rule has expired and decides nothing; take it out or renew it";
+/// Headings that every version of aye has words for.
+const HEADINGS: [&str; 4] = ["edit", "delete", "command", "network"];
+
+/// Looks through a bundle that was read from `text`. A project's can only tighten, so that what it leaves out allows nothing.
+pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warning> {
+    let mut found = Vec::new();
+    if bundle.expires_at.is_some_and(|end| end <= now) {
+        let line = line_of(bundle, "", "expires_at").unwrap_or(1);
+        let message = "the policy has expired, so nothing may happen; renew it or take `expires_at` away";
+        found.push(Warning { line, message: message.to_owned() });
+    }
+    let files = [("File.Read", &bundle.read), ("File.Write", &bundle.write), ("File.Delete", &bundle.delete)];
+    for (name, files) in files.into_iter().filter_map(|(name, files)| Some((name, files.as_ref()?))) {
+        found.extend(of_files(name, files, now));
+    }
+    if let Some(shell) = &bundle.shell {
+        found.extend(shell.blocked.iter().filter_map(of_blocked));
+        found.extend(of_rules(shell, now));
+    }
+    if of_project {
+        let warning = |(line, what): &(usize, String)| Warning {
+            line: *line,
+            message: format!("{what} has no effect, because a project can only tighten"),
+        };
+        found.extend(bundle.widens().iter().map(warning));
+    } else {
+        found.extend(unasked(bundle));
+    }
+    found.extend(headings(bundle));
+    found.sort_by_key(|warning| warning.line);
+    found
+}
+
+fn of_files(name: &str, files: &Files, now: Timestamp) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let ended = files.rules.iter().filter(|rule| rule.expires_at.is_some_and(|end| end <= now));
+    found.extend(ended.map(|rule| Warning { line: rule.line, message: EXPIRED.to_owned() }));
+    if files.allowed.as_ref().is_some_and(Vec::is_empty) {
+        let message = format!("`allowed_paths` of {name} is empty, so every path is refused; without the key all are allowed");
+        found.push(Warning { line: files.line, message });
+    }
+    let all = files.allowed.iter().flatten().chain(&files.blocked).chain(&files.unprotected);
+    let all = all.chain(files.rules.iter().flat_map(|rule| &rule.paths));
+    found.extend(all.filter_map(trailing));
+    let never = |pattern: &&Pattern| pattern.text.split('/').any(|part| matches!(part, ".git" | ".aye"));
+    found.extend(files.unprotected.iter().filter(never).map(|pattern| Warning {
+        line: pattern.line,
+        message: format!("`{}` stays protected: `.git` and `.aye` are never opened", pattern.text),
+    }));
+    found
+}
+
+/// A path never ends with a slash, so a glob that does meets none.
+fn trailing(pattern: &Pattern) -> Option<Warning> {
+    let glob = pattern.text.replace("${workspace}", "").contains(['*', '?', '[', '{']);
+    let open = pattern.text.trim_end_matches('/');
+    (glob && open.len() < pattern.text.len() && !open.is_empty()).then(|| Warning {
+        line: pattern.line,
+        message: format!("`{}` reaches nothing, because no path ends with `/`; write `{open}`", pattern.text),
+    })
+}
+
+fn of_blocked(entry: &Blocked) -> Option<Warning> {
+    let warning = |message| Some(Warning { line: entry.line, message });
+    if let Some(operator) =
+        entry.words.iter().find(|word| matches!(word.as_str(), "|" | "||" | "&&" | "&" | ";" | ">" | ">>" | "<"))
+    {
+        return warning(format!(
+            "`{}` blocks nothing, because `{operator}` is no word of a command; every command of a line is held against the list by itself",
+            entry.text
+        ));
+    }
+    let (directory, name) = entry.program.rsplit_once('/')?;
+    if name.is_empty() {
+        return warning(format!("`{}` blocks nothing, because it names a directory", entry.text));
+    }
+    warning(format!("`{}` blocks only what is called as `{directory}/{name}`; `{name}` blocks it wherever it is", entry.text))
+}
+
+fn of_rules(shell: &Shell, now: Timestamp) -> Vec<Warning> {
+    let mut found = Vec::new();
+    for (at, rule) in shell.rules.iter().enumerate() {
+        let mut warn = |message: String| found.push(Warning { line: rule.line, message });
+        if rule.expires_at.is_some_and(|end| end <= now) {
+            warn(EXPIRED.to_owned());
+            continue;
+        }
+        if let Some(program) = rule.elements.iter().take(1).flatten().find(|program| program.contains(char::is_whitespace)) {
+            let words: Vec<String> = program.split_whitespace().map(|word| format!("\"{word}\"")).collect();
+            warn(format!("no program is called `{program}`; a command is a list of words: [{}]", words.join(", ")));
+            continue;
+        }
+        if let Some(earlier) = shell.rules[..at].iter().find(|earlier| same(earlier, rule)) {
+            warn(format!("the rule says the same as the one in line {}", earlier.line));
+        } else if let Some(stricter) = stricter(shell, rule) {
+            warn(format!("the rule never decides: {stricter}"));
+        } else if rule.decision == Decision::Allow && !rule.any_args {
+            found.extend(of_options(rule));
+        }
+    }
+    found
+}
+
+/// Where the rules speak of the same words and say the same of them.
+fn same(one: &Rule, other: &Rule) -> bool {
+    one.decision == other.decision
+        && one.elements == other.elements
+        && (one.any_args, one.exact) == (other.any_args, other.exact)
+        && one.expires_at.is_none()
+}
+
+/// What decides before the rule does, whatever the command: blocked and deny come first, then ask, then allow.
+fn stricter(shell: &Shell, rule: &Rule) -> Option<String> {
+    if let Some(entry) = shell.blocked.iter().find(|entry| blocks(entry, rule)) {
+        return Some(format!("`blocked_commands` has `{}` in line {}", entry.text, entry.line));
+    }
+    let before = |other: &&Rule| match (other.decision, rule.decision) {
+        (Decision::Deny, Decision::Allow | Decision::Ask) | (Decision::Ask, Decision::Allow) => true,
+        (Decision::Deny | Decision::Ask | Decision::Allow, _) => false,
+    };
+    let covering = shell
+        .rules
+        .iter()
+        .filter(before)
+        .find(|other| other.expires_at.is_none() && !other.exact && covers(&other.elements, &rule.elements));
+    covering.map(|other| {
+        let verb = if other.decision == Decision::Deny { "denies" } else { "asks for" };
+        format!("the rule in line {} {verb} all of it", other.line)
+    })
+}
+
+fn blocks(entry: &Blocked, rule: &Rule) -> bool {
+    let flags = entry.words.iter().any(|word| word.starts_with('-'));
+    let elements: Vec<Vec<String>> = std::iter::once(&entry.program).chain(&entry.words).map(|word| vec![word.clone()]).collect();
+    !flags && covers(&elements, &rule.elements)
+}
+
+/// Whether the start of a command that one list of words describes holds all that the other describes.
+fn covers(wide: &[Vec<String>], narrow: &[Vec<String>]) -> bool {
+    let one = |wide: &Vec<String>, narrow: &Vec<String>| {
+        narrow.iter().all(|word| {
+            wide.iter().any(|pattern| pattern == word || (!is_glob(word) && is_glob(pattern) && pattern::matches(pattern, word)))
+        })
+    };
+    wide.len() <= narrow.len() && wide.iter().zip(narrow).all(|(wide, narrow)| one(wide, narrow))
+}
+
+fn is_glob(word: &str) -> bool {
+    word.contains(['*', '?', '['])
+}
+
+/// What an allow that minds options does to programs whose options aye knows, and to others.
+fn of_options(rule: &Rule) -> Option<Warning> {
+    let programs = rule.elements.first()?;
+    let plain = |name: &&String| !is_glob(name);
+    let arg = |text: &String| Arg::plain(text.clone());
+    // Some tables begin with a word behind the name.
+    let unknown = |name: &&String| {
+        [vec![arg(name)], vec![arg(name), Arg::plain("x")]].iter().all(|words| matches!(reading(words), Reading::NoTable))
+    };
+    if let Some(name) = programs.iter().filter(plain).find(unknown) {
+        let message = format!(
+            "aye does not know the options of `{name}`, so that the rule allows all of them; say `args = \"any\"` if that is meant"
+        );
+        return Some(Warning { line: rule.line, message });
+    }
+    let words: Option<Vec<Arg>> =
+        rule.elements.iter().map(|words| words.first().filter(|word| words.len() == 1 && !is_glob(word)).map(arg)).collect();
+    let mut words = words.filter(|_| rule.matches.is_empty())?;
+    let Reading::MayDoMore { word } = reading(&words) else { return None };
+    let word = word.to_owned();
+    // Some commands only read when they are told to list.
+    for more in ["list", "show", "get", "status", "--list", "-l", "--get"] {
+        words.push(Arg::plain(more));
+        if !matches!(reading(&words), Reading::MayDoMore { .. }) {
+            return None;
+        }
+        words.pop();
+    }
+    let message = format!(
+        "the rule allows only what reads, and `{word}` may do more; say `args = \"any\"`, or show with `match` what is meant"
+    );
+    Some(Warning { line: rule.line, message })
+}
+
+/// Where a key stands.
+fn line_of(bundle: &Bundle, section: &str, key: &str) -> Option<usize> {
+    bundle.stated.iter().find(|stated| stated.section == section && stated.key == key).map(|stated| stated.line)
+}
+
+/// Capabilities that go without a question because nobody said that they should ask.
+fn unasked(bundle: &Bundle) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let mut warn = |line: usize, name: &str, what: &str| {
+        if line_of(bundle, &format!("capabilities.\"{name}\""), "requires_approval").is_none() {
+            let message =
+                format!("{name} does not say `requires_approval`, so that {what} without a question; say false if that is meant");
+            found.push(Warning { line, message });
+        }
+    };
+    if let Some(write) = bundle.write.as_ref().filter(|files| !refuses_all(files)) {
+        warn(write.line, "File.Write", "files are written");
+    }
+    if let Some(delete) = bundle.delete.as_ref().filter(|files| !refuses_all(files)) {
+        warn(delete.line, "File.Delete", "files are deleted");
+    }
+    if let Some(shell) = bundle.shell.as_ref().filter(|shell| shell.allowed.is_none()) {
+        warn(shell.approval_line, "Shell.Exec", "every command that no rule stops runs");
+    }
+    found
+}
+
+fn refuses_all(files: &Files) -> bool {
+    files.allowed.as_ref().is_some_and(Vec::is_empty)
+}
+
+fn headings(bundle: &Bundle) -> Vec<Warning> {
+    let named = bundle.stated.iter().filter(|stated| stated.key == "approval_rule");
+    let missing = named.filter_map(|stated| {
+        let rule = stated.value.trim_matches('"');
+        let known = bundle.approval_rules.contains_key(rule) || HEADINGS.contains(&rule);
+        let message = format!("there is no [approval_rules.{rule}], so that the question has no heading of its own");
+        (!known).then_some(Warning { line: stated.line, message })
+    });
+    missing.collect()
+}

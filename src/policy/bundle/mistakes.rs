@@ -1,0 +1,85 @@
+//! All that is wrong with a bundle at once. The reader stops at the first mistake, so that what is wrong is blanked out and the
+//! rest is read again.
+
+use super::{Bundle, BundleError};
+use std::ops::Range;
+use toml::de::DeTable;
+
+/// More mistakes are no help to anyone.
+const MOST: usize = 50;
+/// In a longer file only the first is looked for.
+const MOST_BYTES: usize = 256 * 1024;
+
+impl Bundle {
+    /// Every mistake in the order of the lines; what only follows from another one is left out.
+    pub fn mistakes(text: &str, name: &str) -> Vec<BundleError> {
+        let mut lines: Vec<&str> = text.lines().collect();
+        let mut found: Vec<BundleError> = Vec::new();
+        // Tables from which something was taken: what is said of them as a whole may not be true.
+        let mut torn: Vec<usize> = Vec::new();
+        if text.len() > MOST_BYTES {
+            return Self::parse(text, name).err().into_iter().collect();
+        }
+        while found.len() < MOST {
+            let Err(error) = Self::parse(&lines.join("\n"), name) else { break };
+            let Some(at) = error.line.map(|line| line.saturating_sub(1)).filter(|at| *at < lines.len()) else {
+                if found.is_empty() {
+                    found.push(error);
+                }
+                break;
+            };
+            let header = header_of(&lines, at);
+            let follows = header == Some(at) && torn.contains(&at);
+            let Some(taken) = faulty(&lines, at) else {
+                found.push(error);
+                break;
+            };
+            if !follows {
+                found.push(error);
+            }
+            torn.extend(header);
+            for line in &mut lines[taken] {
+                *line = "";
+            }
+            if !lines.iter().any(|line| line.trim_start().starts_with("schema_version")) {
+                // Said once, if it was wrong.
+                match lines.first_mut() {
+                    Some(first) => *first = "schema_version = 1",
+                    None => break,
+                }
+            }
+        }
+        found.sort_by_key(|error| error.line);
+        found
+    }
+}
+
+fn is_header(line: &str) -> bool {
+    line.trim_start().starts_with('[') && DeTable::parse(line).is_ok()
+}
+
+/// The line that heads the table in which a line stands.
+fn header_of(lines: &[&str], at: usize) -> Option<usize> {
+    (0..=at).rev().find(|line| is_header(lines[*line]))
+}
+
+/// The lines to take out so that the mistake is gone and the rest is still TOML: the whole table where its head is wrong,
+/// otherwise the fewest lines around the place.
+fn faulty(lines: &[&str], at: usize) -> Option<Range<usize>> {
+    if is_header(lines[at]) {
+        let end = (at + 1..lines.len()).find(|line| is_header(lines[*line])).unwrap_or(lines.len());
+        return Some(at..end);
+    }
+    let first = header_of(lines, at).map_or(0, |header| header + 1);
+    let whole = |taken: &Range<usize>| {
+        let rest = lines.iter().enumerate().map(|(number, line)| if taken.contains(&number) { "" } else { *line });
+        DeTable::parse(&rest.collect::<Vec<_>>().join("\n")).is_ok()
+    };
+    // A value may go over many lines, upwards and downwards.
+    const REACH: usize = 60;
+    let starts = (first.max(at.saturating_sub(REACH))..=at).rev();
+    let ranges = starts.flat_map(|start| (at + 1..=lines.len().min(at + REACH)).map(move |end| start..end));
+    let mut ranges: Vec<Range<usize>> = ranges.collect();
+    ranges.sort_by_key(|range| range.len());
+    ranges.into_iter().take(200).find(whole)
+}

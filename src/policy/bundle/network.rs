@@ -1,0 +1,42 @@
+//! `Network.Http`: which hosts a request may go to.
+
+use super::reader::{BundleError, Section, Text};
+use crate::policy::url::{HostPattern, PrivateHost};
+
+#[derive(Debug, Clone, Default)]
+pub struct Http {
+    pub line: usize,
+    /// Absent: every public host. Empty: none.
+    pub allowed: Option<Vec<HostPattern>>,
+    pub allowed_line: usize,
+    pub blocked: Vec<HostPattern>,
+    /// Hosts that are not public and may be asked all the same.
+    pub private: Vec<PrivateHost>,
+    pub requires_approval: bool,
+    pub approval_line: usize,
+    pub approval_rule: Option<String>,
+}
+
+impl Http {
+    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+        section.only(&["allowed_domains", "blocked_domains", "allowed_private_hosts", "requires_approval", "approval_rule"])?;
+        Ok(Self {
+            line: section.line(),
+            allowed: list(section, "allowed_domains", HostPattern::parse)?,
+            allowed_line: section.line_of("allowed_domains").unwrap_or_else(|| section.line()),
+            blocked: list(section, "blocked_domains", HostPattern::parse)?.unwrap_or_default(),
+            private: list(section, "allowed_private_hosts", PrivateHost::parse)?.unwrap_or_default(),
+            requires_approval: section.switch("requires_approval")?.unwrap_or(false),
+            approval_line: section.line_of("requires_approval").unwrap_or_else(|| section.line()),
+            approval_rule: section.text("approval_rule")?.map(|text| text.text),
+        })
+    }
+}
+
+fn list<T>(section: &Section<'_>, key: &str, parse: fn(&str, usize) -> Result<T, String>) -> Result<Option<Vec<T>>, BundleError> {
+    let one = |text: Text| {
+        parse(&text.text, section.source.line(&text.span))
+            .map_err(|reason| section.source.error(&text.span, format!("`{key}`: {reason}")))
+    };
+    section.texts(key)?.map(|texts| texts.into_iter().map(one).collect()).transpose()
+}

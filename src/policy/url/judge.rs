@@ -1,0 +1,141 @@
+//! The verdict on a request: its text, the addresses it names, the lists of every layer, the mode.
+
+use super::parse::{Destination, Host, parse};
+use super::ports::odd;
+use super::ranges::{Kind, special};
+use super::sends::carries;
+use super::{host, only_asks};
+use crate::policy::bundle::Http;
+use crate::policy::decided::{Decided, Finding, across, unlisted};
+use crate::policy::layer::{Ready, Scope};
+use crate::protocol::{Mode, Risk};
+use core::net::IpAddr;
+
+const CAPABILITY: &str = "Network.Http";
+
+/// What all layers together say of one request; nothing is looked up.
+pub fn judge(url: &str, method: &str, layers: &[Ready], mode: Mode) -> Finding {
+    let reads_only = only_asks(method);
+    let finding = |decided, risk| Finding { decided, risk, critical: false, reads_only, remember: None, parts: Vec::new() };
+    let destination = match parse(url) {
+        Ok(destination) => destination,
+        Err(reason) => return finding(Decided::deny("built-in", reason), Risk::High),
+    };
+    let opened = opened(&destination, layers);
+    let carried = carries(&destination);
+    let service = odd(destination.port()).is_some_and(|odd| odd.is_service);
+    let risk = if reads_only && carried.is_none() && !service { Risk::Medium } else { Risk::High };
+    let decided = across(CAPABILITY, layers, |layer| in_layer(&destination, method, layer));
+    let decided = everywhere(&destination, opened.as_ref()).into_iter().chain([decided]).reduce(Decided::stricter);
+    let Some(decided) = decided else { return finding(Decided::deny("built-in", "nothing grants it"), risk) };
+    let decided = match carried {
+        Some(why) if decided.is_question() && !decided.locked => {
+            Decided { reason: format!("{}; {why}", decided.reason), ..decided }
+        }
+        Some(_) | None => decided,
+    };
+    // In auto mode a host that a person put on a list is asked without a question, and no other.
+    let lists = || layers.iter().filter(|layer| layer.scope.grants()).filter_map(rules);
+    let named =
+        opened.is_some() || lists().any(|rules| rules.allowed.iter().flatten().any(|one| one.singles_out(destination.host())));
+    let by_mode = mode == Mode::Auto && named && risk <= Risk::Medium && !decided.locked;
+    let decided = if mode == Mode::Plan && !reads_only && !decided.is_denial() {
+        Decided::deny("plan mode", "plan mode changes nothing")
+    } else if by_mode && decided.is_question() {
+        Decided::allow("auto mode", decided.reason)
+    } else {
+        decided
+    };
+    finding(decided, risk)
+}
+
+/// Whether a connection for this URL may be opened to an address that its name was resolved to.
+pub fn may_connect(url: &str, address: IpAddr, layers: &[Ready]) -> Result<(), String> {
+    let destination = parse(url)?;
+    let Some(kind) = special(address) else { return Ok(()) };
+    let by_name = matches!(destination.host(), Host::Name(_)) && kind.is_own_network();
+    let itself = *destination.host() == Host::Address(address);
+    if opened(&destination, layers).is_some() && (by_name || itself) {
+        return Ok(());
+    }
+    let shown = Host::Address(address);
+    Err(match destination.host() {
+        Host::Name(name) => format!("`{name}` leads to `{shown}`, {}; {ONLY_PUBLIC}", kind.words()),
+        Host::Address(_) => format!("`{shown}` is {}; {ONLY_PUBLIC}", kind.words()),
+    })
+}
+
+const ONLY_PUBLIC: &str = "only a public host can be asked";
+
+fn rules(layer: &Ready) -> Option<&Http> {
+    layer.bundle.http.as_ref()
+}
+
+/// A host that is not public, named by a person or a manager; no project can.
+struct Opened {
+    rule: String,
+    with_port: bool,
+}
+
+fn opened(destination: &Destination, layers: &[Ready]) -> Option<Opened> {
+    let may = |layer: &&Ready| matches!(layer.scope, Scope::User | Scope::File | Scope::Managed);
+    let of_layer = |layer: &Ready| {
+        let named = rules(layer)?.private.iter().filter_map(|one| Some((one.names(destination)?, one.line)));
+        let (with_port, line) = named.max_by_key(|(with_port, _)| *with_port)?;
+        Some(Opened { rule: layer.scope.rule(line), with_port })
+    };
+    layers.iter().filter(may).filter_map(of_layer).max_by_key(|opened| opened.with_port)
+}
+
+/// What holds whatever a bundle says.
+fn everywhere(destination: &Destination, opened: Option<&Opened>) -> Option<Decided> {
+    let kind = match destination.host() {
+        Host::Address(address) => special(*address),
+        Host::Name(_) => None,
+    };
+    match (destination.host(), kind, opened) {
+        (host, Some(kind), None) => {
+            return Some(Decided::deny("built-in", format!("`{host}` is {}; {ONLY_PUBLIC}", kind.words())));
+        }
+        (Host::Name(name), None, None) => {
+            if let Some(why) = host::local(name) {
+                return Some(Decided::deny("built-in", format!("`{name}` {why}; {ONLY_PUBLIC}")));
+            }
+        }
+        (host, Some(Kind::Metadata | Kind::LinkLocal), Some(opened)) => {
+            return Some(Decided::ask(opened.rule.clone(), format!("`{host}` can give a cloud's credentials away")).locked());
+        }
+        (Host::Address(_) | Host::Name(_), _, _) => {}
+    }
+    let port = odd(destination.port()).filter(|_| opened.is_none_or(|opened| !opened.with_port));
+    let reason = match (destination.doubt(), port) {
+        (None, None) => return None,
+        (Some(doubt), None) => doubt.to_owned(),
+        (None, Some(port)) => port.reason,
+        (Some(doubt), Some(port)) => format!("{doubt}; {}", port.reason),
+    };
+    Some(Decided::ask("built-in", reason).locked())
+}
+
+fn in_layer(destination: &Destination, method: &str, layer: &Ready) -> Option<Decided> {
+    let (host, scope) = (destination.host(), layer.scope);
+    let Some(rules) = rules(layer) else { return unlisted(CAPABILITY, layer) };
+    if let Some(blocked) = rules.blocked.iter().find(|pattern| pattern.blocks(host)) {
+        return Some(Decided::deny(scope.rule(blocked.line), format!("`{host}` is in `blocked_domains`")));
+    }
+    // An exception is as good as a place on the list beside it.
+    let own = rules.private.iter().find(|one| one.names(destination).is_some()).map(|one| one.line);
+    let listed = rules.allowed.as_ref().map(|allowed| allowed.iter().find(|one| one.names(host)).map(|one| one.line));
+    if listed == Some(None) && own.is_none() {
+        return Some(Decided::deny(scope.rule(rules.allowed_line), format!("`{host}` is not in `allowed_domains`")));
+    }
+    let mut decided = if rules.requires_approval {
+        Decided::ask(scope.rule(rules.approval_line), format!("it sends a {method} to `{host}`"))
+    } else {
+        let line = listed.flatten().or(own).unwrap_or(rules.line);
+        Decided::allow(scope.rule(line), format!("the bundle allows requests to `{host}`"))
+    };
+    decided.locked |= scope == Scope::Managed;
+    decided.approval_rule.clone_from(&rules.approval_rule);
+    Some(decided)
+}

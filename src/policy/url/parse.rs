@@ -1,0 +1,158 @@
+//! The text of a URL to a destination; refuses what two programs could read in two ways.
+
+use super::host;
+use crate::policy::shell::hides;
+use ::url::Url;
+use core::net::{IpAddr, Ipv4Addr};
+
+/// Longer is no address a person could look at, and many servers refuse it.
+const MOST_BYTES: usize = 8 * 1024;
+
+/// The server's name or address.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Host {
+    /// In lower case and ASCII, without the dot that may end it.
+    Name(String),
+    Address(IpAddr),
+}
+
+impl std::fmt::Display for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Address(IpAddr::V4(address)) => write!(f, "{address}"),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+        }
+    }
+}
+
+/// A URL as it will be connected to. Only [`parse`] makes one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    url: Url,
+    host: Host,
+    port: u16,
+    doubt: Option<String>,
+}
+
+impl Destination {
+    /// In its normal form, without the fragment, which is never sent.
+    pub fn as_str(&self) -> &str {
+        self.url.as_str()
+    }
+
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Given, or what the scheme means.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub fn is_encrypted(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
+    /// Why it is not what it looks like at first sight, although it can be read in one way only.
+    pub fn doubt(&self) -> Option<&str> {
+        self.doubt.as_deref()
+    }
+
+    /// Path and query as they are sent.
+    pub fn sent(&self) -> (&str, Option<&str>) {
+        (self.url.path(), self.url.query())
+    }
+
+    /// Where a server's `Location` leads from here.
+    pub fn follow(&self, location: &str) -> Result<Self, String> {
+        let joined = self.url.join(location).map_err(|error| format!("`{location}` is not a URL: {error}"))?;
+        parse(joined.as_str())
+    }
+}
+
+/// Reads a URL, or says in a sentence why no request goes there.
+pub fn parse(text: &str) -> Result<Destination, String> {
+    if text.is_empty() {
+        return Err("the URL is empty".to_owned());
+    }
+    if text.len() > MOST_BYTES {
+        return Err(format!("the URL has {} bytes, at most {MOST_BYTES} are sent", text.len()));
+    }
+    if hides(text) {
+        return Err("the URL has control or invisible characters; escape them with `%`".to_owned());
+    }
+    if text.contains(char::is_whitespace) {
+        return Err("the URL has a blank in it; write it as `%20`".to_owned());
+    }
+    if text.contains('\\') {
+        return Err("the URL has a backslash, which programs read in two ways; write `/` or `%5C`".to_owned());
+    }
+    let rest = after_scheme(text)?;
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    if authority.contains('@') {
+        return Err("the URL has a name or password before its host; send credentials in a header".to_owned());
+    }
+    if authority.contains('%') {
+        return Err("the host of the URL is escaped with `%`; write it out".to_owned());
+    }
+    let mut url = Url::parse(text).map_err(|error| format!("it is not a URL: {error}"))?;
+    url.set_fragment(None);
+    if url.port() == Some(0) {
+        return Err("port 0 is not a port that can be asked".to_owned());
+    }
+    let port = url.port_or_known_default().ok_or("the URL has no port")?;
+    let raw = raw_host(authority);
+    let (host, doubt) = match url.host() {
+        Some(::url::Host::Ipv4(address)) => (Host::Address(address.into()), spelled(raw, address)?),
+        Some(::url::Host::Ipv6(address)) => (Host::Address(address.into()), None),
+        Some(::url::Host::Domain(name)) => {
+            let name = name.strip_suffix('.').unwrap_or(name).to_owned();
+            host::check_name(&name)?;
+            let doubt = host::spelled(raw, &name)?;
+            (Host::Name(name), doubt)
+        }
+        None => return Err("the URL names no host".to_owned()),
+    };
+    if let Host::Name(name) = &host {
+        url.set_host(Some(name)).map_err(|error| format!("it is not a URL: {error}"))?;
+    }
+    Ok(Destination { url, host, port, doubt })
+}
+
+/// What stands after `http://` or `https://`, written out in full.
+fn after_scheme(text: &str) -> Result<&str, String> {
+    let (scheme, rest) = text.split_once(':').unwrap_or(("", text));
+    let is_scheme = scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
+    if !is_scheme {
+        return Err("the URL has no scheme; start it with `https://`".to_owned());
+    }
+    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        return Err(format!("`{scheme}:` is not asked, only http and https are; start the URL with `https://`"));
+    }
+    match rest.strip_prefix("//") {
+        Some(rest) if !rest.starts_with(['/', '?', '#']) && !rest.is_empty() => Ok(rest),
+        Some(_) => Err(format!("the host does not follow `{scheme}://`")),
+        None => Err(format!("`//` does not follow `{scheme}:`")),
+    }
+}
+
+/// The host as written, without its port and the dot that may end it.
+fn raw_host(authority: &str) -> &str {
+    let end = if authority.starts_with('[') { authority.rfind(']').map(|at| at + 1) } else { authority.rfind(':') };
+    let host = &authority[..end.unwrap_or(authority.len())];
+    host.strip_suffix('.').unwrap_or(host)
+}
+
+/// Whether an address is written in the usual form; in another one a person does not see where it leads.
+fn spelled(raw: &str, address: Ipv4Addr) -> Result<Option<String>, String> {
+    if raw == address.to_string() {
+        return Ok(None);
+    }
+    let octal = |part: &str| part.len() > 1 && part.starts_with('0') && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !raw.is_ascii() || raw.split('.').any(octal) {
+        return Err(format!("`{raw}` is read as `{address}` by some programs and not by others; write the one you mean"));
+    }
+    Ok(Some(format!("`{raw}` is the address `{address}`")))
+}

@@ -1,0 +1,122 @@
+//! Hosts as a bundle names them: `docs.rs`, `*.rust-lang.org`, `localhost:3000`.
+
+use super::host::check_name;
+use super::parse::{Destination, Host};
+use core::net::IpAddr;
+
+/// An entry of `allowed_domains` or `blocked_domains`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPattern {
+    pub line: usize,
+    reach: Reach,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Reach {
+    /// `*`: every host.
+    Any,
+    Exact(Host),
+    /// `*.example.com`: what ends in `.example.com`, not the name itself.
+    Below(String),
+}
+
+/// An entry of `allowed_private_hosts`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivateHost {
+    pub line: usize,
+    host: Host,
+    /// Without one every port, of which those not for the web ask.
+    port: Option<u16>,
+}
+
+impl HostPattern {
+    pub fn parse(text: &str, line: usize) -> Result<Self, String> {
+        let reach = if text == "*" {
+            Reach::Any
+        } else if let Some(rest) = text.strip_prefix("*.") {
+            match host(rest)? {
+                Host::Name(name) => Reach::Below(name),
+                Host::Address(_) => return Err(format!("`{text}` is no pattern: an address has nothing below it")),
+            }
+        } else {
+            Reach::Exact(host(text)?)
+        };
+        Ok(Self { line, reach })
+    }
+
+    /// Whether it names this host.
+    pub fn names(&self, host: &Host) -> bool {
+        match &self.reach {
+            Reach::Any => true,
+            Reach::Exact(exact) => exact == host,
+            Reach::Below(end) => is_below(host, end),
+        }
+    }
+
+    /// Whether it names this host, and not all of them.
+    pub fn singles_out(&self, host: &Host) -> bool {
+        self.reach != Reach::Any && self.names(host)
+    }
+
+    /// Whether a block of it reaches this host: all that is below a blocked name is blocked with it.
+    pub fn blocks(&self, host: &Host) -> bool {
+        let below = match &self.reach {
+            Reach::Exact(Host::Name(name)) => is_below(host, name),
+            Reach::Exact(Host::Address(_)) | Reach::Any | Reach::Below(_) => false,
+        };
+        below || self.names(host)
+    }
+}
+
+fn is_below(host: &Host, end: &str) -> bool {
+    match host {
+        // A whole label stands before the dot, so `xdocs.rs` is not below `docs.rs`.
+        Host::Name(name) => {
+            name.strip_suffix(end).and_then(|front| front.strip_suffix('.')).is_some_and(|front| !front.is_empty())
+        }
+        Host::Address(_) => false,
+    }
+}
+
+impl PrivateHost {
+    pub fn parse(text: &str, line: usize) -> Result<Self, String> {
+        let bare = text.parse::<IpAddr>().is_ok();
+        let (name, port) = match text.rsplit_once(':') {
+            Some((name, port)) if !bare && !port.ends_with(']') => {
+                let port = port.parse::<u16>().ok().filter(|port| *port > 0);
+                (name, Some(port.ok_or_else(|| format!("`{text}` has no port from 1 to 65535 after its `:`"))?))
+            }
+            Some(_) | None => (text, None),
+        };
+        Ok(Self { line, host: host(name)?, port })
+    }
+
+    /// Whether it names this destination, and if so whether with its port.
+    pub fn names(&self, destination: &Destination) -> Option<bool> {
+        let port = self.port.is_none_or(|port| port == destination.port());
+        (port && self.host == *destination.host()).then_some(self.port.is_some())
+    }
+}
+
+/// A host as a person writes it, in the form that URLs are compared in.
+fn host(text: &str) -> Result<Host, String> {
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return Ok(Host::Address(address));
+    }
+    let expected = "expected a host such as `docs.rs`, `*.rust-lang.org` or an address";
+    if text.contains("://") || text.contains('/') {
+        return Err(format!("`{text}` is a URL, {expected}"));
+    }
+    if text.contains('*') {
+        return Err(format!("`{text}`: a `*` stands alone or as the first part, as in `*.rust-lang.org`"));
+    }
+    let name = idna::domain_to_ascii(text).map_err(|_| format!("`{text}` is no host, {expected}"))?;
+    let name = name.strip_suffix('.').unwrap_or(&name).to_owned();
+    check_name(&name).map_err(|reason| format!("`{text}` is no host ({reason}), {expected}"))?;
+    let numeric = name.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
+    if numeric {
+        return Err(format!("`{text}` is no address in its usual form, {expected}"));
+    }
+    Ok(Host::Name(name))
+}

@@ -1,0 +1,163 @@
+//! Addresses that are not public, after the IANA special-purpose registries.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use ipnet::{Ipv4Net, Ipv6Net};
+
+/// What an address is for, where that is not the public Internet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Unspecified,
+    Loopback,
+    Private,
+    Shared,
+    LinkLocal,
+    Metadata,
+    Multicast,
+    Broadcast,
+    Benchmark,
+    Documentation,
+    Tunnel,
+    Discard,
+    Reserved,
+}
+
+impl Kind {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Unspecified => "an address of this host",
+            Self::Loopback => "a loopback address",
+            Self::Private => "a private address",
+            Self::Shared => "an address of a provider's inner network",
+            Self::LinkLocal => "a link-local address",
+            Self::Metadata => "an address that serves a cloud's credentials",
+            Self::Multicast => "a multicast address",
+            Self::Broadcast => "a broadcast address",
+            Self::Benchmark => "an address for benchmarks",
+            Self::Documentation => "an address for documentation",
+            Self::Tunnel => "an address of a tunnel",
+            Self::Discard => "an address that discards",
+            Self::Reserved => "a reserved address",
+        }
+    }
+
+    /// What a person's own network is made of, so that a name they trust may lead there.
+    pub fn is_own_network(self) -> bool {
+        match self {
+            Self::Loopback | Self::Private | Self::Shared => true,
+            Self::Unspecified
+            | Self::LinkLocal
+            | Self::Metadata
+            | Self::Multicast
+            | Self::Broadcast
+            | Self::Benchmark
+            | Self::Documentation
+            | Self::Tunnel
+            | Self::Discard
+            | Self::Reserved => false,
+        }
+    }
+}
+
+const fn v4(a: u8, b: u8, c: u8, d: u8, bits: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), bits)
+}
+
+const fn v6(head: [u16; 4], bits: u8) -> Ipv6Net {
+    Ipv6Net::new_assert(Ipv6Addr::new(head[0], head[1], head[2], head[3], 0, 0, 0, 0), bits)
+}
+
+/// The first that holds the address counts.
+const V4: &[(Ipv4Net, Kind)] = &[
+    (v4(0, 0, 0, 0, 8), Kind::Unspecified),         // RFC 791, "this network"
+    (v4(10, 0, 0, 0, 8), Kind::Private),            // RFC 1918
+    (v4(100, 100, 100, 200, 32), Kind::Metadata),   // Alibaba Cloud
+    (v4(100, 64, 0, 0, 10), Kind::Shared),          // RFC 6598
+    (v4(127, 0, 0, 0, 8), Kind::Loopback),          // RFC 1122
+    (v4(168, 63, 129, 16, 32), Kind::Metadata),     // Azure's platform, in the middle of public addresses
+    (v4(169, 254, 169, 254, 32), Kind::Metadata),   // AWS, Azure, Google Cloud and others
+    (v4(169, 254, 170, 0, 24), Kind::Metadata),     // credentials of containers on AWS
+    (v4(169, 254, 0, 0, 16), Kind::LinkLocal),      // RFC 3927
+    (v4(172, 16, 0, 0, 12), Kind::Private),         // RFC 1918
+    (v4(192, 0, 0, 192, 32), Kind::Metadata),       // Oracle Cloud
+    (v4(192, 0, 0, 0, 24), Kind::Reserved),         // RFC 6890, IETF protocol assignments
+    (v4(192, 0, 2, 0, 24), Kind::Documentation),    // RFC 5737
+    (v4(192, 88, 99, 0, 24), Kind::Tunnel),         // RFC 7526, 6to4 relays
+    (v4(192, 168, 0, 0, 16), Kind::Private),        // RFC 1918
+    (v4(198, 18, 0, 0, 15), Kind::Benchmark),       // RFC 2544
+    (v4(198, 51, 100, 0, 24), Kind::Documentation), // RFC 5737
+    (v4(203, 0, 113, 0, 24), Kind::Documentation),  // RFC 5737
+    (v4(224, 0, 0, 0, 4), Kind::Multicast),         // RFC 5771
+    (v4(255, 255, 255, 255, 32), Kind::Broadcast),  // RFC 919
+    (v4(240, 0, 0, 0, 4), Kind::Reserved),          // RFC 1112
+];
+
+const V6: &[(Ipv6Net, Kind)] = &[
+    (Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 128), Kind::Unspecified), // RFC 4291
+    (Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128), Kind::Loopback),      // RFC 4291
+    (v6([0x64, 0xff9b, 1, 0], 48), Kind::Tunnel),                         // RFC 8215, local translation
+    (v6([0x100, 0, 0, 0], 64), Kind::Discard),                            // RFC 6666
+    (v6([0x2001, 0, 0, 0], 32), Kind::Tunnel),                            // RFC 4380, Teredo
+    (v6([0x2001, 2, 0, 0], 48), Kind::Benchmark),                         // RFC 5180
+    (v6([0x2001, 0, 0, 0], 23), Kind::Reserved),                          // RFC 2928, IETF protocol assignments
+    (v6([0x2001, 0xdb8, 0, 0], 32), Kind::Documentation),                 // RFC 3849
+    (v6([0x2002, 0, 0, 0], 16), Kind::Tunnel),                            // RFC 3056, 6to4
+    (v6([0x3fff, 0, 0, 0], 20), Kind::Documentation),                     // RFC 9637
+    (v6([0xfd00, 0xec2, 0, 0], 32), Kind::Metadata),                      // AWS
+    (v6([0xfd20, 0xce, 0, 0], 32), Kind::Metadata),                       // Google Cloud
+    (v6([0xfc00, 0, 0, 0], 7), Kind::Private),                            // RFC 4193
+    (v6([0xfe80, 0, 0, 0], 10), Kind::LinkLocal),                         // RFC 4291
+    (v6([0xfec0, 0, 0, 0], 10), Kind::Private),                           // RFC 3879, site-local
+    (v6([0xff00, 0, 0, 0], 8), Kind::Multicast),                          // RFC 4291
+];
+
+/// All that is public is in here (RFC 4291).
+const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0], 3);
+/// The translators' prefix (RFC 6052): the last 32 bits are the address that is reached.
+const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0, 0], 96);
+
+/// What an address is for; `None` is the public Internet.
+pub fn special(address: IpAddr) -> Option<Kind> {
+    match address {
+        IpAddr::V4(address) => V4.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind),
+        IpAddr::V6(address) => special_v6(address),
+    }
+}
+
+fn special_v6(address: Ipv6Addr) -> Option<Kind> {
+    let named = V6.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind);
+    if named.is_some() {
+        // Of a tunnel that leads to an inner address the inner address says more.
+        return tunnelled(address).and_then(|inner| special(inner.into())).or(named);
+    }
+    if address.to_ipv4_mapped().is_some() || NAT64.contains(&address) {
+        return special(last_32(address).into());
+    }
+    if !GLOBAL_UNICAST.contains(&address) {
+        // `::/96` held IPv4 addresses once (RFC 4291).
+        let compatible = address.segments()[..6].iter().all(|segment| *segment == 0);
+        return compatible.then(|| special(last_32(address).into())).flatten().or(Some(Kind::Reserved));
+    }
+    isatap(address).and_then(|inner| special(inner.into()))
+}
+
+fn last_32(address: Ipv6Addr) -> Ipv4Addr {
+    let [.., a, b, c, d] = address.octets();
+    Ipv4Addr::new(a, b, c, d)
+}
+
+/// The address inside 6to4 and Teredo, where the far end of the tunnel is.
+fn tunnelled(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let bytes = address.octets();
+    match address.segments() {
+        [0x2002, ..] => Some(Ipv4Addr::new(bytes[2], bytes[3], bytes[4], bytes[5])),
+        [0x2001, 0, ..] => Some(Ipv4Addr::new(!bytes[12], !bytes[13], !bytes[14], !bytes[15])),
+        [0x64, 0xff9b, 1, ..] => Some(last_32(address)),
+        _ => None,
+    }
+}
+
+/// The address inside ISATAP's interface identifier (RFC 5214).
+fn isatap(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let segments = address.segments();
+    (matches!(segments[4], 0 | 0x200) && segments[5] == 0x5efe).then(|| last_32(address))
+}

@@ -1,0 +1,84 @@
+//! What a URL itself may carry out: long or secret-looking text in its name, path or query.
+
+use super::parse::{Destination, Host};
+
+/// More text than an address usually needs.
+const LONG_QUERY: usize = 256;
+const LONG_PATH: usize = 512;
+const LONG_NAME: usize = 100;
+const LONG_LABEL: usize = 40;
+/// Longer than a commit's name in hexadecimal is long enough for a key.
+const LONG_RUN: usize = 44;
+/// A value that is named a secret and is longer than a flag.
+const NAMED_SECRET: usize = 6;
+
+/// Starts of well-known keys, as providers give them out.
+const KEYS: &[&str] = &[
+    "sk-",
+    "sk_live_",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "eyJ",
+    "npm_",
+    "pypi-",
+];
+const KEY_LENGTH: usize = 16;
+
+const SECRET_NAMES: &[&str] = &[
+    "password",
+    "passwd",
+    "pwd",
+    "secret",
+    "token",
+    "apikey",
+    "api_key",
+    "api-key",
+    "access_key",
+    "auth",
+    "credential",
+    "private_key",
+];
+
+/// Why a request gives something away by its address alone.
+pub fn carries(destination: &Destination) -> Option<String> {
+    if let Host::Name(name) = destination.host()
+        && (name.len() > LONG_NAME || name.split('.').any(|label| label.len() > LONG_LABEL))
+    {
+        return Some("the host's name is long enough to carry data".to_owned());
+    }
+    let (path, query) = destination.sent();
+    let query = query.unwrap_or_default();
+    if query.len() > LONG_QUERY || path.len() > LONG_PATH {
+        return Some("the URL is long enough to carry data".to_owned());
+    }
+    let named =
+        |pair: &str| pair.split_once('=').is_some_and(|(name, value)| value.len() >= NAMED_SECRET && is_secret_name(name));
+    if query.split(['&', ';']).any(named) {
+        return Some("the URL carries what is named a secret".to_owned());
+    }
+    let run = |run: &str| run.len() >= LONG_RUN || (run.len() >= KEY_LENGTH && KEYS.iter().any(|key| run.starts_with(key)));
+    let between = |letter: char| !letter.is_ascii_alphanumeric() && !"_-%+".contains(letter);
+    (path.split(between).chain(query.split(between)).any(|part| run(part) && !is_words(part)))
+        .then(|| "the URL carries what looks like a key".to_owned())
+}
+
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_NAMES.iter().any(|secret| name.ends_with(secret)) || name == "key" || name.ends_with("_key")
+}
+
+/// `how-to-write-a-compiler-in-a-weekend`: long, but in words.
+fn is_words(text: &str) -> bool {
+    let word = |word: &str| word.len() <= 16 && word.chars().all(|letter| letter.is_ascii_alphabetic());
+    text.split(['-', '_', '+']).filter(|part| !word(part)).count() <= 1
+        && text.split(['-', '_', '+']).count() > 3
+        && text.split(['-', '_', '+']).all(|part| part.len() <= 16)
+}

@@ -1,0 +1,338 @@
+use super::ranges::special;
+use super::*;
+use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
+use crate::protocol::{Action, Mode, Risk, VerdictKind};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use proptest::prelude::*;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+mod corpus;
+mod spellings;
+
+const OPEN: &str = "requires_approval = false";
+const ASKS: &str = "requires_approval = true";
+
+fn layer(scope: Scope, table: &str) -> Layer {
+    let text = format!("schema_version = 1\n[capabilities.\"Network.Http\"]\n{table}");
+    Layer::new(scope, Bundle::parse(&text, "policy.toml").unwrap_or_else(|error| panic!("{error}")))
+}
+
+fn in_mode(layers: Vec<Layer>, mode: Mode) -> Enforcer {
+    let home = PathBuf::from("/home/user");
+    Enforcer::new(layers, Context { roots: vec![home.join("project")], home, mode, sandbox: Sandbox::Present, own: Vec::new() })
+}
+
+fn user(table: &str) -> Enforcer {
+    in_mode(vec![layer(Scope::User, table)], Mode::Ask)
+}
+
+fn explain(enforcer: &Enforcer, method: &str, url: &str) -> crate::policy::Explanation {
+    let action = Action::Fetch { url: url.to_owned(), method: method.to_owned() };
+    enforcer.explain(&[action], jiff::Timestamp::UNIX_EPOCH)
+}
+
+#[track_caller]
+fn expect(enforcer: &Enforcer, expected: VerdictKind, urls: &[&str]) {
+    for url in urls {
+        let told = explain(enforcer, "GET", url);
+        assert_eq!(told.verdict, expected, "{url}: {}", told.reason);
+    }
+}
+
+#[test]
+fn a_reason_says_what_is_at_the_address() {
+    let enforcer = user(OPEN);
+    for (url, reason) in [
+        ("http://127.0.0.1/", "`127.0.0.1` is a loopback address; only a public host can be asked"),
+        (
+            "http://2852039166/",
+            "`169.254.169.254` is an address that serves a cloud's credentials; only a public host can be asked",
+        ),
+        ("http://[::ffff:10.0.0.1]/", "`[::ffff:10.0.0.1]` is a private address; only a public host can be asked"),
+        ("http://db/", "`db` has no dot, so it is of the local network; only a public host can be asked"),
+        ("https://app.localhost./", "`app.localhost` is this machine (RFC 6761); only a public host can be asked"),
+        ("ftp://example.com/", "`ftp:` is not asked, only http and https are; start the URL with `https://`"),
+        ("https://u@example.com/", "the URL has a name or password before its host; send credentials in a header"),
+    ] {
+        let told = explain(&enforcer, "GET", url);
+        assert_eq!((told.verdict, told.reason.as_str(), told.rule.as_str()), (VerdictKind::Deny, reason, "built-in"), "{url}");
+    }
+}
+
+#[test]
+fn what_is_judged_is_what_is_connected_to() {
+    for (text, normal) in [
+        ("HTTPS://DOCS.example.com.:443/a/../b#part", "https://docs.example.com/b"),
+        ("http://example.com", "http://example.com/"),
+        ("https://example.com/ü?q=ä", "https://example.com/%C3%BC?q=%C3%A4"),
+    ] {
+        assert_eq!(parse(text).unwrap().as_str(), normal);
+        assert_eq!(parse(normal).unwrap().as_str(), normal);
+    }
+}
+
+#[test]
+fn names_that_look_alike_ask_with_the_name_that_is_looked_up_or_are_refused() {
+    let enforcer = user(OPEN);
+    let told = explain(&enforcer, "GET", "https://bücher.example/");
+    assert_eq!(told.verdict, VerdictKind::Ask);
+    assert!(told.reason.contains("`xn--bcher-kva.example`"), "{}", told.reason);
+    // The first letter is Cyrillic.
+    let told = explain(&enforcer, "GET", "https://\u{430}pple.com/");
+    assert_eq!(told.verdict, VerdictKind::Deny);
+    assert!(told.reason.contains("`xn--pple-43d.com`"), "{}", told.reason);
+    expect(&enforcer, VerdictKind::Ask, &["https://xn--pple-43d.com/"]);
+    expect(
+        &enforcer,
+        VerdictKind::Deny,
+        &["https://ｅxample.com/", "https://example。com/", "https://exa\u{ad}mple.com/", "https://\u{212a}.example/"],
+    );
+}
+
+#[test]
+fn a_host_pattern_ends_at_a_label() {
+    let enforcer = user("allowed_domains = [\"docs.rs\", \"*.rust-lang.org\", \"Bücher.example\", \"93.184.216.34\"]");
+    expect(
+        &enforcer,
+        VerdictKind::Allow,
+        &[
+            "https://docs.rs/x",
+            "https://DOCS.RS./",
+            "https://doc.rust-lang.org/",
+            "https://a.b.rust-lang.org/",
+            "https://xn--bcher-kva.example/",
+            "http://93.184.216.34/",
+        ],
+    );
+    expect(
+        &enforcer,
+        VerdictKind::Deny,
+        &[
+            "https://xdocs.rs/",
+            "https://a.docs.rs/",
+            "https://docs.rs.evil.test/",
+            "https://rust-lang.org/",
+            "https://xrust-lang.org/",
+            "http://93.184.216.35/",
+        ],
+    );
+}
+
+#[test]
+fn cve_2026_24052_a_host_is_not_trusted_by_how_it_starts() {
+    let enforcer = user("allowed_domains = [\"docs.python.org\", \"modelcontextprotocol.io\"]");
+    expect(
+        &enforcer,
+        VerdictKind::Deny,
+        &[
+            "https://docs.python.org.evil.example/",
+            "https://modelcontextprotocol.io.example.com/",
+            "https://docs.python.org@evil.example/",
+            "https://docs.python.organic/",
+        ],
+    );
+}
+
+#[test]
+fn cve_2026_54316_no_host_is_trusted_by_default() {
+    let built_in = in_mode(vec![Layer::new(Scope::BuiltIn, Bundle::built_in().unwrap())], Mode::Ask);
+    expect(&built_in, VerdictKind::Ask, &["https://docs.python.org/", "https://docs.rs/", "https://github.com/"]);
+    let auto = in_mode(vec![Layer::new(Scope::BuiltIn, Bundle::built_in().unwrap())], Mode::Auto);
+    expect(&auto, VerdictKind::Ask, &["https://docs.python.org/", "https://docs.rs/", "https://github.com/"]);
+}
+
+#[test]
+fn cve_2025_66479_an_empty_list_of_domains_is_no_domain() {
+    expect(&user("allowed_domains = []"), VerdictKind::Deny, &["https://example.com/", "http://93.184.216.34/"]);
+}
+
+#[test]
+fn socks5_nul_byte_no_name_is_cut_short_by_a_byte() {
+    let enforcer = user("allowed_domains = [\"*.example.com\"]");
+    expect(&enforcer, VerdictKind::Deny, &["http://evil.test\0.example.com/", "http://evil.test%00.example.com/"]);
+}
+
+#[test]
+fn ghsa_gxg4_2rrr_jhc7_a_dot_at_the_end_of_a_host_changes_nothing() {
+    expect(
+        &user(OPEN),
+        VerdictKind::Deny,
+        &[
+            "http://localhost./",
+            "http://127.0.0.1./",
+            "http://metadata.google.internal./",
+            "http://a.local./",
+            "http://db./",
+            "http://example.com../",
+        ],
+    );
+    expect(&user("allowed_domains = [\"docs.rs.\"]"), VerdictKind::Allow, &["https://docs.rs/", "https://docs.rs./"]);
+    expect(&user("blocked_domains = [\"evil.test\"]"), VerdictKind::Deny, &["https://evil.test./"]);
+}
+
+#[test]
+fn a_blocked_domain_is_blocked_with_all_below_it_whatever_is_allowed() {
+    let enforcer = user(
+        "allowed_domains = [\"*\"]\nblocked_domains = [\"evil.test\", \"*.cdn.test\"]\nallowed_private_hosts = [\"localhost\"]",
+    );
+    expect(&enforcer, VerdictKind::Deny, &["https://evil.test/", "https://a.evil.test/", "https://x.cdn.test/"]);
+    expect(&enforcer, VerdictKind::Allow, &["https://notevil.test/", "https://cdn.test/", "http://localhost/"]);
+    expect(
+        &user("allowed_private_hosts = [\"localhost\"]\nblocked_domains = [\"localhost\"]"),
+        VerdictKind::Deny,
+        &["http://localhost/"],
+    );
+}
+
+#[test]
+fn a_private_host_is_opened_by_its_exact_name_and_by_nobody_but_a_person() {
+    let enforcer = user(
+        "allowed_domains = []\nallowed_private_hosts = [\"127.0.0.1\", \"localhost:3000\", \"[::1]:9000\", \"169.254.169.254\"]",
+    );
+    expect(
+        &enforcer,
+        VerdictKind::Allow,
+        &["http://127.0.0.1/", "http://127.0.0.1:8080/", "http://localhost:3000/", "http://[::1]:9000/"],
+    );
+    expect(&enforcer, VerdictKind::Ask, &["http://127.0.0.1:3000/", "http://169.254.169.254/", "http://2130706433/"]);
+    expect(
+        &enforcer,
+        VerdictKind::Deny,
+        &["http://localhost/", "http://127.0.0.2/", "http://[::1]/", "http://a.localhost:3000/", "http://[::ffff:7f00:1]/"],
+    );
+    for scope in [Scope::Managed, Scope::File] {
+        expect(
+            &in_mode(vec![layer(scope, "allowed_private_hosts = [\"10.0.0.5\"]")], Mode::Ask),
+            VerdictKind::Allow,
+            &["http://10.0.0.5/"],
+        );
+    }
+    let project = layer(Scope::Project, "allowed_private_hosts = [\"10.0.0.5\"]");
+    expect(&in_mode(vec![layer(Scope::User, OPEN), project], Mode::Ask), VerdictKind::Deny, &["http://10.0.0.5/"]);
+}
+
+#[test]
+fn the_strictest_layer_wins_and_a_project_never_widens() {
+    let layers = |project: &str| {
+        in_mode(
+            vec![
+                layer(Scope::User, "allowed_domains = [\"docs.rs\", \"*.test\"]\nrequires_approval = true"),
+                layer(Scope::Project, project),
+            ],
+            Mode::Ask,
+        )
+    };
+    expect(&layers("allowed_domains = [\"*\"]"), VerdictKind::Ask, &["https://docs.rs/"]);
+    expect(&layers("allowed_domains = [\"*\"]"), VerdictKind::Deny, &["https://crates.io/"]);
+    expect(&layers("allowed_domains = [\"a.test\"]"), VerdictKind::Deny, &["https://docs.rs/"]);
+    let alone = in_mode(vec![layer(Scope::Project, OPEN)], Mode::Ask);
+    expect(&alone, VerdictKind::Deny, &["https://docs.rs/", "https://docs.rs:22/"]);
+    let auto = in_mode(vec![layer(Scope::User, ASKS), layer(Scope::Project, "allowed_domains = [\"docs.rs\"]")], Mode::Auto);
+    expect(&auto, VerdictKind::Ask, &["https://docs.rs/"]);
+}
+
+#[test]
+fn modes_never_reach_a_host_nobody_named() {
+    let named = "allowed_domains = [\"docs.rs\"]\nrequires_approval = true";
+    for (mode, method, expected) in [
+        (Mode::Plan, "GET", VerdictKind::Ask),
+        (Mode::Plan, "POST", VerdictKind::Deny),
+        (Mode::Ask, "GET", VerdictKind::Ask),
+        (Mode::AutoEdit, "GET", VerdictKind::Ask),
+        (Mode::Auto, "GET", VerdictKind::Allow),
+        (Mode::Auto, "POST", VerdictKind::Ask),
+    ] {
+        let told = explain(&in_mode(vec![layer(Scope::User, named)], mode), method, "https://docs.rs/");
+        assert_eq!(told.verdict, expected, "{method} in {mode:?}: {}", told.reason);
+    }
+    for table in [ASKS, "allowed_domains = [\"*\"]\nrequires_approval = true"] {
+        expect(&in_mode(vec![layer(Scope::User, table)], Mode::Auto), VerdictKind::Ask, &["https://docs.rs/"]);
+    }
+    expect(&in_mode(vec![layer(Scope::Managed, named)], Mode::Auto), VerdictKind::Ask, &["https://docs.rs/"]);
+}
+
+#[test]
+fn what_sends_data_or_carries_it_in_its_url_is_of_high_risk_and_never_remembered() {
+    let enforcer = user(ASKS);
+    let long = format!("https://example.com/?d={}", "a b ".repeat(80).replace(' ', "+"));
+    for (method, url, risk) in [
+        ("GET", "https://docs.rs/tokio/latest/tokio/?search=a", Risk::Medium),
+        ("HEAD", "https://docs.rs/", Risk::Medium),
+        ("POST", "https://docs.rs/", Risk::High),
+        ("DELETE", "https://docs.rs/", Risk::High),
+        ("GET", "https://github.com/a/b/commit/6140285aa1c0de6140285aa1c0de6140285aa1c0", Risk::Medium),
+        ("GET", "https://example.com/how-to-write-a-compiler-in-a-weekend-and-a-half-for-fun", Risk::Medium),
+        ("GET", long.as_str(), Risk::High),
+        ("GET", "https://example.com/?api_key=0123456789", Risk::High),
+        ("GET", "https://example.com/?q=ghp_0123456789abcdef", Risk::High),
+        ("GET", "https://c2VjcmV0IGJ5dGVzIHRoYXQgYXJlIGxvbmcgZW5vdWdo.evil.test/", Risk::High),
+        ("GET", "https://example.com/c2VjcmV0IGJ5dGVzIHRoYXQgYXJlIGxvbmcgZW5vdWdoIHRv", Risk::High),
+        ("GET", "https://example.com:6379/", Risk::High),
+    ] {
+        let told = explain(&enforcer, method, url);
+        assert_eq!((told.verdict, told.risk), (VerdictKind::Ask, risk), "{method} {url}: {}", told.reason);
+    }
+    let action = Action::Fetch { url: "https://docs.rs/".to_owned(), method: "GET".to_owned() };
+    match enforcer.judge(&[action], jiff::Timestamp::UNIX_EPOCH) {
+        crate::policy::Verdict::Ask(question) => assert_eq!(question.remember, None),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_port_that_is_not_for_the_web_asks_at_best() {
+    for table in [OPEN, "allowed_domains = [\"example.com\"]"] {
+        expect(
+            &user(table),
+            VerdictKind::Ask,
+            &["http://example.com:22/", "http://example.com:25/", "https://example.com:5432/", "http://example.com:81/"],
+        );
+        expect(
+            &user(table),
+            VerdictKind::Allow,
+            &["http://example.com:8080/", "https://example.com:8443/", "http://example.com:443/"],
+        );
+    }
+}
+
+#[test]
+fn a_list_that_names_no_host_is_refused_when_it_is_read() {
+    for (table, words) in [
+        ("allowed_domains = [\"https://docs.rs\"]", "is a URL"),
+        ("allowed_domains = [\"docs.*\"]", "stands alone or as the first part"),
+        ("allowed_domains = [\"\"]", "is no host"),
+        ("allowed_domains = [\"a b\"]", "is no host"),
+        ("blocked_domains = [\"127.1\"]", "in its usual form"),
+        ("blocked_domains = [\"*.127.0.0.1\"]", "nothing below"),
+        ("allowed_private_hosts = [\"localhost:0\"]", "has no port from 1"),
+        ("allowed_private_hosts = [\"*.local\"]", "stands alone"),
+        ("allowed_domains = [\"docs.rs:8000\"]", "is no host"),
+    ] {
+        let text = format!("schema_version = 1\n[capabilities.\"Network.Http\"]\n{table}");
+        let error = Bundle::parse(&text, "policy.toml").err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.starts_with("policy.toml line 3: ") && error.contains(words), "{table}: {error}");
+    }
+}
+
+#[test]
+fn a_bundle_without_the_capability_refuses_every_request() {
+    let text = "schema_version = 1\n[capabilities.\"File.Read\"]";
+    let enforcer = in_mode(vec![Layer::new(Scope::User, Bundle::parse(text, "p").unwrap())], Mode::Auto);
+    expect(&enforcer, VerdictKind::Deny, &["https://docs.rs/", "http://127.0.0.1/", "nonsense"]);
+}
+
+#[test]
+fn a_name_leads_only_where_its_url_was_judged_to_go() {
+    let enforcer = user("allowed_private_hosts = [\"nas.example\", \"10.0.0.5\"]");
+    let may = |url: &str, address: &str| enforcer.may_connect(url, address.parse().unwrap());
+    assert_eq!(may("https://docs.rs/", "93.184.216.34"), Ok(()));
+    assert_eq!(
+        may("https://docs.rs/", "10.0.0.5"),
+        Err("`docs.rs` leads to `10.0.0.5`, a private address; only a public host can be asked".to_owned())
+    );
+    assert_eq!(may("http://nas.example/", "192.168.1.2"), Ok(()));
+    assert!(may("http://nas.example/", "169.254.169.254").is_err());
+    assert_eq!(may("http://10.0.0.5/", "10.0.0.5"), Ok(()));
+    assert!(may("http://10.0.0.5/", "10.0.0.6").is_err());
+}

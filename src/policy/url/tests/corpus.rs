@@ -1,0 +1,44 @@
+//! The shared corpus of URLs, as far as their text decides. What needs a resolver is run where the requests are made.
+
+use super::*;
+
+#[derive(Deserialize)]
+struct Case {
+    id: String,
+    url: String,
+    expected: String,
+    needs_resolver: bool,
+    #[serde(default)]
+    allowed_hosts: Vec<String>,
+    #[serde(default)]
+    also_ok: Vec<String>,
+    why: String,
+}
+
+#[test]
+fn the_corpus_of_urls_comes_out_as_labelled() {
+    let shared = std::env::var("AYE_SHARED").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared").to_owned());
+    let path = PathBuf::from(shared).join("corpora/urls.jsonl");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        eprintln!("skipped: there is no {}; set AYE_SHARED to have the corpus judged", path.display());
+        return;
+    };
+    let mut wrong = Vec::new();
+    let cases = text.lines().map(|line| serde_json::from_str::<Case>(line).unwrap());
+    for case in cases.filter(|case| !case.needs_resolver) {
+        let list =
+            if case.allowed_hosts.is_empty() { String::new() } else { format!("allowed_domains = {:?}\n", case.allowed_hosts) };
+        let told = explain(&user(&format!("{list}{OPEN}")), "GET", &case.url);
+        let label = match told.verdict {
+            VerdictKind::Allow => "allow",
+            VerdictKind::Ask => "ask",
+            VerdictKind::Deny => "block",
+        };
+        if label != case.expected && !case.also_ok.iter().any(|also| also == label) {
+            wrong.push(format!("{} {:?}: {label} ({}), not {} ({})", case.id, case.url, told.reason, case.expected, case.why));
+        }
+        let asked = explain(&user(&format!("{list}{ASKS}")), "GET", &case.url);
+        assert_eq!(asked.verdict == VerdictKind::Deny, told.verdict == VerdictKind::Deny, "{}", case.id);
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}

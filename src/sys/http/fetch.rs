@@ -1,0 +1,340 @@
+//! One request to a server that a model named: every hop is judged, every address is checked, and the connection goes to what
+//! was checked and nowhere else.
+
+use super::{no_certificates, root_cause};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Url};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Hops after the first.
+const MOST_REDIRECTS: usize = 5;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What may go along to another server than the one it was written for.
+const IMPERSONAL: &[&str] = &["accept", "accept-language", "cache-control", "content-type", "range", "user-agent"];
+/// What the connection itself decides; one of these from outside would make two readings of one request.
+const OWN: &[&str] = &[
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
+    #[error("{0}")]
+    Invalid(String),
+    /// A rule was in the way, in its own words.
+    #[error("{0}")]
+    Refused(String),
+    #[error("cannot prepare a connection: {0}")]
+    Setup(String),
+    #[error("no address was found for `{name}`: {reason}")]
+    NoAddress { name: String, reason: String },
+    #[error("cannot reach `{server}`: {reason}")]
+    Unreachable { server: String, reason: String },
+    #[error("the connection to `{server}` broke: {reason}")]
+    Cut { server: String, reason: String },
+    #[error("the answer is larger than {most_bytes} bytes")]
+    TooLarge { most_bytes: usize },
+    #[error("more than {MOST_REDIRECTS} redirects, the last to `{0}`")]
+    TooManyRedirects(String),
+    #[error("no whole answer within {0} s")]
+    TimedOut(u64),
+    #[error("stopped by the person")]
+    Cancelled,
+}
+
+/// Names to addresses.
+pub trait Resolver: Send + Sync {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>>;
+}
+
+/// What the system answers.
+struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
+        async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect()) }.boxed()
+    }
+}
+
+/// What becomes of a redirect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// To this URL.
+    Follow(String),
+    /// The answer that redirects is the answer.
+    Stay,
+    Refuse(String),
+}
+
+/// The rules of one request, asked before each connection.
+pub trait Guard: Send + Sync {
+    fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String>;
+    /// `method` is the one that the next hop would have.
+    fn redirect(&self, from: &str, location: &str, method: &str) -> Next;
+}
+
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub url: String,
+    pub method: String,
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+    /// For all of it, from the first name looked up to the last byte.
+    pub timeout: Duration,
+    pub most_bytes: usize,
+}
+
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Of the last hop.
+    pub url: String,
+    /// `404 Not Found`.
+    pub status_line: String,
+    /// In lower case, as far as they are text.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    pub redirects: usize,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Where a connection to a checked address really goes; tests stand in for servers they cannot reach.
+type Route = Arc<dyn Fn(IpAddr) -> SocketAddr + Send + Sync>;
+
+/// Sends requests without any memory: no cookies, no kept connections, no proxy, since a proxy would do the looking up and the
+/// check of the address would be void.
+#[derive(Clone)]
+pub struct Fetcher {
+    resolver: Arc<dyn Resolver>,
+    route: Route,
+}
+
+impl Default for Fetcher {
+    fn default() -> Self {
+        // Port 0 stands for the one in the URL.
+        Self { resolver: Arc::new(SystemResolver), route: Arc::new(|address| SocketAddr::new(address, 0)) }
+    }
+}
+
+/// One request on its way.
+struct Hop {
+    url: Url,
+    method: Method,
+    headers: HeaderMap,
+    body: Option<String>,
+}
+
+impl Fetcher {
+    /// For tests: another resolver, and connections that go where the test listens.
+    #[cfg(test)]
+    pub(crate) fn for_test(resolver: Arc<dyn Resolver>, route: Route) -> Self {
+        Self { resolver, route }
+    }
+
+    pub async fn fetch(&self, request: Request, guard: &dyn Guard, kill: &CancellationToken) -> Result<Answer, FetchError> {
+        let seconds = request.timeout.as_secs();
+        let timeout = request.timeout;
+        tokio::select! {
+            biased;
+            () = kill.cancelled() => Err(FetchError::Cancelled),
+            done = tokio::time::timeout(timeout, self.hops(request, guard)) => done.unwrap_or(Err(FetchError::TimedOut(seconds))),
+        }
+    }
+
+    async fn hops(&self, request: Request, guard: &dyn Guard) -> Result<Answer, FetchError> {
+        let mut hop = Hop {
+            url: Url::parse(&request.url).map_err(|error| FetchError::Invalid(format!("`{}`: {error}", request.url)))?,
+            method: Method::from_bytes(request.method.as_bytes())
+                .map_err(|_| FetchError::Invalid(format!("`{}` is no method", request.method)))?,
+            headers: headers(&request.headers)?,
+            body: Some(request.body).filter(|body| !body.is_empty()),
+        };
+        let mut redirects = 0;
+        loop {
+            let response = self.send(&hop, guard).await?;
+            let Some((location, next)) = redirected(&response, &hop) else {
+                return read(response, &hop, redirects, request.most_bytes).await;
+            };
+            match guard.redirect(hop.url.as_str(), &location, next.as_str()) {
+                Next::Refuse(reason) => return Err(FetchError::Refused(reason)),
+                Next::Stay => return read(response, &hop, redirects, request.most_bytes).await,
+                Next::Follow(_) if redirects == MOST_REDIRECTS => return Err(FetchError::TooManyRedirects(location)),
+                Next::Follow(url) => {
+                    redirects += 1;
+                    let url = Url::parse(&url).map_err(|error| FetchError::Invalid(format!("`{url}`: {error}")))?;
+                    hop = onward(hop, url, next);
+                }
+            }
+        }
+    }
+
+    /// The head of the answer of one hop.
+    async fn send(&self, hop: &Hop, guard: &dyn Guard) -> Result<reqwest::Response, FetchError> {
+        let server = server(&hop.url);
+        let mut builder = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .referer(false)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .user_agent(concat!("aye/", env!("CARGO_PKG_VERSION")))
+            .dns_resolver(Arc::new(Nobody));
+        let allowed = |address| guard.may_connect(hop.url.as_str(), address).map_err(FetchError::Refused);
+        match hop.url.host() {
+            Some(url::Host::Domain(name)) => {
+                let addresses = self.addresses(name, &allowed).await?;
+                builder = builder.resolve_to_addrs(name, &addresses);
+            }
+            Some(url::Host::Ipv4(address)) => allowed(address.into())?,
+            Some(url::Host::Ipv6(address)) => allowed(address.into())?,
+            None => return Err(FetchError::Invalid(format!("`{}` names no server", hop.url))),
+        }
+        builder = if hop.url.scheme() == "https" {
+            // An error says that a provider is there already, which is as good.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            builder
+        } else {
+            builder.tls_backend_preconfigured(no_certificates().map_err(|error| FetchError::Setup(error.to_string()))?)
+        };
+        let client = builder.build().map_err(|error| FetchError::Setup(root_cause(&error)))?;
+        let mut request = client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
+        if let Some(body) = &hop.body {
+            request = request.body(body.clone());
+        }
+        request.send().await.map_err(|error| {
+            let reason = root_cause(&error);
+            if error.is_timeout() {
+                let reason = format!("it did not answer the connection within {} s", CONNECT_TIMEOUT.as_secs());
+                FetchError::Unreachable { server, reason }
+            } else if error.is_connect() {
+                FetchError::Unreachable { server, reason }
+            } else {
+                FetchError::Cut { server, reason }
+            }
+        })
+    }
+
+    /// All addresses of a name; one that may not be asked spoils them all, since the others are then as likely a trap.
+    async fn addresses(&self, name: &str, allowed: &Allowed<'_>) -> Result<Vec<SocketAddr>, FetchError> {
+        let no_address = |reason: String| FetchError::NoAddress { name: name.to_owned(), reason };
+        let found = self.resolver.resolve(name).await.map_err(|error| no_address(error.to_string()))?;
+        if found.is_empty() {
+            return Err(no_address("the name has none".to_owned()));
+        }
+        found.iter().try_for_each(|address| allowed(*address))?;
+        Ok(found.into_iter().map(|address| (self.route)(address)).collect())
+    }
+}
+
+type Allowed<'a> = dyn Fn(IpAddr) -> Result<(), FetchError> + Send + Sync + 'a;
+
+/// Answers no name: what was not checked is not looked up a second time.
+struct Nobody;
+
+impl reqwest::dns::Resolve for Nobody {
+    fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        let message = format!("`{}` was not checked", name.as_str());
+        Box::pin(std::future::ready(Err(message.into())))
+    }
+}
+
+/// Where an answer leads, and by which method.
+fn redirected(response: &reqwest::Response, hop: &Hop) -> Option<(String, Method)> {
+    let location = response.headers().get("location")?;
+    let location = std::str::from_utf8(location.as_bytes()).ok()?.to_owned();
+    let method = match response.status().as_u16() {
+        303 if hop.method != Method::HEAD => Method::GET,
+        301 | 302 if hop.method == Method::POST => Method::GET,
+        301 | 302 | 303 | 307 | 308 => hop.method.clone(),
+        _ => return None,
+    };
+    Some((location, method))
+}
+
+/// The next hop, without what only the first server may see.
+fn onward(hop: Hop, url: Url, method: Method) -> Hop {
+    let Hop { url: from, method: before, mut headers, mut body } = hop;
+    if url.origin() != from.origin() {
+        let personal: Vec<_> = headers.keys().filter(|name| !IMPERSONAL.contains(&name.as_str())).cloned().collect();
+        for name in personal {
+            headers.remove(name);
+        }
+    }
+    if method != before {
+        body = None;
+        headers.remove("content-type");
+    }
+    Hop { url, method, headers, body }
+}
+
+fn headers(given: &[(String, String)]) -> Result<HeaderMap, FetchError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in given {
+        let known = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| FetchError::Invalid(format!("`{}` is no name of a header", name.escape_debug())))?;
+        if OWN.contains(&known.as_str()) {
+            return Err(FetchError::Invalid(format!("the header `{name}` is set by aye; leave it out")));
+        }
+        let value = HeaderValue::from_str(value).map_err(|_| {
+            FetchError::Invalid(format!(
+                "the header `{name}` has characters in its value that no header can carry, such as line breaks"
+            ))
+        })?;
+        headers.append(known, value);
+    }
+    Ok(headers)
+}
+
+/// Whether these can be sent at all; what is refused here is refused before anyone is asked.
+pub fn check_headers(given: &[(String, String)]) -> Result<(), FetchError> {
+    headers(given).map(|_| ())
+}
+
+async fn read(mut response: reqwest::Response, hop: &Hop, redirects: usize, most_bytes: usize) -> Result<Answer, FetchError> {
+    let too_large = || FetchError::TooLarge { most_bytes };
+    let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
+    if hop.method != Method::HEAD && announced.is_some_and(|length| length > most_bytes) {
+        return Err(too_large());
+    }
+    let text = |(name, value): (&HeaderName, &HeaderValue)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()));
+    let headers = response.headers().iter().filter_map(text).collect();
+    let status = response.status();
+    let mut body = Vec::new();
+    let cut = |error: reqwest::Error| FetchError::Cut { server: server(&hop.url), reason: root_cause(&error) };
+    while let Some(bytes) = response.chunk().await.map_err(cut)? {
+        if body.len() + bytes.len() > most_bytes {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&bytes);
+    }
+    let status_line = format!("{} {}", status.as_u16(), status.canonical_reason().unwrap_or_default()).trim_end().to_owned();
+    Ok(Answer { url: hop.url.to_string(), status_line, headers, body, redirects })
+}
+
+fn server(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+#[cfg(test)]
+mod tests;

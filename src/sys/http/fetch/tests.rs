@@ -1,0 +1,57 @@
+use super::*;
+
+fn pair(name: &str, value: &str) -> (String, String) {
+    (name.to_owned(), value.to_owned())
+}
+
+#[test]
+fn a_header_carries_no_second_one_and_none_of_the_connection() {
+    for good in [pair("Accept", "text/html"), pair("X-Api-Key", "a b"), pair("Authorization", "Bearer x")] {
+        assert_eq!(check_headers(std::slice::from_ref(&good)), Ok(()), "{good:?}");
+    }
+    for bad in [
+        pair("X", "a\r\nHost: b"),
+        pair("X", "a\nb"),
+        pair("X", "a\0"),
+        pair("X\r\nY", "a"),
+        pair("X Y", "a"),
+        pair("", "a"),
+        pair("Host", "b"),
+        pair("Content-Length", "0"),
+        pair("transfer-encoding", "chunked"),
+        pair("Connection", "upgrade"),
+        pair("Accept-Encoding", "gzip"),
+    ] {
+        assert!(matches!(check_headers(std::slice::from_ref(&bad)), Err(FetchError::Invalid(_))), "{bad:?}");
+    }
+}
+
+fn hop(method: Method) -> Hop {
+    let given = ["Accept", "Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key", "Content-Type", "Private-Token"];
+    Hop {
+        url: Url::parse("https://a.example/").unwrap(),
+        method,
+        headers: headers(&given.map(|name| pair(name, "v"))).unwrap(),
+        body: Some("text".to_owned()),
+    }
+}
+
+#[test]
+fn ghsa_rjxq_qqhf_8hwh_a_redirect_forwards_no_header_written_for_the_first_server() {
+    for to in ["https://b.example/", "http://a.example/", "https://a.example:8443/", "https://a.example.evil.test/"] {
+        let next = onward(hop(Method::GET), Url::parse(to).unwrap(), Method::GET);
+        let mut names: Vec<_> = next.headers.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["accept", "content-type"], "{to}");
+    }
+    let next = onward(hop(Method::GET), Url::parse("https://a.example/next").unwrap(), Method::GET);
+    assert_eq!(next.headers.len(), 7);
+}
+
+#[test]
+fn a_body_goes_along_only_while_the_method_stays() {
+    let same = onward(hop(Method::POST), Url::parse("https://a.example/2").unwrap(), Method::POST);
+    assert_eq!(same.body.as_deref(), Some("text"));
+    let other = onward(hop(Method::POST), Url::parse("https://a.example/2").unwrap(), Method::GET);
+    assert_eq!((other.body, other.headers.get("content-type")), (None, None));
+}
