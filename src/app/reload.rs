@@ -2,6 +2,7 @@
 
 use super::layers::Policy;
 use super::place::Place;
+use super::policy::NOTHING_RUNS;
 use super::project::Brought;
 use super::session;
 use super::trouble::Trouble;
@@ -155,6 +156,7 @@ impl Reload {
         if known && asked == Asked::ByChange {
             return None;
         }
+        let message = message.replace(NOTHING_RUNS, "");
         let message = format!("{message}\nthe last good policy stays in force until this is mended");
         Some(PolicyUpdate::Rejected { message })
     }
