@@ -402,13 +402,14 @@ impl Host {
                     tracing::warn!(%error, "draft");
                 }
             }
-            Effect::ReloadPolicy => match &self.reload {
-                Some(reload) => reload.notify_one(),
-                None => {
+            Effect::ReloadPolicy => {
+                if let Some(reload) = &self.reload {
+                    reload.notify_one();
+                } else {
                     let message = "this session keeps the policy it began with".to_owned();
                     self.emit(None, None, EventKind::Notice { message });
                 }
-            },
+            }
             Effect::End => self.ending = true,
         }
     }

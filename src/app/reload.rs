@@ -2,6 +2,7 @@
 
 use super::layers::Policy;
 use super::place::Place;
+use super::policy::NOTHING_RUNS;
 use super::project::Brought;
 use super::session;
 use super::trouble::Trouble;
@@ -75,7 +76,7 @@ impl Reload {
         let mut watch = match Watch::of(files) {
             Ok(watch) => Some(watch),
             Err(error) => {
-                tracing::warn!(error, "the policy's files are not watched");
+                tracing::warn!(%error, "the policy's files are not watched");
                 None
             }
         };
@@ -94,7 +95,13 @@ impl Reload {
                 }
             };
             asked = tokio::select! {
-                () = changed => Asked::ByChange,
+                told = changed => {
+                    if let Err(error) = told {
+                        tracing::warn!(%error, "the policy's files are no longer watched");
+                        watch = None;
+                    }
+                    Asked::ByChange
+                }
                 () = self.asked.notified() => Asked::ByPerson,
                 () = self.updates.closed() => return,
             };
@@ -149,6 +156,7 @@ impl Reload {
         if known && asked == Asked::ByChange {
             return None;
         }
+        let message = message.replace(NOTHING_RUNS, "");
         let message = format!("{message}\nthe last good policy stays in force until this is mended");
         Some(PolicyUpdate::Rejected { message })
     }

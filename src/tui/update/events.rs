@@ -70,7 +70,9 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::PolicyInForce { layers, name, message } => {
             model.policy = Policy { layers, broken: None };
             model.header.policy = name;
-            message.iter().for_each(|message| note(model, message, Tone::Plain));
+            if let Some(message) = message {
+                note(model, &message, Tone::Plain);
+            }
         }
         EventKind::PolicyRejected { message } => {
             note(model, &message, Tone::Warning);
