@@ -210,7 +210,9 @@ fn apart(mut spans: Vec<Span>, text: &str) -> Vec<Span> {
         match merged.last_mut().filter(|last| span.start < last.end) {
             Some(last) => {
                 last.end = last.end.max(span.end);
-                if span.sureness > last.sureness {
+                // Of two forms of token the one that says more was found later: `sk-ant-` after `sk-`.
+                let closer = span.sureness == Sureness::Shaped && span.start == last.start;
+                if span.sureness > last.sureness || (closer && last.sureness == Sureness::Shaped) {
                     (last.kind, last.sureness) = (span.kind, span.sureness);
                 }
             }
