@@ -5,6 +5,7 @@ use super::paths::{Meant, Paths, not_found, open_error, shown, special};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use super::unread::Unread;
 use super::walk::{Depth, First, below, matcher, walk};
+use crate::policy::redact::Redactor;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use globset::GlobMatcher;
@@ -217,7 +218,7 @@ impl Keys {
         }
         if self.path != path {
             let text = crate::sys::file::read(path, settings.max_file_size_bytes).unwrap_or_default();
-            self.lines = settings.redactor.lines_of_keys(&String::from_utf8_lossy(&text));
+            self.lines = Redactor::lines_of_keys(&String::from_utf8_lossy(&text));
             path.clone_into(&mut self.path);
         }
         self.lines.iter().any(|lines| lines.contains(&number))

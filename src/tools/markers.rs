@@ -29,8 +29,8 @@ pub(super) fn restored(restorer: &Restorer, text: &str, argument: &str, target: 
 
 /// Refuses a call that is given a marker it has no use for.
 pub(super) fn refuse(tool_name: &str, restores: bool, arguments: &Map<String, Value>) -> Result<(), ToolError> {
-    let looked_at = arguments.iter().filter(|(name, _)| !restores || name.to_ascii_lowercase().contains("path"));
-    let Some(marker) = looked_at.filter_map(|(_, value)| first_marker(value)).next() else { return Ok(()) };
+    let mut looked_at = arguments.iter().filter(|(name, _)| !restores || name.to_ascii_lowercase().contains("path"));
+    let Some(marker) = looked_at.find_map(|(_, value)| first_marker(value)) else { return Ok(()) };
     Err(invalid(format!(
         "`{marker}` stands for something hidden from you, and {tool_name} cannot be given it; do it without, or ask the person to"
     )))

@@ -16,13 +16,10 @@ fn rule(section: &Section<'_>) -> Result<Rule, BundleError> {
     section.only(&["name", "pattern"])?;
     let kind = match section.text("name")? {
         None => "custom".to_owned(),
-        Some(name) => match kind(&name.text) {
-            Some(kind) => kind,
-            None => {
-                let message = format!("`{}` is no name of a redaction, expected a few letters and digits", name.text);
-                return Err(section.source.error(&name.span, message));
-            }
-        },
+        Some(name) => kind(&name.text).ok_or_else(|| {
+            let message = format!("`{}` is no name of a redaction, expected a few letters and digits", name.text);
+            section.source.error(&name.span, message)
+        })?,
     };
     let pattern = section.required("pattern")?;
     let wrong = |message: String| section.source.error(&pattern.span, message);

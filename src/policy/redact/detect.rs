@@ -79,9 +79,15 @@ impl Detectors {
             words.push(word);
             looks.push(look);
         };
-        SHAPES.iter().enumerate().for_each(|(index, shape)| add(shape.start, Look::Shape(index)));
-        NAMES.iter().for_each(|name| add(name, Look::Name));
-        HOOKS.iter().for_each(|(start, kind)| add(start, Look::Hook(kind)));
+        for (index, shape) in SHAPES.iter().enumerate() {
+            add(shape.start, Look::Shape(index));
+        }
+        for name in NAMES {
+            add(name, Look::Name);
+        }
+        for (start, kind) in HOOKS {
+            add(start, Look::Hook(kind));
+        }
         for (word, look) in [
             ("eyJ", Look::WebToken),
             (block::BEGIN, Look::Begin),

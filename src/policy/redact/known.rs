@@ -89,7 +89,9 @@ fn forms_of(value: &str) -> Vec<String> {
     forms.push(all_but(unreserved, true).replace("%20", "+"));
     // In a JSON text.
     forms.push(value.replace('\\', "\\\\").replace('"', "\\\""));
-    forms.push(value.bytes().map(|byte| format!("{byte:02x}")).collect());
-    forms.push(value.bytes().map(|byte| format!("{byte:02X}")).collect());
+    let digits = |byte: u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(u32::from(digit), 16).unwrap_or_default());
+    let hex: String = value.bytes().flat_map(digits).collect();
+    forms.push(hex.to_uppercase());
+    forms.push(hex);
     forms
 }

@@ -146,7 +146,7 @@ impl Redactor {
     }
 
     /// The lines of a text, from 1, that show a part of a private key.
-    pub fn lines_of_keys(&self, text: &str) -> Vec<std::ops::RangeInclusive<u64>> {
+    pub fn lines_of_keys(text: &str) -> Vec<std::ops::RangeInclusive<u64>> {
         block::lines(text)
     }
 

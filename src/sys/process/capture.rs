@@ -75,7 +75,7 @@ fn to_gap(bytes: &[u8]) -> &[u8] {
     let near = bytes.len().saturating_sub(GAP_BYTES.min(bytes.len() / 4));
     let last = |wanted: fn(u8) -> bool| bytes[near..].iter().rposition(|byte| wanted(*byte));
     let end = last(|byte| byte == b'\n').or_else(|| last(is_gap));
-    end.map_or(bytes, |end| &bytes[..near + end + 1])
+    end.map_or(bytes, |end| &bytes[..=near + end])
 }
 
 fn from_gap(bytes: &[u8]) -> &[u8] {
