@@ -1,13 +1,17 @@
 //! The turn machine's host: performs its effects in order and brings back what came of them.
 
+mod calls;
+mod rules;
+#[cfg(test)]
+mod tests;
+
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
-use super::turn::{Effect, Input, Kept, Machine, Moment, Options, PolicyChange, Unfinished};
+use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, Unfinished};
 use crate::policy::Enforcer;
-use crate::policy::Permit;
-use crate::policy::redact::{Redactor, Stream};
-use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Plan, Record, Rules, RunContext, ToolRouter};
+use crate::policy::redact::Redactor;
+use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Record, Rules, ToolRouter};
 use crate::protocol::{
-    Command, ErrorCode, Event, EventKind, Failure, FailureKind, Mode, SessionId, ToolCall, ToolError, ToolResult, WorkspaceId,
+    Command, ErrorCode, Event, EventKind, Failure, FailureKind, Mode, SessionId, ToolError, ToolResult, WorkspaceId,
 };
 use futures_util::StreamExt;
 use jiff::Timestamp;
@@ -54,6 +58,7 @@ pub enum PolicyUpdate {
     Taken {
         change: Box<PolicyChange>,
         router: Arc<dyn ToolRouter>,
+        redactor: Arc<Redactor>,
     },
     /// A file cannot be taken; the policy in force stays.
     Rejected {
@@ -198,8 +203,9 @@ impl Host {
     /// What the machine has to know of an update.
     fn updated(&mut self, update: PolicyUpdate) -> Option<Box<PolicyChange>> {
         let told = match update {
-            PolicyUpdate::Taken { change, router } => {
+            PolicyUpdate::Taken { change, router, redactor } => {
                 self.router = router;
+                self.redactor = redactor;
                 return Some(change);
             }
             PolicyUpdate::Rejected { message } => EventKind::PolicyRejected { message },
@@ -426,86 +432,4 @@ impl Host {
         // A front end that is gone does not stop the work.
         let _ = self.events.send(event);
     }
-
-    /// A question with where its rules would stand, which only the files tell.
-    fn with_places(&self, mut kind: EventKind) -> EventKind {
-        if let EventKind::ApprovalRequested(approval) = &mut kind {
-            for offer in &mut approval.always.offers {
-                offer.places = self.rules.places(offer);
-            }
-        }
-        kind
-    }
-
-    fn keep_rules(&self, effect: Effect) {
-        let (rules, inputs) = (self.rules.clone(), self.inputs.clone());
-        tokio::spawn(async move {
-            let kept = match effect {
-                Effect::Remember { grant, until } => {
-                    let saved = rules.save(grant.rules.clone(), grant.scope, until).await;
-                    Kept::Saved(grant, saved)
-                }
-                Effect::Forget(grant) => {
-                    let removed = rules.remove(grant.rules.clone(), grant.scope).await;
-                    Kept::Removed(grant, removed)
-                }
-                _ => Kept::Listed(rules.list().await),
-            };
-            let _ = inputs.send(Input::Kept(kept)).await;
-        });
-    }
-
-    /// What starts later is not killed with what runs now.
-    fn kill_tools(&mut self) {
-        std::mem::replace(&mut self.kill, CancellationToken::new()).cancel();
-    }
-
-    fn plan(&self, calls: Vec<(usize, ToolCall)>) {
-        let (router, inputs) = (self.router.clone(), self.inputs.clone());
-        tokio::spawn(async move {
-            let plans = calls.into_iter().map(|(index, call)| {
-                let router = router.clone();
-                let work = tokio::spawn(async move { router.plan(call).await });
-                async move { (index, work.await.unwrap_or_else(|error| Err(unplanned(&error)))) }
-            });
-            let _ = inputs.send(Input::Planned(futures_util::future::join_all(plans).await)).await;
-        });
-    }
-
-    fn run(&self, index: usize, plan: Plan, permit: Permit) {
-        let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
-        let redactor = self.redactor.clone();
-        let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
-        tokio::spawn(async move {
-            let (output, mut chunks) = mpsc::channel(CHANNEL_DEPTH);
-            let since = Instant::now();
-            let work = tokio::spawn(async move { router.run(plan, permit, RunContext { output, kill }).await });
-            let mut stream = Stream::new(redactor);
-            while let Some(text) = chunks.recv().await {
-                let text = stream.push(&text);
-                if !text.is_empty() {
-                    let _ = inputs.send(Input::ToolOutput { index, text }).await;
-                }
-            }
-            let text = stream.finish();
-            if !text.is_empty() {
-                let _ = inputs.send(Input::ToolOutput { index, text }).await;
-            }
-            let result = work.await.unwrap_or_else(|error| {
-                tracing::error!(%error, tool = name, "tool panicked");
-                let message = "the tool crashed; whether it did anything is not known, look before you repeat it";
-                ToolResult::refused(id, name, ToolError::new(ErrorCode::OutcomeUnknown, message))
-            });
-            let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let _ = inputs.send(Input::ToolFinished { index, result, latency_ms }).await;
-        });
-    }
 }
-
-fn unplanned(error: &tokio::task::JoinError) -> ToolError {
-    tracing::error!(%error, "a tool panicked while it planned");
-    ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way")
-}
-
-#[cfg(test)]
-mod tests;

@@ -11,6 +11,7 @@ use crate::policy::Sandbox;
 use crate::ports::ToolRouter;
 use crate::protocol::SessionId;
 use crate::sys::watch::Watch;
+use crate::tools::Router;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
@@ -138,7 +139,9 @@ impl Reload {
         }
         self.print.clone_from(&policy.print);
         let enforcer = self.place.enforcer(policy, Sandbox::Absent, self.place.mode);
-        let router = session::router(&self.place, &enforcer);
+        let settings = session::tool_settings(&self.place, &enforcer);
+        let redactor = settings.redactor.clone();
+        let router = Router::new(settings);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let change = PolicyChange {
             tools: session::offered(&router, &enforcer).into(),
@@ -148,7 +151,7 @@ impl Reload {
             enforcer,
         };
         let router: Arc<dyn ToolRouter> = Arc::new(router);
-        Some(PolicyUpdate::Taken { change: Box::new(change), router })
+        Some(PolicyUpdate::Taken { change: Box::new(change), router, redactor })
     }
 
     fn bad(&mut self, message: String, asked: Asked) -> Option<PolicyUpdate> {

@@ -345,7 +345,7 @@ fn climbs(text: &str) -> bool {
 
 /// The rule that blocks the place a word names.
 fn blocked(arg: &Arg, written: bool, scene: &Scene<'_>) -> Option<String> {
-    let path = scene.context.resolve(&arg.text, scene.cwd);
+    let path = scene.context.resolve(&danger::as_path(arg), scene.cwd);
     if scene.context.is_own(&path) || scene.context.credential_place(&path).is_some() {
         return Some("built-in".to_owned());
     }

@@ -310,6 +310,10 @@ pub fn leaves(arg: &Arg, context: &Context, cwd: &Path) -> bool {
     if !arg.is_known() || (arg.tilde && arg.text != "~" && !arg.text.starts_with("~/")) {
         return true;
     }
-    let text = if arg.tilde { arg.text.clone() } else { arg.text.replacen('~', "./~", usize::from(arg.text.starts_with('~'))) };
-    !context.in_workspace(&context.resolve(&text, cwd))
+    !context.in_workspace(&context.resolve(&as_path(arg), cwd))
+}
+
+/// A word as the path it is: a quoted `~` is a letter like any other.
+pub fn as_path(arg: &Arg) -> String {
+    if arg.tilde { arg.text.clone() } else { arg.text.replacen('~', "./~", usize::from(arg.text.starts_with('~'))) }
 }

@@ -3,9 +3,9 @@
 use super::*;
 use crate::agent::turn::Approver;
 use crate::agent::{Backoff, Unfinished};
-use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
-use crate::ports::{BoxFuture, Completion, JournalError, ModelRequest};
-use crate::protocol::{Action, Arguments, CallId, Part, Place, StopReason, Target, Usage};
+use crate::policy::{Bundle, Context, Layer, Permit, Sandbox, Scope};
+use crate::ports::{BoxFuture, Completion, JournalError, ModelRequest, Plan, RunContext};
+use crate::protocol::{Action, Arguments, CallId, Part, Place, StopReason, Target, ToolCall, Usage};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
