@@ -1,12 +1,17 @@
 //! The turn machine's host: performs its effects in order and brings back what came of them.
 
+mod calls;
+mod rules;
+#[cfg(test)]
+mod tests;
+
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
 use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, Unfinished};
 use crate::policy::Enforcer;
-use crate::policy::Permit;
-use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Plan, Record, RunContext, ToolRouter};
+use crate::policy::redact::Redactor;
+use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Record, Rules, ToolRouter};
 use crate::protocol::{
-    Command, ErrorCode, Event, EventKind, Failure, FailureKind, Mode, SessionId, ToolCall, ToolError, ToolResult, WorkspaceId,
+    Command, ErrorCode, Event, EventKind, Failure, FailureKind, Mode, SessionId, ToolError, ToolResult, WorkspaceId,
 };
 use futures_util::StreamExt;
 use jiff::Timestamp;
@@ -24,6 +29,7 @@ pub struct Setup {
     pub model: Arc<dyn Model>,
     pub router: Arc<dyn ToolRouter>,
     pub journal: Arc<dyn Journal>,
+    pub rules: Arc<dyn Rules>,
     pub workspace_id: WorkspaceId,
     pub session_id: SessionId,
     /// For `session_started`.
@@ -32,6 +38,8 @@ pub struct Setup {
     /// What the journal holds already; empty for a new session.
     pub records: Vec<Record>,
     pub unfinished: Unfinished,
+    /// Hides what is secret in what the person says and in what commands print while they run.
+    pub redactor: Arc<Redactor>,
     /// What the status row calls the policy.
     pub policy_name: String,
     /// Where other policies come from; none for a session that keeps the one it began with.
@@ -50,6 +58,7 @@ pub enum PolicyUpdate {
     Taken {
         change: Box<PolicyChange>,
         router: Arc<dyn ToolRouter>,
+        redactor: Arc<Redactor>,
     },
     /// A file cannot be taken; the policy in force stays.
     Rejected {
@@ -72,9 +81,11 @@ struct Host {
     model: Arc<dyn Model>,
     router: Arc<dyn ToolRouter>,
     journal: Arc<dyn Journal>,
+    rules: Arc<dyn Rules>,
     workspace_id: WorkspaceId,
     session_id: SessionId,
     events: mpsc::UnboundedSender<Event>,
+    redactor: Arc<Redactor>,
     reload: Option<Arc<Notify>>,
     /// What spawned work brings back.
     inputs: mpsc::Sender<Input>,
@@ -100,9 +111,11 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         model: setup.model,
         router: setup.router,
         journal: setup.journal,
+        rules: setup.rules,
         workspace_id: setup.workspace_id,
         session_id: setup.session_id,
         events,
+        redactor: setup.redactor,
         reload,
         inputs,
         stream: None,
@@ -190,8 +203,9 @@ impl Host {
     /// What the machine has to know of an update.
     fn updated(&mut self, update: PolicyUpdate) -> Option<Box<PolicyChange>> {
         let told = match update {
-            PolicyUpdate::Taken { change, router } => {
+            PolicyUpdate::Taken { change, router, redactor } => {
                 self.router = router;
+                self.redactor = redactor;
                 return Some(change);
             }
             PolicyUpdate::Rejected { message } => EventKind::PolicyRejected { message },
@@ -202,6 +216,7 @@ impl Host {
     }
 
     async fn take(&mut self, input: Input) {
+        let input = self.without_secrets(input);
         if matches!(input, Input::Command(Command::Quit)) {
             self.deadline.get_or_insert_with(|| tokio::time::Instant::now() + Duration::from_millis(QUIT_GRACE_MS));
         }
@@ -217,6 +232,8 @@ impl Host {
                 command @ (Command::Prompt { .. }
                 | Command::Decide { .. }
                 | Command::Resolve { .. }
+                | Command::UndoGrant
+                | Command::ListGrants
                 | Command::Cancel
                 | Command::Kill),
             ) => {
@@ -248,11 +265,22 @@ impl Host {
             | Input::PolicyChanged(_)
             | Input::ToolOutput { .. }
             | Input::ToolFinished { .. }
+            | Input::Kept(_)
             | Input::Woken { .. } => {
                 let effects = self.machine.handle(input, moment());
                 self.keep(effects);
             }
         }
+    }
+
+    /// What the person says, before anything of it is kept or sent.
+    fn without_secrets(&mut self, input: Input) -> Input {
+        let Input::Command(command) = input else { return input };
+        let (command, notice) = super::secrets::hide_in_command(&self.redactor, command);
+        if let Some(message) = notice {
+            self.emit(None, None, EventKind::Notice { message });
+        }
+        Input::Command(command)
     }
 
     async fn retry(&mut self) {
@@ -272,6 +300,9 @@ impl Host {
                 | Effect::Request(_)
                 | Effect::Plan(_)
                 | Effect::Run { .. }
+                | Effect::Remember { .. }
+                | Effect::Forget(_)
+                | Effect::ListGrants
                 | Effect::Wake { .. }
                 | Effect::ReloadPolicy
                 | Effect::SaveDraft(_) => {}
@@ -309,6 +340,9 @@ impl Host {
             | Effect::Plan(_)
             | Effect::Run { .. }
             | Effect::KillTools
+            | Effect::Remember { .. }
+            | Effect::Forget(_)
+            | Effect::ListGrants
             | Effect::Wake { .. }
             | Effect::SaveDraft(_)
             | Effect::ReloadPolicy
@@ -352,12 +386,16 @@ impl Host {
     async fn act(&mut self, effect: Effect) {
         match effect {
             Effect::Commit(..) => {}
-            Effect::Emit { task_id, step_id, kind } => self.emit(task_id, step_id, kind),
-            Effect::Request(request) => self.stream = Some(self.model.stream(request)),
+            Effect::Emit { task_id, step_id, kind } => self.emit(task_id, step_id, self.with_places(kind)),
+            Effect::Request(request) => {
+                let request = super::secrets::hide_in_request(&self.redactor, request);
+                self.stream = Some(self.model.stream(request));
+            }
             Effect::StopModel => self.stream = None,
             Effect::Plan(calls) => self.plan(calls),
             Effect::Run { index, plan, permit } => self.run(index, plan, permit),
             Effect::KillTools => self.kill_tools(),
+            Effect::Remember { .. } | Effect::Forget(_) | Effect::ListGrants => self.keep_rules(effect),
             Effect::Wake { after_ms, ticket } => {
                 let inputs = self.inputs.clone();
                 tokio::spawn(async move {
@@ -370,13 +408,14 @@ impl Host {
                     tracing::warn!(%error, "draft");
                 }
             }
-            Effect::ReloadPolicy => match &self.reload {
-                Some(reload) => reload.notify_one(),
-                None => {
+            Effect::ReloadPolicy => {
+                if let Some(reload) = &self.reload {
+                    reload.notify_one();
+                } else {
                     let message = "this session keeps the policy it began with".to_owned();
                     self.emit(None, None, EventKind::Notice { message });
                 }
-            },
+            }
             Effect::End => self.ending = true,
         }
     }
@@ -393,49 +432,4 @@ impl Host {
         // A front end that is gone does not stop the work.
         let _ = self.events.send(event);
     }
-
-    /// What starts later is not killed with what runs now.
-    fn kill_tools(&mut self) {
-        std::mem::replace(&mut self.kill, CancellationToken::new()).cancel();
-    }
-
-    fn plan(&self, calls: Vec<(usize, ToolCall)>) {
-        let (router, inputs) = (self.router.clone(), self.inputs.clone());
-        tokio::spawn(async move {
-            let plans = calls.into_iter().map(|(index, call)| {
-                let router = router.clone();
-                let work = tokio::spawn(async move { router.plan(call).await });
-                async move { (index, work.await.unwrap_or_else(|error| Err(unplanned(&error)))) }
-            });
-            let _ = inputs.send(Input::Planned(futures_util::future::join_all(plans).await)).await;
-        });
-    }
-
-    fn run(&self, index: usize, plan: Plan, permit: Permit) {
-        let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
-        let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
-        tokio::spawn(async move {
-            let (output, mut chunks) = mpsc::channel(CHANNEL_DEPTH);
-            let since = Instant::now();
-            let work = tokio::spawn(async move { router.run(plan, permit, RunContext { output, kill }).await });
-            while let Some(text) = chunks.recv().await {
-                let _ = inputs.send(Input::ToolOutput { index, text }).await;
-            }
-            let result = work.await.unwrap_or_else(|error| {
-                tracing::error!(%error, tool = name, "tool panicked");
-                let message = "the tool crashed; whether it did anything is not known, look before you repeat it";
-                ToolResult::refused(id, name, ToolError::new(ErrorCode::OutcomeUnknown, message))
-            });
-            let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let _ = inputs.send(Input::ToolFinished { index, result, latency_ms }).await;
-        });
-    }
 }
-
-fn unplanned(error: &tokio::task::JoinError) -> ToolError {
-    tracing::error!(%error, "a tool panicked while it planned");
-    ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way")
-}
-
-#[cfg(test)]
-mod tests;

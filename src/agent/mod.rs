@@ -5,6 +5,7 @@ mod limits;
 mod prompt;
 mod replay;
 mod retry;
+mod secrets;
 mod thread;
 mod turn;
 

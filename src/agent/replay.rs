@@ -115,6 +115,7 @@ impl Replay<'_> {
                     output_text: result.output_text.clone(),
                     error: result.error.clone(),
                     proposal,
+                    redactions: result.redactions.clone(),
                 });
             }
             Record::TaskEnded { step_count, end, .. } => {
@@ -133,6 +134,9 @@ impl Replay<'_> {
             Record::Queue { .. }
             | Record::ApprovalRequested { .. }
             | Record::Decided { .. }
+            | Record::RuleSaved { .. }
+            | Record::Refused { .. }
+            | Record::RuleRemoved { .. }
             | Record::Resolved { .. }
             | Record::StepCompleted { .. }
             | Record::PolicyInForce { .. }

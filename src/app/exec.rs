@@ -5,6 +5,7 @@ use super::exit::Exit;
 use super::place::Place;
 use super::project::Brought;
 use super::reload::Reload;
+use super::rules::PersonsRules;
 use super::session::{self, Terms};
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
@@ -58,7 +59,8 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     project.ignored().iter().for_each(|line| super::warn(line));
     let instructions = project.instructions();
     let unfinished = if prompt.is_some() { Unfinished::Replace } else { Unfinished::GoOn };
-    let terms = Terms { approver: request.approver, unfinished, max_steps: common.max_steps, instructions };
+    let rules = std::sync::Arc::new(PersonsRules::new(&place, common.policy.as_deref()));
+    let terms = Terms { approver: request.approver, unfinished, max_steps: common.max_steps, instructions, rules };
     let mut setup = session::setup(&place, &policy, &mut session, model, terms);
     let (reload, updates) = Reload::new(place, common.policy.clone(), project, session.id().clone(), &policy);
     setup.policy_updates = Some(updates);

@@ -7,14 +7,16 @@ use super::pick;
 use super::place::Place;
 use super::project::Brought;
 use super::reload::Reload;
+use super::rules::PersonsRules;
 use super::session::{self, Session, Terms};
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
+use crate::policy::Sandbox;
 use crate::ports::Model;
 use crate::protocol::{Command, Event, EventKind, Mode};
 use crate::tui::{
-    self, Colours, Ended, Front, Ground, Header, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer,
+    self, Colours, Ended, Front, Ground, Header, KeptAs, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer,
 };
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -63,12 +65,13 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         let front = Front {
             commands,
             events: receive_events,
-            options: options(&place, common.color),
+            options: options(&place, &policy, common.color),
             prompt: request.prompt,
             start: receive_start,
         };
         let file = common.policy.clone();
-        let backstage = Backstage { place, policy, project, session, model, file, max_steps: common.max_steps };
+        let rules = Arc::new(PersonsRules::new(&place, common.policy.as_deref()));
+        let backstage = Backstage { place, policy, project, session, model, rules, file, max_steps: common.max_steps };
         let session = tokio::spawn(backstage.run(start, receive_commands, events));
         let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;
         // The screen's end dropped its sender of commands, so the session saves itself and ends.
@@ -99,7 +102,8 @@ fn farewell(outcome: &Outcome) -> Exit {
     }
 }
 
-fn options(place: &Place, color: Color) -> Options {
+fn options(place: &Place, policy: &Policy, color: Color) -> Options {
+    let redactor = super::redaction::redactor(place, place.enforcer(policy, Sandbox::Absent, place.mode).redactions(), &[]);
     let variable = |name: &str| place.environment.get(name).unwrap_or_default();
     let colours = if color == Color::Never || !variable("NO_COLOR").is_empty() || variable("TERM") == "dumb" {
         Colours::None
@@ -118,6 +122,7 @@ fn options(place: &Place, color: Color) -> Options {
         colours,
         ascii: !(locale.contains("utf-8") || locale.contains("utf8")),
         history: Some(place.directories.data.join("history.jsonl")),
+        kept_as: KeptAs(Arc::new(move |prompt| redactor.redact(prompt).text.into_owned())),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cwd: place.workspace_for_people(),
     }
@@ -133,12 +138,13 @@ struct Backstage {
     project: Option<Brought>,
     /// `--policy FILE`
     file: Option<PathBuf>,
+    rules: Arc<PersonsRules>,
     max_steps: Option<u32>,
 }
 
 impl Backstage {
     async fn run(self, start: oneshot::Sender<Start>, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
-        let Self { mut place, mut policy, project, mut session, model, file, max_steps } = self;
+        let Self { mut place, mut policy, project, mut session, model, rules, file, max_steps } = self;
         let mut notices = std::mem::take(&mut session.notices);
         let mut project = project.unwrap_or_else(|| Brought::look(&place, TrustFlag::AsRecorded));
         project.ask_again_if_broken();
@@ -170,12 +176,12 @@ impl Backstage {
                     policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
                 }
                 Ok(TrustAnswer::ReadOnly) => place.mode = Mode::Plan,
-                Ok(TrustAnswer::Quit) | Err(_) => return leave(&session, commands).await,
+                Ok(TrustAnswer::Quit) | Err(_) => return leave(&session, &place, commands).await,
             }
         }
         let instructions = project.instructions();
         let draft = std::mem::take(&mut session.draft);
-        let terms = Terms { approver: Approver::Person, unfinished: Unfinished::Wait, max_steps, instructions };
+        let terms = Terms { approver: Approver::Person, unfinished: Unfinished::Wait, max_steps, instructions, rules };
         let mut setup = session::setup(&place, &policy, &mut session, model, terms);
         let (reload, updates) = Reload::new(place, file, project, session.id().clone(), &policy);
         setup.policy_updates = Some(updates);
@@ -239,7 +245,7 @@ fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>)
 }
 
 /// The person went without an answer: nothing is begun, and what they wrote last is kept.
-async fn leave(session: &Session, mut commands: mpsc::Receiver<Command>) {
+async fn leave(session: &Session, place: &Place, mut commands: mpsc::Receiver<Command>) {
     let mut kept = None;
     while let Some(command) = commands.recv().await {
         if let Command::Prompt { text } | Command::SaveDraft { text } = command {
@@ -247,7 +253,7 @@ async fn leave(session: &Session, mut commands: mpsc::Receiver<Command>) {
         }
     }
     if let Some(text) = kept
-        && let Err(error) = crate::ports::Journal::save_draft(&*session.store.journal(session.id()), text).await
+        && let Err(error) = crate::ports::Journal::save_draft(&*session.store.journal(session.id(), place.mode), text).await
     {
         tracing::warn!(%error, "draft");
     }

@@ -71,7 +71,7 @@ impl Policy {
             policy.name = format!("managed + {}", policy.name);
         }
         if sources.given.is_none()
-            && let Some(bundle) = bundle(&sources.mine, &mut hasher, |_, _| Ok(()))?
+            && let Some(bundle) = rules(&sources.mine, &mut hasher)?
         {
             policy.layers.push(Layer::from_file(Scope::Mine, bundle, &sources.mine));
         }
@@ -106,6 +106,15 @@ fn bundle(
     let Some(bytes) = read(path, check)? else { return Ok(None) };
     hasher.update(blake3::hash(&bytes).as_bytes());
     Bundle::parse_bytes(&bytes, &path.display().to_string()).map(Some).map_err(|error| super::policy::broken(&error, &bytes))
+}
+
+/// What the person always allows in this workspace.
+fn rules(path: &Path, hasher: &mut blake3::Hasher) -> Result<Option<Bundle>, Trouble> {
+    hasher.update(b"\0");
+    let Some(bytes) = read(path, |_, _| Ok(()))? else { return Ok(None) };
+    hasher.update(blake3::hash(&bytes).as_bytes());
+    let name = path.display().to_string();
+    Bundle::parse_rules(&String::from_utf8_lossy(&bytes), &name).map(Some).map_err(|error| super::policy::broken(&error, &bytes))
 }
 
 /// What stands in a policy file; `None` where there is none.

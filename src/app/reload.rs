@@ -2,6 +2,7 @@
 
 use super::layers::Policy;
 use super::place::Place;
+use super::policy::NOTHING_RUNS;
 use super::project::Brought;
 use super::session;
 use super::trouble::Trouble;
@@ -10,6 +11,7 @@ use crate::policy::Sandbox;
 use crate::ports::ToolRouter;
 use crate::protocol::SessionId;
 use crate::sys::watch::Watch;
+use crate::tools::Router;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
@@ -75,7 +77,7 @@ impl Reload {
         let mut watch = match Watch::of(files) {
             Ok(watch) => Some(watch),
             Err(error) => {
-                tracing::warn!(error, "the policy's files are not watched");
+                tracing::warn!(%error, "the policy's files are not watched");
                 None
             }
         };
@@ -94,7 +96,13 @@ impl Reload {
                 }
             };
             asked = tokio::select! {
-                () = changed => Asked::ByChange,
+                told = changed => {
+                    if let Err(error) = told {
+                        tracing::warn!(%error, "the policy's files are no longer watched");
+                        watch = None;
+                    }
+                    Asked::ByChange
+                }
                 () = self.asked.notified() => Asked::ByPerson,
                 () = self.updates.closed() => return,
             };
@@ -131,7 +139,9 @@ impl Reload {
         }
         self.print.clone_from(&policy.print);
         let enforcer = self.place.enforcer(policy, Sandbox::Absent, self.place.mode);
-        let router = session::router(&self.place, &enforcer);
+        let settings = session::tool_settings(&self.place, &enforcer);
+        let redactor = settings.redactor.clone();
+        let router = Router::new(settings);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let change = PolicyChange {
             tools: session::offered(&router, &enforcer).into(),
@@ -141,7 +151,7 @@ impl Reload {
             enforcer,
         };
         let router: Arc<dyn ToolRouter> = Arc::new(router);
-        Some(PolicyUpdate::Taken { change: Box::new(change), router })
+        Some(PolicyUpdate::Taken { change: Box::new(change), router, redactor })
     }
 
     fn bad(&mut self, message: String, asked: Asked) -> Option<PolicyUpdate> {
@@ -149,6 +159,7 @@ impl Reload {
         if known && asked == Asked::ByChange {
             return None;
         }
+        let message = message.replace(NOTHING_RUNS, "");
         let message = format!("{message}\nthe last good policy stays in force until this is mended");
         Some(PolicyUpdate::Rejected { message })
     }

@@ -3,6 +3,7 @@
 use super::cli::{Nesting, SessionChoice};
 use super::layers::Policy;
 use super::place::Place;
+use super::rules::PersonsRules;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
@@ -15,6 +16,7 @@ use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use crate::tools::{self, Router};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The provider name of the recorded model.
@@ -84,6 +86,7 @@ pub fn open(
     let named: Vec<String> =
         policy.layers.iter().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
     notices.extend(policy.layers.iter().flat_map(|layer| disables_nothing(layer, &named)));
+    notices.extend(policy.layers.iter().flat_map(taken_names));
     let Some(summary) = chosen else {
         let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
         let claim = store.create(NewSession {
@@ -143,13 +146,17 @@ pub struct Terms {
     pub unfinished: Unfinished,
     pub max_steps: Option<u32>,
     pub instructions: Vec<InstructionFile>,
+    /// Where "always allow" is kept.
+    pub rules: Arc<PersonsRules>,
 }
 
 /// Everything the agent's host needs. The claim stays with the caller: it must outlive the session.
 pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: Terms) -> Setup {
     let policy_name = policy.name.clone();
     let policy = place.enforcer(policy, Sandbox::Absent, place.mode);
-    let router = Arc::new(router(place, &policy));
+    let settings = tool_settings(place, &policy);
+    let redactor = settings.redactor.clone();
+    let router = Arc::new(Router::new(settings));
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let card = llm::card(model.name());
     let priced = model.clone();
@@ -160,7 +167,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         max_steps: terms.max_steps.unwrap_or(agent::MAX_STEPS),
         approver: terms.approver,
         backoff: backoff(&place.settings),
-        system: system_prompt(place, terms.instructions).into(),
+        system: redactor.redact(&system_prompt(place, terms.instructions)).text.into(),
         tools,
         sandbox: sandbox_words(&policy).to_owned(),
         price: Box::new(move |usage| priced.cost_usd(usage)),
@@ -175,13 +182,15 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         options,
         model,
         router,
-        journal: session.store.journal(session.claim.id()),
+        journal: session.store.journal(session.claim.id(), place.mode),
+        rules: terms.rules,
         workspace_id: place.workspace_id(),
         session_id: session.claim.id().clone(),
         workspace: place.workspace.display().to_string(),
         mode: place.mode,
         records: std::mem::take(&mut session.records),
         unfinished: terms.unfinished,
+        redactor,
         policy_name,
         policy_updates: None,
     }
@@ -190,6 +199,14 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
 /// What the tools are told: the policy's bounds, and what commands must not see.
 pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
     let judge = policy.clone();
+    // Only a no is one here: what asks is asked about with the call.
+    let may = |action: fn(Target) -> Action| -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
+        let judge = judge.clone();
+        Arc::new(move |path| {
+            let target = Target { given: String::new(), real: path.to_owned(), place: crate::protocol::Place::File { bytes: 0 } };
+            judge.explain(&[action(target)], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
+        })
+    };
     let (web, addresses) = (policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
@@ -207,12 +224,14 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
             policy::Environment::CoreOf(names) => Environment::CoreOf(names),
         },
         secret_names: place.settings.key_variables(),
-        may_read: Arc::new(move |path| {
-            let target = Target { given: String::new(), real: path.to_owned(), place: crate::protocol::Place::File { bytes: 0 } };
-            judge.explain(&[Action::Read { target }], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
-        }),
+        may_read: may(|target| Action::Read { target }),
+        may_write: may(|target| Action::Write { target }),
+        may_delete: may(|target| Action::Delete { target }),
+        relative_paths: !place.settings.tools.absolute_paths_only,
+        follow_links: place.settings.tools.follow_symlinks,
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
+        redactor: super::redaction::redactor(place, policy.redactions(), &[]),
         may_fetch: Arc::new(move |url, method| {
             web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())
         }),
@@ -243,6 +262,15 @@ fn disables_nothing(layer: &Layer, named: &[String]) -> Vec<String> {
         format!("no tool is called `{}`, which the policy disables ({rule}); `aye tool list` shows their names", one.text)
     };
     idle.map(told).collect()
+}
+
+/// Named commands that nobody can call, because a tool has their name.
+fn taken_names(layer: &Layer) -> Vec<String> {
+    let told = |command: &policy::NamedCommand| {
+        let rule = layer.scope.rule(command.line);
+        format!("the named command `{}` ({rule}) has the name of a tool and is not offered; give it another", command.name)
+    };
+    layer.bundle.named.iter().filter(|command| tools::name_of(&command.name).is_some()).map(told).collect()
 }
 
 /// What holds a command, in words, for people.

@@ -8,8 +8,9 @@ use super::session;
 use super::trouble::Trouble;
 use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Sandbox, Verdict};
-use crate::ports::{RunContext, ToolRouter};
+use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Arguments, CallId, ErrorCode, Proposal, ToolCall, ToolError, ToolResult, ToolStatus};
+use crate::store::{LoggedDecision, Store};
 use crate::tools::{self, Router};
 use std::io::{IsTerminal, Read};
 use tokio::sync::mpsc;
@@ -22,6 +23,34 @@ const OUTPUT_DEPTH: usize = 1;
 struct Bench {
     policy: Enforcer,
     router: Router,
+    log: Log,
+}
+
+/// Where decisions are kept, and what they have in common.
+struct Log {
+    data: std::path::PathBuf,
+    workspace: String,
+    mode: crate::protocol::Mode,
+}
+
+impl Log {
+    /// A log that cannot be written is said and stops nothing: the person asked for the call, not for the log.
+    fn keep(&self, plan: &Plan, verdict: &str, by: &str, reason: &str) {
+        let decision = LoggedDecision {
+            time: jiff::Timestamp::now(),
+            session_id: None,
+            workspace: self.workspace.clone(),
+            tool_name: plan.tool_name.clone(),
+            summary: plan.summary.clone(),
+            verdict: verdict.to_owned(),
+            by: by.to_owned(),
+            reason: reason.to_owned(),
+            mode: self.mode.as_str().to_owned(),
+        };
+        if let Err(error) = Store::open(&self.data).and_then(|store| store.log_decision(decision)) {
+            super::warn(&format!("the decision is not in the log: {error}"));
+        }
+    }
 }
 
 fn bench(place: &Place, common: &Common) -> Result<Bench, Trouble> {
@@ -31,7 +60,8 @@ fn bench(place: &Place, common: &Common) -> Result<Bench, Trouble> {
     policy.holds_for(None)?;
     let policy = place.enforcer(&policy, Sandbox::Absent, place.mode);
     let router = session::router(place, &policy);
-    Ok(Bench { policy, router })
+    let log = Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };
+    Ok(Bench { policy, router, log })
 }
 
 pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> {
@@ -108,14 +138,18 @@ impl Bench {
             Verdict::Allow(permit) => permit,
             Verdict::Ask(question) if answers == Answers::Yes => question.approve(),
             Verdict::Ask(question) => {
+                self.log.keep(&plan, "deny", "no one to ask", &question.reason);
                 let message = format!("the policy asks ({}; rule: {}); --yes says yes to it", question.reason, question.rule);
                 return ToolResult::refused(id, name, ToolError::new(ErrorCode::NoApprover, message));
             }
             Verdict::Deny(denial) => {
+                self.log.keep(&plan, "deny", &denial.rule, &denial.reason);
                 let message = format!("{} (rule: {})", denial.reason, denial.rule);
                 return ToolResult::refused(id, name, ToolError::new(ErrorCode::PolicyDenied, message));
             }
         };
+        let by = if permit.rule() == "approved by you" { "you" } else { permit.rule() };
+        self.log.keep(&plan, "allow", by, "");
         let (output, _unwatched) = mpsc::channel(OUTPUT_DEPTH);
         self.router.run(plan, permit, RunContext { output, kill: CancellationToken::new() }).await
     }

@@ -24,6 +24,10 @@ impl Environment {
         self.variables.get(name).map(|value| value.trim())
     }
 
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables.iter().map(|(name, value)| (name.as_str(), value.trim()))
+    }
+
     pub(super) fn secret(&self, name: &str) -> Option<Secret> {
         self.get(name).map(|value| Secret(value.to_owned()))
     }

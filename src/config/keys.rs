@@ -53,8 +53,8 @@ pub(super) const KEYS: &[Key] = &[
         "the wait before the first retry; doubled for each one after",
     ),
     key(&["ui", "plain"], Kind::Flag, "false", "append-only lines; accepted, not used by this version"),
-    key(&["tools", "absolute_paths_only"], Kind::Flag, "false", "refuse relative paths; accepted, not used by this version"),
-    key(&["tools", "follow_symlinks"], Kind::Flag, "true", "false refuses links; accepted, not used by this version"),
+    key(&["tools", "absolute_paths_only"], Kind::Flag, "false", "true refuses relative paths in the arguments of tools"),
+    key(&["tools", "follow_symlinks"], Kind::Flag, "true", "false refuses every path with a link in it"),
     key(
         &["approval", "timeout_seconds"],
         Kind::Number { min: 1, max: 86_400 },

@@ -5,6 +5,7 @@ mod directories;
 mod document;
 mod environment;
 mod error;
+pub mod grants;
 mod instructions;
 mod keys;
 mod provider;

@@ -9,6 +9,7 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub llm: Llm,
+    pub tools: Tools,
     pub(super) values: Values,
 }
 
@@ -18,6 +19,13 @@ pub struct Llm {
     pub connect_timeout: Duration,
     pub max_retries: u32,
     pub retry_base: Duration,
+}
+
+/// What the tools take for a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tools {
+    pub absolute_paths_only: bool,
+    pub follow_symlinks: bool,
 }
 
 impl Settings {
@@ -36,7 +44,11 @@ impl Settings {
             max_retries: u32::try_from(number(&values, &["llm", "max_retries"])).unwrap_or(u32::MAX),
             retry_base: Duration::from_millis(number(&values, &["llm", "retry_base_ms"])),
         };
-        let settings = Self { llm, values };
+        let tools = Tools {
+            absolute_paths_only: flag(&values, &["tools", "absolute_paths_only"]),
+            follow_symlinks: flag(&values, &["tools", "follow_symlinks"]),
+        };
+        let settings = Self { llm, tools, values };
         settings.check_providers()?;
         Ok(settings)
     }
@@ -96,5 +108,14 @@ fn number(values: &Values, path: &[&str]) -> u64 {
     match values.get(&path).map(|entry| &entry.value) {
         Some(Value::Number(number)) => *number,
         Some(Value::Text(_) | Value::Flag(_) | Value::List(_) | Value::Table(_)) | None => default(),
+    }
+}
+
+fn flag(values: &Values, path: &[&str]) -> bool {
+    let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
+    let default = || super::keys::find(&path).is_some_and(|key| key.default == "true");
+    match values.get(&path).map(|entry| &entry.value) {
+        Some(Value::Flag(flag)) => *flag,
+        Some(Value::Text(_) | Value::Number(_) | Value::List(_) | Value::Table(_)) | None => default(),
     }
 }

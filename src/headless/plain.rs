@@ -1,6 +1,7 @@
 //! What a person who reads lines wants to know of each event.
 
 use super::Output;
+use crate::protocol::tool::hidden_words;
 use crate::protocol::{CallId, EventKind, Failure};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -37,9 +38,13 @@ impl Plain {
                 None
             }
             EventKind::ToolStarted { tool_call_id, .. } => self.summaries.get(tool_call_id).map(|summary| format!("→ {summary}")),
-            EventKind::ToolCompleted { tool_call_id, tool_name, error, .. } => {
+            EventKind::ToolCompleted { tool_call_id, tool_name, error, redactions, .. } => {
                 let summary = self.summaries.remove(tool_call_id).unwrap_or_else(|| tool_name.clone());
-                error.as_ref().map(|error| format!("✗ {summary}: {}: {}", error.code.as_str(), error.message))
+                let hidden = hidden_words(redactions);
+                match error {
+                    Some(error) => Some(format!("✗ {summary}: {}: {}", error.code.as_str(), error.message)),
+                    None => hidden.map(|hidden| format!("  {summary}: {hidden}")),
+                }
             }
             EventKind::ToolInterrupted { summary, known, .. } => {
                 Some(format!("interrupted, outcome unknown: {summary}: {known}"))

@@ -44,6 +44,7 @@ fn refused(code: ErrorCode) -> EventKind {
         output_text: String::new(),
         error: Some(ToolError::new(code, "no one to ask")),
         proposal: None,
+        redactions: Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use super::layer::{FileRules, Ready, Scope};
 use super::paths::{Context, Sandbox};
 use super::permit::Grant;
 use super::shell::options::{Reading, reading};
-use super::shell::{Arg, HOPELESS, Invocation, Line, Simple, read};
+use super::shell::{Arg, HOPELESS, Invocation, LONGER_THAN_A_LINE, Line, Simple, read};
 use crate::protocol::{CommandPart, Mode, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,9 @@ pub fn judge(command: &str, cwd: &Target, scene: &Scene<'_>) -> Finding {
     let line = read_line(command);
     if line.hopeless {
         return finding(Decided::deny("built-in", HOPELESS), Risk::High, Vec::new());
+    }
+    if line.too_long {
+        return finding(Decided::deny("built-in", LONGER_THAN_A_LINE), Risk::High, Vec::new());
     }
     let mut whole: Option<Finding> = None;
     for part in &line.parts {
@@ -85,6 +88,61 @@ fn out_of_place(cwd: &Target, scene: &Scene<'_>) -> Option<Decided> {
     None
 }
 
+/// The words of each part that asks, in the order of the line; or why the line cannot be kept, part by part.
+pub fn asking(
+    command: &str,
+    cwd: &Target,
+    scene: &Scene<'_>,
+    by_person: impl Fn(&str) -> bool,
+) -> Result<Vec<Vec<String>>, Vec<String>> {
+    if let Some(refused) = out_of_place(cwd, scene) {
+        return Err(vec![refused.reason]);
+    }
+    let line = read_line(command);
+    if line.hopeless || line.parts.is_empty() {
+        return Err(vec![if line.hopeless { HOPELESS } else { "there is no command in it" }.to_owned()]);
+    }
+    let held = scene.context.sandbox == Sandbox::Present;
+    let (mut asking, mut never) = (Vec::new(), Vec::new());
+    for (at, part) in line.parts.iter().enumerate() {
+        let decided = judge_part(&line, part, scene).decided;
+        if decided.verdict == VerdictKind::Allow && (held || by_person(&decided.rule)) {
+            continue;
+        }
+        match never_kept(&line, part, &decided, scene) {
+            None => asking.push(part.invocations[0].argv.iter().map(|arg| arg.text.clone()).collect()),
+            Some(why) if line.parts.len() > 1 => never.push(format!("{} {why}", at + 1)),
+            Some(why) => never.push(format!("it {why}")),
+        }
+    }
+    if never.is_empty() { Ok(asking) } else { Err(never) }
+}
+
+/// Whether a command, taken for itself, may be kept.
+pub fn may_be_kept(command: &str, scene: &Scene<'_>) -> bool {
+    let line = read_line(command);
+    match line.parts.as_slice() {
+        [part] => never_kept(&line, part, &judge_part(&line, part, scene).decided, scene).is_none(),
+        _ => false,
+    }
+}
+
+/// Why a part has to be asked about each time, in the words behind its number.
+fn never_kept(line: &Line, part: &Simple, decided: &Decided, scene: &Scene<'_>) -> Option<String> {
+    let danger = danger::of_part(part, scene.context, scene.cwd);
+    if decided.locked {
+        let managed = if decided.rule.starts_with("managed") { "is locked by" } else { "is asked about by" };
+        return Some(format!("{managed} {}: {}", decided.rule, decided.reason));
+    }
+    if let Some(why) = danger::never(part, danger) {
+        return Some(why.to_owned());
+    }
+    if let Some(floor) = part.floors.iter().chain(&line.floors).next() {
+        return Some(format!("is not plain: {floor}"));
+    }
+    (part.invocations.len() != 1).then(|| "is started by another program".to_owned())
+}
+
 /// A line without a simple command: nothing at all, or only arithmetic.
 fn empty(command: &str, line: &Line, scene: &Scene<'_>) -> Finding {
     let part = Simple { text: command.trim().to_owned(), ..Simple::default() };
@@ -99,6 +157,13 @@ fn empty(command: &str, line: &Line, scene: &Scene<'_>) -> Finding {
 fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
     let mut danger = danger::of_part(part, scene.context, scene.cwd);
     danger.reads_only &= line.floors.is_empty();
+    if line.multiplies {
+        danger.critical = true;
+        danger.risk = Risk::High;
+    }
+    if danger.critical {
+        danger.risk = Risk::High;
+    }
     let mut decided = across("Shell.Exec", scene.layers, |layer| part_in_layer(line, part, layer, scene));
     if scene.context.is_too_wide() {
         decided =
@@ -115,6 +180,7 @@ fn judge_part(line: &Line, part: &Simple, scene: &Scene<'_>) -> Finding {
         rule: decided.rule.clone(),
         reason: decided.reason.clone(),
         risk: danger.risk,
+        critical: danger.critical,
     };
     Finding { decided, risk: danger.risk, critical: danger.critical, reads_only: danger.reads_only, remember, parts: vec![shown] }
 }
@@ -279,8 +345,8 @@ fn climbs(text: &str) -> bool {
 
 /// The rule that blocks the place a word names.
 fn blocked(arg: &Arg, written: bool, scene: &Scene<'_>) -> Option<String> {
-    let path = scene.context.resolve(&arg.text, scene.cwd);
-    if scene.context.is_own(&path) {
+    let path = scene.context.resolve(&danger::as_path(arg), scene.cwd);
+    if scene.context.is_own(&path) || scene.context.credential_place(&path).is_some() {
         return Some("built-in".to_owned());
     }
     let shut = |layer: &Ready| {

@@ -109,6 +109,9 @@ const INSTALLERS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Devices that hold file systems.
+const DISKS: &[&str] = &["/dev/sd", "/dev/hd", "/dev/vd", "/dev/nvme", "/dev/mmcblk", "/dev/disk", "/dev/mapper/", "/dev/loop"];
+
 /// What a part could do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Danger {
@@ -123,10 +126,15 @@ pub struct Danger {
 pub fn of_part(part: &Simple, context: &Context, cwd: &Path) -> Danger {
     let mut danger =
         Danger { risk: Risk::Low, critical: false, reads_only: !part.invocations.is_empty(), never_remembered: false };
+    let calls_out = part.invocations.iter().any(|invocation| NETWORK.contains(&invocation.base()));
     for invocation in &part.invocations {
         danger = danger.and(of_invocation(invocation, context, cwd));
     }
+    danger.critical |= part.piped && part.invocations.iter().any(runs_its_input);
     for redirect in &part.redirects {
+        let name = redirect.target.as_ref().map_or("", |target| target.text.as_str());
+        danger.critical |= !redirect.reads_only && DISKS.iter().any(|disk| name.starts_with(disk));
+        danger.critical |= calls_out && is_credential(name);
         danger.never_remembered = true;
         let inside = redirect.target.as_ref().is_some_and(|target| context.in_workspace(&context.resolve(&target.text, cwd)));
         danger.reads_only &= redirect.reads_only;
@@ -167,6 +175,38 @@ pub fn why(part: &Simple) -> Option<&'static str> {
     }
 }
 
+/// Why a part is asked about each time, in the words behind "it"; `None` where nothing about it is risky.
+pub fn never(part: &Simple, danger: Danger) -> Option<&'static str> {
+    let any = |list: &[&str]| part.invocations.iter().any(|one| list.contains(&one.base()));
+    if part.unknown_code || (part.reads_code && part.piped) {
+        Some("runs code that nobody has seen")
+    } else if part.floors.contains(&COMPUTED) {
+        Some("runs a program known only when it runs")
+    } else if any(PRIVILEGED) {
+        Some("acts on the whole machine")
+    } else if any(DELETING) {
+        Some("deletes")
+    } else if any(NETWORK) {
+        Some("uses the network")
+    } else if part.invocations.iter().any(|one| installs(one.base(), &one.argv)) {
+        Some("fetches, publishes or throws changes away")
+    } else if part.invocations.iter().any(|one| recursive_change(one.base(), &one.argv)) {
+        Some("cannot easily be undone")
+    } else if any(INTERPRETERS) || part.invocations.iter().any(|one| one.base().starts_with("python")) {
+        Some("is a wrapper or an interpreter, which runs whatever it is given")
+    } else if part.redirects.iter().any(|redirect| !redirect.reads_only) {
+        Some("writes to a file")
+    } else if !part.redirects.is_empty() {
+        Some("reads a file of the shell's choosing")
+    } else if danger.never_remembered && part.floors.is_empty() {
+        Some("is risky each time")
+    } else if danger.critical || danger.risk == Risk::High {
+        Some("is a high risk each time")
+    } else {
+        None
+    }
+}
+
 impl Danger {
     fn and(self, other: Self) -> Self {
         Self {
@@ -195,10 +235,56 @@ fn of_invocation(invocation: &Invocation, context: &Context, cwd: &Path) -> Dang
     };
     Danger {
         risk,
-        critical: (deletes && outside()) || matches!(name, "dd" | "mkfs" | "shred" | "wipefs") || name.starts_with("mkfs."),
+        critical: ((deletes || changes_all(name, argv)) && outside())
+            || has(NETWORK) && argv[1..].iter().any(|arg| is_credential(&arg.text))
+            || matches!(name, "dd" | "mkfs" | "shred" | "wipefs")
+            || name.starts_with("mkfs."),
         reads_only,
         never_remembered: privileged || deletes || calls_out || has(INTERPRETERS) || name.starts_with("python"),
     }
+}
+
+/// An interpreter that is given no program but what comes in.
+fn runs_its_input(invocation: &Invocation) -> bool {
+    let name = invocation.base();
+    let reads =
+        name.starts_with("python") || matches!(name, "perl" | "ruby" | "node" | "php" | "lua" | "Rscript" | "deno" | "bun");
+    let mut words = invocation.argv[1..].iter().map(|arg| arg.text.as_str());
+    reads
+        && words.all(|word| {
+            word == "-" || word == "/dev/stdin" || (word.starts_with('-') && !word.contains(['c', 'e', 'm', 'V', 'v']))
+        })
+}
+
+/// Keys, tokens and passwords where people keep them.
+fn is_credential(text: &str) -> bool {
+    let places = [
+        ".ssh/",
+        ".aws/",
+        ".gnupg/",
+        ".netrc",
+        ".kube/config",
+        ".docker/config",
+        "id_rsa",
+        "id_ed25519",
+        "id_ecdsa",
+        ".npmrc",
+        ".pypirc",
+        ".git-credentials",
+        "gcloud/",
+        "/etc/shadow",
+        ".env",
+    ];
+    let path = text.trim_end_matches('/');
+    places.iter().any(|place| match place.strip_suffix('/') {
+        Some(directory) => text.contains(place) || path.ends_with(directory),
+        None => path.ends_with(place),
+    })
+}
+
+/// `chmod -R`, `chown -R`.
+fn changes_all(name: &str, argv: &[Arg]) -> bool {
+    matches!(name, "chmod" | "chown" | "chgrp") && recursive_change(name, argv)
 }
 
 fn installs(name: &str, argv: &[Arg]) -> bool {
@@ -209,7 +295,10 @@ fn installs(name: &str, argv: &[Arg]) -> bool {
 fn recursive_change(name: &str, argv: &[Arg]) -> bool {
     let flag = |wanted: &[&str]| argv[1..].iter().any(|arg| wanted.contains(&arg.text.as_str()));
     match name {
-        "chmod" | "chown" | "chgrp" => flag(&["-R", "--recursive"]),
+        "chmod" | "chown" | "chgrp" => {
+            flag(&["--recursive"])
+                || argv[1..].iter().any(|arg| !arg.text.starts_with("--") && arg.text.starts_with('-') && arg.text.contains('R'))
+        }
         "git" => flag(&["--hard", "-D", "--force", "-f", "drop", "clear"]),
         "kill" | "pkill" | "killall" => true,
         _ => false,
@@ -221,6 +310,10 @@ pub fn leaves(arg: &Arg, context: &Context, cwd: &Path) -> bool {
     if !arg.is_known() || (arg.tilde && arg.text != "~" && !arg.text.starts_with("~/")) {
         return true;
     }
-    let text = if arg.tilde { arg.text.clone() } else { arg.text.replacen('~', "./~", usize::from(arg.text.starts_with('~'))) };
-    !context.in_workspace(&context.resolve(&text, cwd))
+    !context.in_workspace(&context.resolve(&as_path(arg), cwd))
+}
+
+/// A word as the path it is: a quoted `~` is a letter like any other.
+pub fn as_path(arg: &Arg) -> String {
+    if arg.tilde { arg.text.clone() } else { arg.text.replacen('~', "./~", usize::from(arg.text.starts_with('~'))) }
 }

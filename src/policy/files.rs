@@ -3,7 +3,7 @@
 use super::bundle::{Bundle, BundleError, Decision};
 use super::decided::{Decided, Finding, across, counts, reason, unlisted};
 use super::layer::{FileRules, Owned, PathRule, Ready, Scope};
-use super::paths::{Context, Places, Sandbox, protected};
+use super::paths::{Context, Places, Sandbox, credentials, of_the_machine, protected};
 use super::permit::Grant;
 use super::shell::hides;
 use crate::protocol::{Action, Mode, Place, Risk, Target};
@@ -71,6 +71,9 @@ fn everywhere(access: Access, target: &Target, context: &Context) -> Option<Deci
     if context.is_own(path) {
         return Some(Decided::deny("built-in", format!("`{given}` belongs to aye itself, which no tool reaches")));
     }
+    if of_the_machine(path, access != Access::Read) {
+        return Some(Decided::deny("built-in", format!("`{given}` belongs to a process or the kernel, which no tool reaches")));
+    }
     if access == Access::Delete
         && (context.roots.iter().chain(&context.own).any(|kept| kept.starts_with(path)) || context.home == path)
     {
@@ -119,8 +122,8 @@ impl Scene<'_> {
             let blocked = || format!("`{given}` is a blocked path");
             return Decided::deny(shut.rule, shut.denied.map_or_else(blocked, |rule| reason(&rule.reason, "a rule denies it")));
         }
-        if let Some(Guard::Closed(name)) = self.guarded {
-            return Decided::deny("built-in", format!("`{name}` is protected: it decides what other programs run"));
+        if let Some(Guard::Closed(why)) = self.guarded {
+            return Decided::deny("built-in", why.clone());
         }
         let inside = self.context.in_workspace(path);
         let listed = rules.allowed.as_ref().map(|allowed| allowed.reach(path));
@@ -185,7 +188,7 @@ pub fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     Ok(())
 }
 
-/// A protected place: shut, or opened by the rule of a person or a manager.
+/// A protected place: shut, with the reason, or opened by the rule of a person or a manager.
 enum Guard {
     Closed(String),
     Opened(String),
@@ -194,11 +197,19 @@ enum Guard {
 /// Whether the path lies in a protected place, and whether some layer opens it.
 fn guard(access: Access, path: &Path, layers: &[Ready], context: &Context) -> Option<Guard> {
     if access == Access::Read {
-        return None;
+        return to_be_read(path, layers, context);
     }
     let place = protected(path, context)?;
     let may = |layer: &&Ready| place.may_be_opened && layer.scope.grants();
     let opens = |layer: &Ready| Some(layer.scope.rule(access.rules(layer)?.unprotected.reach(path)?));
     let opened = layers.iter().filter(may).find_map(opens);
-    Some(opened.map_or(Guard::Closed(place.name), Guard::Opened))
+    Some(opened.map_or_else(|| Guard::Closed(place.reason()), Guard::Opened))
+}
+
+/// Credentials are shut to reading as well, but where a person or a manager names the very place: `~` does not name `~/.ssh`.
+fn to_be_read(path: &Path, layers: &[Ready], context: &Context) -> Option<Guard> {
+    let found = credentials(path, context)?;
+    let names = |layer: &Ready| Some(layer.read.as_ref()?.allowed.as_ref()?.names(&found.place, path));
+    let named = layers.iter().filter(|layer| layer.scope.grants()).any(|layer| names(layer) == Some(true));
+    (!named).then(|| Guard::Closed(found.reason()))
 }

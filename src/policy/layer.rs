@@ -17,6 +17,8 @@ pub enum Scope {
     BuiltIn,
     /// What the person remembers for this project: its rules count as the user's own, all else in it can only tighten.
     Mine,
+    /// What they remember until aye quits, in the same way.
+    Session,
     /// Can only tighten.
     Project,
 }
@@ -53,6 +55,7 @@ impl Scope {
             Self::File => "policy",
             Self::Managed => "managed",
             Self::Mine => "mine-here",
+            Self::Session => "session",
             Self::Project => "project",
         }
     }
@@ -60,7 +63,7 @@ impl Scope {
     /// What a rule is called in a verdict: `user:31`.
     pub fn rule(self, line: usize) -> String {
         match self {
-            Self::BuiltIn => "built-in".to_owned(),
+            Self::BuiltIn | Self::Session => self.as_str().to_owned(),
             Self::User | Self::File | Self::Managed | Self::Mine | Self::Project => format!("{}:{line}", self.as_str()),
         }
     }
@@ -69,7 +72,7 @@ impl Scope {
     pub fn grants(self) -> bool {
         match self {
             Self::BuiltIn | Self::User | Self::File | Self::Managed => true,
-            Self::Mine | Self::Project => false,
+            Self::Mine | Self::Session | Self::Project => false,
         }
     }
 }
@@ -177,8 +180,12 @@ impl Ready {
     pub fn all(layers: Vec<Layer>, context: &Context) -> Vec<Self> {
         let mut all: Vec<Self> = layers.into_iter().map(|layer| Self::new(layer, context)).collect();
         all.sort_by_key(|layer| layer.scope);
-        let mut mine: Vec<Self> = all.extract_if(.., |layer| layer.scope == Scope::Mine).collect();
-        let Some(own) = all.iter_mut().find(|layer| matches!(layer.scope, Scope::User | Scope::BuiltIn)) else { return all };
+        let mut mine: Vec<Self> = all.extract_if(.., |layer| matches!(layer.scope, Scope::Mine | Scope::Session)).collect();
+        let Some(own) = all.iter_mut().find(|layer| matches!(layer.scope, Scope::User | Scope::File | Scope::BuiltIn)) else {
+            return all;
+        };
+        // A file given for this run stands in the place of what was remembered before it.
+        mine.retain(|layer| own.scope != Scope::File || layer.scope == Scope::Session);
         for remembered in &mut mine {
             own.join(remembered);
         }

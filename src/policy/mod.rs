@@ -12,6 +12,7 @@ mod layer;
 mod named;
 mod paths;
 pub mod permit;
+pub mod redact;
 mod shell;
 pub mod url;
 
@@ -19,5 +20,6 @@ pub use bundle::{ArgumentKind, Bundle, BundleError, Environment, NamedCommand, S
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation};
 pub use layer::{Layer, Scope};
+pub use named::quoted;
 pub use paths::{Context, Sandbox};
-pub use permit::{Permit, Question, Verdict, quoted};
+pub use permit::{Permit, Question, Verdict};

@@ -84,3 +84,9 @@ fn out_of_bounds(access: Access, target: &Target, layers: &[Ready], context: &Co
     // A locked question about a place stays a question, whatever the command says.
     (decided.verdict == VerdictKind::Deny || decided.locked).then_some(decided)
 }
+
+/// A word as a shell would have to be given it, so that no two commands read the same.
+pub fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
+    let plain = |letter: char| letter.is_alphanumeric() || "%+,-./:=@_^~".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")).into() }
+}

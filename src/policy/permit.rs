@@ -50,8 +50,6 @@ pub struct Question {
     pub risk: Risk,
     pub critical: bool,
     pub parts: Vec<CommandPart>,
-    /// What "always, until I quit" would allow; absent where nothing may be remembered.
-    pub remember: Option<Grant>,
 }
 
 impl Question {
@@ -61,31 +59,13 @@ impl Question {
     }
 }
 
-/// A rule of this run only, made by the person's "until I quit".
+/// What could be remembered of one thing that is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
     /// Writes to this file.
     Write { path: std::path::PathBuf },
     /// Simple commands whose words are exactly these, run in this directory.
     Command { words: Vec<String>, directory: std::path::PathBuf },
-}
-
-impl std::fmt::Display for Grant {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Write { path } => write!(f, "changes to {}", path.display()),
-            Self::Command { words, directory } => {
-                let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
-                write!(f, "the command `{}` in {}", words.join(" "), directory.display())
-            }
-        }
-    }
-}
-
-/// A word as a shell would have to be given it, so that no two commands read the same.
-pub fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
-    let plain = |letter: char| letter.is_alphanumeric() || "%+,-./:=@_^~".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")).into() }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::BoxFuture;
 use crate::protocol::{
-    Action, Approval, ApprovalId, CallId, Decision, Failure, Message, PolicyLayer, Proposal, Resolution, StepId, StopReason,
-    TaskId, ToolCall, ToolResult, Usage,
+    Action, Approval, ApprovalId, CallId, Decision, Failure, GrantRule, GrantScope, Message, PolicyLayer, Proposal, Resolution,
+    StepId, StopReason, TaskId, ToolCall, ToolResult, Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,23 @@ pub enum Record {
         approval_id: ApprovalId,
         tool_call_id: CallId,
         decision: Decision,
+    },
+    /// The policy said no.
+    Refused {
+        tool_call_id: CallId,
+        rule: String,
+        reason: String,
+    },
+    /// A rule was put into the person's files.
+    RuleSaved {
+        rules: Vec<GrantRule>,
+        scope: GrantScope,
+        /// What verdicts call them: `mine-here:14`.
+        names: Vec<String>,
+    },
+    RuleRemoved {
+        rules: Vec<GrantRule>,
+        scope: GrantScope,
     },
     /// From here on the effect may have happened.
     Started {

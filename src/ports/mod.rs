@@ -3,10 +3,12 @@
 mod journal;
 mod model;
 mod router;
+mod rules;
 
 pub use journal::{Durability, Journal, JournalError, Record, TaskEnd};
 pub use model::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};
 pub use router::{Plan, RunContext, ToolRouter};
+pub use rules::{Rules, Saved};
 
 /// A future that can be kept in a struct.
 pub type BoxFuture<'a, T> = futures_util::future::BoxFuture<'a, T>;

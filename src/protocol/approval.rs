@@ -1,6 +1,6 @@
 //! A question to the person, with everything they need to answer it.
 
-use super::{ApprovalId, CallId, Proposal};
+use super::{Always, ApprovalId, CallId, Proposal, Remember};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -52,6 +52,9 @@ pub struct Part {
     pub rule: String,
     pub reason: String,
     pub risk: Risk,
+    /// Unknown or downloaded code, or destruction outside the workspace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub critical: bool,
 }
 
 /// The question.
@@ -81,9 +84,9 @@ pub struct Approval {
     /// The simple commands of a shell line; empty for other tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// What `a` would allow until aye quits, in words; absent where nothing may be remembered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remember: Option<String>,
+    /// What "always allow" offers, and what of it is never kept.
+    #[serde(default)]
+    pub always: Always,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,8 +104,12 @@ pub struct CommandLine {
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
     Approved,
-    /// Approved, and the same is not asked again until aye quits.
-    ApprovedForSession,
+    /// Approved, and a rule is kept, so that the same is not asked again.
+    #[serde(alias = "approved_for_session")]
+    ApprovedAlways {
+        #[serde(flatten)]
+        remember: Remember,
+    },
     Denied {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,

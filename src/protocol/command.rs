@@ -19,6 +19,10 @@ pub enum Command {
         tool_call_id: CallId,
         resolution: Resolution,
     },
+    /// Take back the rule that was kept last in this session.
+    UndoGrant,
+    /// Say which rules are kept.
+    ListGrants,
     /// Stop the model, start nothing new; running tools finish.
     Cancel,
     /// Kill the running commands too.

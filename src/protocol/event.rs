@@ -1,8 +1,8 @@
 //! All that a front end may learn, in one stream.
 
 use super::{
-    Approval, ApprovalId, Arguments, CallId, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal, SessionId, StepId,
-    StopReason, TaskId, ToolError, ToolStatus, Usage, WorkspaceId,
+    Approval, ApprovalId, Arguments, CallId, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal, Redaction, SessionId,
+    StepId, StopReason, TaskId, ToolError, ToolStatus, Usage, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -116,6 +116,9 @@ pub enum EventKind {
         /// What was applied, for the transcript's card.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proposal: Option<Proposal>,
+        /// What the model was not shown of the output.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redactions: Vec<Redaction>,
     },
     /// A crash left this call without an outcome; it waits for `Command::Resolve`.
     ToolInterrupted {

@@ -73,6 +73,23 @@ impl ToolError {
     }
 }
 
+/// Secrets of one kind that a text was shown without.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Redaction {
+    /// `github-token`, as it stands in the marker.
+    pub kind: String,
+    pub count: usize,
+}
+
+/// `2 secrets hidden from the model (github-token, password)`; `None` where nothing was.
+pub fn hidden_words(redactions: &[Redaction]) -> Option<String> {
+    let count: usize = redactions.iter().map(|redaction| redaction.count).sum();
+    let kinds: Vec<&str> = redactions.iter().map(|redaction| redaction.kind.as_str()).collect();
+    let noun = if count == 1 { "secret" } else { "secrets" };
+    (count > 0).then(|| format!("{count} {noun} hidden from the model ({})", kinds.join(", ")))
+}
+
 /// What a call did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -86,6 +103,9 @@ pub struct ToolResult {
     pub error: Option<ToolError>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifact_uris: Vec<String>,
+    /// What was hidden in the output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redactions: Vec<Redaction>,
 }
 
 impl ToolResult {
@@ -97,6 +117,7 @@ impl ToolResult {
             output_text: output.into(),
             error: None,
             artifact_uris: Vec::new(),
+            redactions: Vec::new(),
         }
     }
 
@@ -122,6 +143,7 @@ impl ToolResult {
             output_text: String::new(),
             error: Some(error),
             artifact_uris: Vec::new(),
+            redactions: Vec::new(),
         }
     }
 

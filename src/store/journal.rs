@@ -1,14 +1,15 @@
 //! One session's journal: records in, committed rows out.
 
+use super::decisions::{self, Calls, Row};
 use super::error::explain;
 use super::sessions::{NewSession, SessionStatus, title_of};
 use super::writer::Desk;
 use super::{Inner, locked};
 use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record};
-use crate::protocol::SessionId;
+use crate::protocol::{Mode, SessionId};
 use crate::sys::instance::Instance;
 use rusqlite::{OptionalExtension, Transaction, params};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 
 pub(super) struct SessionJournal {
@@ -16,6 +17,8 @@ pub(super) struct SessionJournal {
     id: SessionId,
     /// What the row is made of when there is none.
     unwritten: Option<NewSession>,
+    mode: Mode,
+    calls: Mutex<Calls>,
 }
 
 /// One change to a session, all of it or nothing.
@@ -23,19 +26,30 @@ struct Entry {
     id: SessionId,
     unwritten: Option<NewSession>,
     records: Vec<String>,
+    decisions: Vec<Row>,
+    mode: Mode,
     draft: Option<String>,
     status: Option<SessionStatus>,
     title: Option<String>,
 }
 
 impl SessionJournal {
-    pub(super) fn new(inner: Arc<Inner>, id: SessionId, unwritten: Option<NewSession>) -> Self {
-        Self { inner, id, unwritten }
+    pub(super) fn new(inner: Arc<Inner>, id: SessionId, unwritten: Option<NewSession>, mode: Mode) -> Self {
+        Self { inner, id, unwritten, mode, calls: Mutex::default() }
     }
 
     fn entry(&self) -> Entry {
         let (id, unwritten) = (self.id.clone(), self.unwritten.clone());
-        Entry { id, unwritten, records: Vec::new(), draft: None, status: None, title: None }
+        Entry {
+            id,
+            unwritten,
+            records: Vec::new(),
+            decisions: Vec::new(),
+            mode: self.mode,
+            draft: None,
+            status: None,
+            title: None,
+        }
     }
 
     async fn write(&self, entry: Entry, durability: Durability) -> Result<(), JournalError> {
@@ -62,6 +76,10 @@ impl Journal for SessionJournal {
             let mut entry = self.entry();
             entry.status = records.iter().rev().find_map(SessionStatus::after);
             entry.title = records.iter().find_map(title_of);
+            {
+                let mut calls = locked(&self.calls);
+                entry.decisions = records.iter().filter_map(|record| calls.decision(record)).collect();
+            }
             entry.records = records
                 .iter()
                 .map(serde_json::to_string)
@@ -103,6 +121,7 @@ impl Entry {
         for record in &self.records {
             insert.execute(params![key, record, now])?;
         }
+        decisions::insert(transaction, &self.decisions, (Some(self.id.as_str()), "", self.mode.as_str()), now)?;
         transaction
             .prepare_cached(
                 "UPDATE sessions SET updated = ?2, status = coalesce(?3, status), title = coalesce(title, ?4),

@@ -2,6 +2,7 @@
 
 mod aside;
 mod claim;
+mod decisions;
 mod directory;
 mod error;
 mod journal;
@@ -10,11 +11,12 @@ mod sessions;
 mod writer;
 
 pub use claim::Claim;
+pub use decisions::{DecisionFilter, LoggedDecision};
 pub use error::StoreError;
 pub use sessions::{Loaded, NewSession, SessionStatus, SessionSummary};
 
 use crate::ports::Journal;
-use crate::protocol::SessionId;
+use crate::protocol::{Mode, SessionId};
 use rusqlite::Connection;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -77,9 +79,9 @@ impl Store {
     }
 
     /// The journal of a session that was created or claimed.
-    pub fn journal(&self, id: &SessionId) -> Arc<dyn Journal> {
+    pub fn journal(&self, id: &SessionId, mode: Mode) -> Arc<dyn Journal> {
         let unwritten = locked(&self.inner.unwritten).get(id).cloned();
-        Arc::new(journal::SessionJournal::new(self.inner.clone(), id.clone(), unwritten))
+        Arc::new(journal::SessionJournal::new(self.inner.clone(), id.clone(), unwritten, mode))
     }
 }
 

@@ -16,7 +16,8 @@ const LOG_KEPT_BYTES: i64 = 8 << 20;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One step per version; a store at version n has had the first n.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE sessions (
         key INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
@@ -39,12 +40,29 @@ const MIGRATIONS: &[&str] = &["
         time INTEGER NOT NULL,
         UNIQUE (session, seq)
     );
-"];
+",
+    "
+    CREATE TABLE decisions (
+        key INTEGER PRIMARY KEY AUTOINCREMENT,
+        time INTEGER NOT NULL,
+        session TEXT,
+        workspace TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        summary TEXT NOT NULL,
+        verdict TEXT NOT NULL,
+        decider TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        mode TEXT NOT NULL
+    );
+    CREATE INDEX decisions_by_time ON decisions (time);
+",
+];
 /// Names every column, and so fails where one is missing.
 const EXPECTED: &str = "
     SELECT s.key, s.id, s.workspace_id, s.workspace, s.title, s.created, s.updated, s.status, s.model, s.draft, s.owner,
-           r.key, r.session, r.seq, r.json, r.time
-    FROM sessions s JOIN records r ON r.session = s.key";
+           r.key, r.session, r.seq, r.json, r.time,
+           d.key, d.time, d.session, d.workspace, d.tool, d.summary, d.verdict, d.decider, d.reason, d.mode
+    FROM sessions s JOIN records r ON r.session = s.key JOIN decisions d ON d.session = s.id";
 const VERSION: i64 = MIGRATIONS.len() as i64;
 
 pub(super) enum State {

@@ -131,7 +131,7 @@ impl Store {
         loaded.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
     }
 
-    fn read<T>(&self, query: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+    pub(super) fn read<T>(&self, query: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         query(&self.inner.reader()).map_err(|error| StoreError::database(&self.inner.path, &error))
     }
 }
@@ -184,6 +184,9 @@ impl SessionStatus {
             | Record::AnswerDiscarded { .. }
             | Record::Answer { .. }
             | Record::Intent { .. }
+            | Record::RuleSaved { .. }
+            | Record::Refused { .. }
+            | Record::RuleRemoved { .. }
             | Record::Started { .. }
             | Record::Finished { .. }
             | Record::Resolved { .. }

@@ -48,7 +48,62 @@ const ID: &str = "00112233445566778899aabbccddeeff";
 const OTHER: &str = "001122334455667788990000000000ff";
 
 fn append(store: &Store, id: &str, records: Vec<Record>, durability: Durability) {
-    wait(store.journal(&SessionId::new(id)).append(records, durability)).unwrap();
+    wait(store.journal(&SessionId::new(id), Mode::Ask).append(records, durability)).unwrap();
+}
+
+#[test]
+fn decisions_are_kept_with_the_records_that_carry_them() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let _claim = store.create(session(ID));
+    let id = crate::protocol::CallId::new("c1");
+    let refused = |rule: &str| Record::Refused { tool_call_id: id.clone(), rule: rule.to_owned(), reason: "no\nway".to_owned() };
+    append(&store, ID, vec![prompt("x"), refused("user:3")], Durability::Process);
+    let decision = |verdict: &str| LoggedDecision {
+        time: jiff::Timestamp::now(),
+        session_id: None,
+        workspace: "/w".to_owned(),
+        tool_name: "ReadFile".to_owned(),
+        summary: "Read a".to_owned(),
+        verdict: verdict.to_owned(),
+        by: "you".to_owned(),
+        reason: String::new(),
+        mode: "ask".to_owned(),
+    };
+    store.log_decision(decision("allow")).unwrap();
+    let all = |denied_only, session: Option<&str>| {
+        let filter = DecisionFilter { session: session.map(str::to_owned), denied_only, most: 10 };
+        store.decisions(&filter).unwrap().into_iter().map(|one| (one.verdict, one.by, one.reason)).collect::<Vec<_>>()
+    };
+    let (no, yes) = (("deny", "user:3", "no way"), ("allow", "you", ""));
+    let owned = |(one, two, three): (&str, &str, &str)| (one.to_owned(), two.to_owned(), three.to_owned());
+    assert_eq!(all(false, None), [owned(no), owned(yes)]);
+    assert_eq!(all(true, None), [owned(no)]);
+    assert_eq!(all(false, Some("001122")), [owned(no)]);
+    // The oldest give way, a few rows late at most.
+    let old = LoggedDecision { time: jiff::Timestamp::UNIX_EPOCH, ..decision("deny") };
+    store.log_decision(old).unwrap();
+    assert_eq!(all(true, None).len(), 2);
+    (0..256).for_each(|_| store.log_decision(decision("allow")).unwrap());
+    assert_eq!(all(true, None), [owned(no)]);
+}
+
+#[test]
+fn a_store_from_before_there_were_decisions_is_brought_up_to_date() {
+    let dir = TempDir::new().unwrap();
+    {
+        let store = Store::open(dir.path()).unwrap();
+        let _claim = store.create(session(ID));
+        append(&store, ID, vec![prompt("kept")], Durability::Power);
+    }
+    let path = dir.path().join("aye.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch("DROP TABLE decisions; PRAGMA user_version = 1").unwrap();
+    drop(old);
+    let store = Store::open(dir.path()).unwrap();
+    assert!(store.notices().is_empty(), "{:?}", store.notices());
+    assert_eq!(store.load(&SessionId::new(ID)).unwrap().records, [prompt("kept")]);
+    assert_eq!(store.decisions(&DecisionFilter { most: 10, ..DecisionFilter::default() }).unwrap(), []);
 }
 
 #[test]
@@ -60,7 +115,7 @@ fn records_come_back_in_order_after_the_store_is_opened_again() {
         append(&store, ID, vec![prompt("Explain\nthe parser"), queue("a")], Durability::Power);
         append(&store, ID, vec![queue("b")], Durability::Process);
         append(&store, ID, vec![ended()], Durability::Power);
-        wait(store.journal(&SessionId::new(ID)).save_draft("half a sent".to_owned())).unwrap();
+        wait(store.journal(&SessionId::new(ID), Mode::Ask).save_draft("half a sent".to_owned())).unwrap();
     }
     let store = Store::open(dir.path()).unwrap();
     let loaded = store.load(&SessionId::new(ID)).unwrap();
@@ -148,7 +203,7 @@ fn a_session_in_which_nothing_was_said_leaves_no_row() {
     let store = Store::open(dir.path()).unwrap();
     drop(store.create(session(ID)));
     let claim = store.create(session(OTHER));
-    let journal = store.journal(claim.id());
+    let journal = store.journal(claim.id(), Mode::Ask);
     wait(journal.append(Vec::new(), Durability::Power)).unwrap();
     wait(journal.save_draft(String::new())).unwrap();
     assert_eq!(store.sessions(None).unwrap(), []);
@@ -277,7 +332,7 @@ fn a_store_that_cannot_be_written_says_so_and_is_used_again_when_it_can() {
     let claim = store.create(session(ID));
     let away = dir.path().join("away");
     fs::rename(dir.path().join("aye.db"), &away).unwrap();
-    let error = wait(store.journal(claim.id()).append(vec![prompt("hi")], Durability::Power)).unwrap_err();
+    let error = wait(store.journal(claim.id(), Mode::Ask).append(vec![prompt("hi")], Durability::Power)).unwrap_err();
     assert!(error.to_string().contains("cannot save this session") && error.message.contains("aye.db"), "{error}");
     fs::rename(&away, dir.path().join("aye.db")).unwrap();
     append(&store, ID, vec![prompt("hi")], Durability::Power);
@@ -289,7 +344,7 @@ fn an_append_whose_caller_went_away_is_written_all_the_same() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
-    assert!(store.journal(claim.id()).append(vec![prompt("hi")], Durability::Power).now_or_never().is_none());
+    assert!(store.journal(claim.id(), Mode::Ask).append(vec![prompt("hi")], Durability::Power).now_or_never().is_none());
     append(&store, ID, vec![ended()], Durability::Power);
     assert_eq!(store.load(claim.id()).unwrap().records, [prompt("hi"), ended()]);
 }
@@ -322,7 +377,7 @@ proptest! {
             for batch in &batches {
                 append(&store, ID, batch.clone(), Durability::Process);
             }
-            wait(store.journal(claim.id()).save_draft(draft.clone())).unwrap();
+            wait(store.journal(claim.id(), Mode::Ask).save_draft(draft.clone())).unwrap();
         }
         let loaded = Store::open(dir.path()).unwrap().load(&SessionId::new(ID)).unwrap();
         let expected: Vec<Record> = std::iter::once(prompt("first")).chain(batches.into_iter().flatten()).collect();

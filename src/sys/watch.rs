@@ -1,82 +1,173 @@
-//! Tells when one of a few files may have changed. It wakes for nothing else.
+//! Tells when one of a few files may have changed. It wakes for nothing else: that they are read is no event.
 
-use notify::event::{AccessKind, AccessMode};
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use std::collections::BTreeSet;
+use nix::errno::Errno;
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// An editor writes a file in several steps; it is done when this long nothing more came.
 const QUIET: Duration = Duration::from_millis(60);
 /// Who never stops writing is not waited for.
 const PATIENCE: usize = 20;
+/// What makes a file another one, in the directory that holds it.
+const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
+    .union(AddWatchFlags::IN_CLOSE_WRITE)
+    .union(AddWatchFlags::IN_DELETE)
+    .union(AddWatchFlags::IN_MOVED_FROM)
+    .union(AddWatchFlags::IN_MOVED_TO)
+    .union(AddWatchFlags::IN_DELETE_SELF)
+    .union(AddWatchFlags::IN_MOVE_SELF)
+    .union(AddWatchFlags::IN_ONLYDIR);
 
 pub struct Watch {
-    watcher: RecommendedWatcher,
+    queue: AsyncFd<Queue>,
     files: Vec<PathBuf>,
-    directories: BTreeSet<PathBuf>,
     /// The files, and where links lead from them.
-    names: Arc<Mutex<BTreeSet<PathBuf>>>,
-    changed: Arc<Notify>,
+    names: BTreeSet<PathBuf>,
+    directories: BTreeMap<WatchDescriptor, PathBuf>,
+}
+
+struct Queue(Inotify);
+
+impl AsRawFd for Queue {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
 }
 
 impl Watch {
     /// The directories of the files are watched, for editors write a new file and rename it.
-    pub fn of(files: Vec<PathBuf>) -> Result<Self, String> {
-        let (names, changed) = (Arc::new(Mutex::new(BTreeSet::new())), Arc::new(Notify::new()));
-        let (of_interest, ring) = (Arc::clone(&names), Arc::clone(&changed));
-        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            if event.is_ok_and(|event| concerns(&event, &of_interest)) {
-                ring.notify_one();
-            }
-        });
-        let watcher = watcher.map_err(|error| error.to_string())?;
-        let mut watch = Self { watcher, files, directories: BTreeSet::new(), names, changed };
+    pub fn of(files: Vec<PathBuf>) -> io::Result<Self> {
+        let queue = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
+        let queue = registered(Queue(queue))?;
+        let mut watch = Self { queue, files, names: BTreeSet::new(), directories: BTreeMap::new() };
         watch.arm();
         Ok(watch)
     }
 
     /// Ready when something changed and it has become quiet.
-    pub async fn changed(&mut self) {
-        self.changed.notified().await;
+    pub async fn changed(&mut self) -> io::Result<()> {
+        self.event().await?;
         for _ in 0..PATIENCE {
-            if tokio::time::timeout(QUIET, self.changed.notified()).await.is_err() {
-                break;
+            match tokio::time::timeout(QUIET, self.event()).await {
+                Ok(event) => event?,
+                Err(_quiet) => break,
             }
         }
         // A directory may be there now that was not, and a link may lead elsewhere.
         self.arm();
+        Ok(())
+    }
+
+    /// The next that is about one of the files.
+    async fn event(&self) -> io::Result<()> {
+        loop {
+            let mut ready = self.queue.readable().await?;
+            match ready.try_io(|queue| queue.get_ref().0.read_events().map_err(io::Error::from)) {
+                Ok(events) => {
+                    if events?.iter().any(|event| self.concerns(event)) {
+                        return Ok(());
+                    }
+                }
+                Err(_nothing_there) => {}
+            }
+        }
+    }
+
+    fn concerns(&self, event: &InotifyEvent) -> bool {
+        if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
+            return true;
+        }
+        let Some(directory) = self.directories.get(&event.wd) else { return false };
+        let path = event.name.as_ref().map_or_else(|| directory.clone(), |name| directory.join(name));
+        self.names.iter().any(|name| name.starts_with(&path))
     }
 
     fn arm(&mut self) {
-        for directory in std::mem::take(&mut self.directories) {
-            let _ = self.watcher.unwatch(&directory);
-        }
         let real = self.files.iter().filter_map(|file| file.canonicalize().ok());
-        let names: BTreeSet<PathBuf> = self.files.iter().cloned().chain(real).collect();
+        self.names = self.files.iter().cloned().chain(real).collect();
         // Where a directory is missing its parent tells when it comes.
         let there = |file: &PathBuf| file.ancestors().skip(1).find(|directory| directory.is_dir()).map(Path::to_owned);
-        let directories: BTreeSet<PathBuf> = names.iter().filter_map(there).collect();
-        if let Ok(mut known) = self.names.lock() {
-            *known = names;
+        let wanted: BTreeSet<PathBuf> = self.names.iter().filter_map(there).collect();
+        let queue = &self.queue.get_ref().0;
+        let mut directories = BTreeMap::new();
+        for directory in wanted {
+            match queue.add_watch(&directory, CHANGES) {
+                Ok(watch) => drop(directories.insert(watch, directory)),
+                Err(error) => tracing::warn!(%error, directory = %directory.display(), "not watched"),
+            }
         }
-        for directory in &directories {
-            if let Err(error) = self.watcher.watch(directory, RecursiveMode::NonRecursive) {
-                tracing::warn!(%error, directory = %directory.display(), "not watched");
+        for old in self.directories.keys().filter(|old| !directories.contains_key(*old)) {
+            // Of a directory that is gone the kernel has taken it away already.
+            if let Err(error) = queue.rm_watch(*old)
+                && error != Errno::EINVAL
+            {
+                tracing::warn!(%error, "still watched");
             }
         }
         self.directories = directories;
     }
 }
 
-/// Whether an event is about one of the files or about a directory above them. Reading them is no event.
-fn concerns(event: &Event, names: &Mutex<BTreeSet<PathBuf>>) -> bool {
-    let reads = matches!(event.kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write));
-    if reads {
-        return false;
+#[expect(unsafe_code, reason = "the safe way to say it takes no type that is a descriptor only by reference")]
+fn registered(queue: Queue) -> io::Result<AsyncFd<Queue>> {
+    // SAFETY: the queue owns its descriptor, gives always the same one, and closes it only when it is dropped.
+    Ok(unsafe { AsyncFd::register_with_interest(queue, Interest::READABLE)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use tempfile::TempDir;
+
+    /// Whether a change is told.
+    async fn told(watch: &mut Watch) -> bool {
+        tokio::time::timeout(Duration::from_secs(20), watch.changed()).await.is_ok_and(|told| told.is_ok())
     }
-    let Ok(names) = names.lock() else { return true };
-    event.need_rescan() || event.paths.iter().any(|path| names.iter().any(|name| name.starts_with(path)))
+
+    #[tokio::test]
+    async fn every_way_to_change_a_file_is_told() {
+        let dir = TempDir::new().unwrap();
+        let (root, other) = (dir.path().canonicalize().unwrap(), TempDir::new().unwrap());
+        let file = root.join("later/policy.toml");
+        let mut watch = Watch::of(vec![file.clone()]).unwrap();
+        fs::create_dir(root.join("later")).unwrap();
+        assert!(told(&mut watch).await, "its directory came");
+        fs::write(&file, "one").unwrap();
+        assert!(told(&mut watch).await, "written");
+        fs::write(root.join("later/new"), "two").unwrap();
+        fs::rename(root.join("later/new"), &file).unwrap();
+        assert!(told(&mut watch).await, "renamed over");
+        fs::write(other.path().join("real"), "three").unwrap();
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink(other.path().join("real"), &file).unwrap();
+        assert!(told(&mut watch).await, "a link now");
+        fs::write(other.path().join("real"), "four").unwrap();
+        assert!(told(&mut watch).await, "changed where the link leads");
+        fs::remove_dir_all(root.join("later")).unwrap();
+        assert!(told(&mut watch).await, "gone");
+        fs::create_dir(root.join("later")).unwrap();
+        fs::write(&file, "five").unwrap();
+        assert!(told(&mut watch).await, "there again");
+    }
+
+    #[tokio::test]
+    async fn reading_the_file_and_writing_beside_it_is_not_told() {
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().canonicalize().unwrap().join("policy.toml");
+        fs::write(&file, "one").unwrap();
+        let mut watch = Watch::of(vec![file.clone()]).unwrap();
+        fs::read(&file).unwrap();
+        fs::write(dir.path().join("beside"), "x").unwrap();
+        let events = watch.queue.get_ref().0.read_events().unwrap();
+        assert!(events.iter().all(|event| !watch.concerns(event)), "{events:?}");
+        fs::write(&file, "two").unwrap();
+        assert!(told(&mut watch).await);
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::document::{Document, Form, NotText};
 use super::file_change::{Before, Change, HAS_NUL, commit, proposal};
+use super::markers::{restored, restorer};
 use super::paths::{Meant, Paths, not_found};
 use super::replacement::{Mismatch, Which, replace, with_lf};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
@@ -46,6 +47,7 @@ impl Tool for EditFile {
         &["edit_file", "edit", "str_replace", "str_replace_editor", "replace_in_file", "search_replace", "MultiEdit"];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../assets/tools/EditFile.md");
+    const RESTORES: bool = true;
     type Arguments = Arguments;
     type Work = Work;
 
@@ -115,8 +117,16 @@ fn edited(arguments: &Arguments, target: &Target, before: &Before, settings: &Se
         Before::Text { document, .. } => document.clone(),
         Before::NotText { why, .. } => return Err(not_text(target, *why)),
     };
+    let restorer = restorer(before, settings);
     for (index, edit) in arguments.edits.iter().enumerate() {
-        document.text = apply(&document.text, edit, index, target)?;
+        let whole = Edit {
+            old_text: restored(&restorer, &edit.old_text, &format!("`edits[{index}].oldText`"), target)?,
+            new_text: restored(&restorer, &edit.new_text, &format!("`edits[{index}].newText`"), target)?,
+            replace_all: edit.replace_all,
+        };
+        // What is told of a text that does not fit is told of it as it was shown.
+        let closest = |text: &str| closest(&settings.redactor.redact(text).text, edit);
+        document.text = apply(&document.text, &whole, index, target, closest)?;
     }
     Ok(document)
 }
@@ -134,7 +144,7 @@ fn not_text(target: &Target, why: NotText) -> ToolError {
     }
 }
 
-fn apply(text: &str, edit: &Edit, index: usize, target: &Target) -> Result<String, ToolError> {
+fn apply(text: &str, edit: &Edit, index: usize, target: &Target, closest: impl Fn(&str) -> String) -> Result<String, ToolError> {
     let at = format!("`edits[{index}].oldText`");
     if edit.old_text.is_empty() {
         if text.is_empty() {
@@ -147,7 +157,7 @@ fn apply(text: &str, edit: &Edit, index: usize, target: &Target) -> Result<Strin
     }
     let which = if edit.replace_all == Some(true) { Which::All } else { Which::TheOnly };
     replace(text, &edit.old_text, &edit.new_text, which).map_err(|mismatch| match mismatch {
-        Mismatch::NotFound => invalid(format!("{at} is not in `{}`; nothing was changed. {}", target.given, closest(text, edit))),
+        Mismatch::NotFound => invalid(format!("{at} is not in `{}`; nothing was changed. {}", target.given, closest(text))),
         Mismatch::Ambiguous { count, lines } => {
             let named: Vec<_> = lines.iter().map(usize::to_string).collect();
             let rest = if count > lines.len() { " and more" } else { "" };

@@ -1,7 +1,7 @@
 //! What replacing a file has in common, whoever replaces it: the look at what is there, the proposal, the commit.
 
 use super::document::{Document, NotText};
-use super::paths::{open_error, shown, special};
+use super::paths::{open_error, shown_in_one_line, special};
 use super::replacement::with_lf;
 use super::repository::guard;
 use super::tool::{Failed, Output, Settings, invalid};
@@ -12,6 +12,9 @@ use std::time::Duration;
 
 /// How long the search for the smallest diff may take; a longer diff is as true.
 const DIFF_LIMIT: Duration = Duration::from_millis(500);
+
+/// A larger file is deleted without showing all of it.
+const MAX_REMOVAL_BYTES: u64 = 256 * 1024;
 
 /// What the person and the model are told of content with a NUL byte: most often it was not meant.
 pub(super) const HAS_NUL: &str = "has a NUL byte, so that it counts as binary and cannot be read or edited as text";
@@ -35,7 +38,7 @@ pub(super) enum Before {
 
 impl Before {
     pub(super) fn of(target: &Target, settings: &Settings) -> Result<Self, ToolError> {
-        guard(target, settings)?;
+        guard(target)?;
         match target.place {
             Place::Missing => return Ok(Self::Absent),
             Place::Directory => return Err(invalid(format!("`{}` is a directory, not a file", target.given))),
@@ -65,7 +68,7 @@ impl Before {
 
 /// The change as it is shown: `verb` and path, how many lines, the diff.
 pub(super) fn proposal(verb: &str, target: &Target, before: &Before, new: &str, bytes: u64, settings: &Settings) -> Proposal {
-    let name = shown(&target.real, settings);
+    let name = shown_in_one_line(&target.real, settings);
     let (old, mut notes) = match before {
         Before::Absent => (String::new(), vec!["creates the file".to_owned()]),
         Before::Text { document, .. } => (document.text.clone(), kept_notes(document, new)),
@@ -74,15 +77,27 @@ pub(super) fn proposal(verb: &str, target: &Target, before: &Before, new: &str, 
         }
     };
     let (old, new) = (with_lf(&old), with_lf(new));
+    let same = old == new;
+    // Hidden in the whole texts, so that no line of a key is shown alone. A secret that changes has another marker.
+    let (old, new) = (settings.redactor.redact(&old).text.into_owned(), settings.redactor.redact(&new).text.into_owned());
     let old_name = if matches!(before, Before::Absent) { "/dev/null".to_owned() } else { format!("a/{name}") };
     let (diff, added, removed) = unified(&old, &new, &old_name, &format!("b/{name}"));
     if new.contains('\0') {
         notes.push(HAS_NUL.to_owned());
     }
-    if diff.is_empty() && matches!(before, Before::Text { .. }) {
+    if same && matches!(before, Before::Text { .. }) {
         notes.push("the text stays the same".to_owned());
     }
     Proposal { summary: format!("{verb} {name} +{added} −{removed}"), diff, paths: vec![target.real.clone()], bytes, notes }
+}
+
+/// The diff that takes away all of a text file, and how many lines; of other files, and of large ones, there is none.
+pub(super) fn removal(target: &Target, settings: &Settings) -> Option<(String, usize)> {
+    let limit = settings.max_file_size_bytes.min(MAX_REMOVAL_BYTES);
+    let document = Document::decode(&file::read(&target.real, limit).ok()?).ok()?;
+    let (diff, _, removed) =
+        unified(&with_lf(&document.text), "", &format!("a/{}", shown_in_one_line(&target.real, settings)), "/dev/null");
+    Some((diff, removed))
 }
 
 /// What a diff of lines cannot show.

@@ -1,12 +1,13 @@
 //! The lines of one file that match, gathered in order and within bounds.
 
 use super::walk::First;
+use crate::policy::redact::Redactor;
 use crate::sys::path::open_file;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 /// Most of one line.
@@ -43,23 +44,26 @@ pub(super) fn long_line() -> String {
 pub(super) struct FileSearch {
     searcher: Searcher,
     expression: RegexMatcher,
+    redactor: Arc<Redactor>,
 }
 
 impl FileSearch {
     /// `context`: lines shown before and after a match.
-    pub(super) fn new(expression: &RegexMatcher, context: usize) -> Self {
+    pub(super) fn new(expression: &RegexMatcher, context: usize, redactor: &Arc<Redactor>) -> Self {
         let searcher = SearcherBuilder::new()
             .binary_detection(BinaryDetection::quit(0))
             .heap_limit(Some(MAX_BUFFER_BYTES))
             .before_context(context)
             .after_context(context)
             .build();
-        Self { searcher, expression: expression.clone() }
+        Self { searcher, expression: expression.clone(), redactor: redactor.clone() }
     }
 
     pub(super) fn search(&mut self, path: &Path, hits: &Mutex<First<Hit>>, kill: &CancellationToken) -> Result<Content, Skip> {
         let file = open_file(path).map_err(Skip::Io)?;
-        let mut sink = Collector { path, hits, kill, before: Vec::new(), current: None, content: Content::Text, late: None };
+        let redactor = &*self.redactor;
+        let mut sink =
+            Collector { path, hits, kill, redactor, before: Vec::new(), current: None, content: Content::Text, late: None };
         let searched = self.searcher.search_file(&self.expression, &file, &mut sink);
         sink.close();
         match searched {
@@ -76,6 +80,7 @@ struct Collector<'a> {
     path: &'a Path,
     hits: &'a Mutex<First<Hit>>,
     kill: &'a CancellationToken,
+    redactor: &'a Redactor,
     before: Vec<(u64, char, String)>,
     current: Option<Hit>,
     content: Content,
@@ -112,7 +117,7 @@ impl Sink for Collector<'_> {
         }
         let line = found.line_number().unwrap_or(0);
         let mut lines = std::mem::take(&mut self.before);
-        lines.push((line, ':', bounded(found.bytes())));
+        lines.push((line, ':', bounded(found.bytes(), self.redactor)));
         self.current = Some(Hit { path: self.path.to_owned(), line, lines });
         Ok(!self.kill.is_cancelled())
     }
@@ -121,7 +126,7 @@ impl Sink for Collector<'_> {
         if self.late.is_some() {
             return Ok(true);
         }
-        let line = (around.line_number().unwrap_or(0), '-', bounded(around.bytes()));
+        let line = (around.line_number().unwrap_or(0), '-', bounded(around.bytes(), self.redactor));
         match (around.kind(), &mut self.current) {
             (SinkContextKind::After, Some(hit)) => hit.lines.push(line),
             (SinkContextKind::Before | SinkContextKind::Other, _) | (SinkContextKind::After, None) => self.before.push(line),
@@ -138,12 +143,15 @@ impl Sink for Collector<'_> {
 }
 
 /// The line without its end, and no more of it than is shown.
-fn bounded(line: &[u8]) -> String {
+fn bounded(line: &[u8], redactor: &Redactor) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.len() <= MAX_LINE_BYTES {
         return String::from_utf8_lossy(line).into_owned();
     }
-    let start = crate::sys::process::whole_start(&line[..MAX_LINE_BYTES]);
-    format!("{} [... line of {} bytes]", String::from_utf8_lossy(start), line.len())
+    // Hidden before it is cut: half a secret is not known for one.
+    let whole = String::from_utf8_lossy(line);
+    let hidden = redactor.redact(&whole).text;
+    let start = (0..=MAX_LINE_BYTES.min(hidden.len())).rev().find(|at| hidden.is_char_boundary(*at)).unwrap_or(0);
+    format!("{} [... line of {} bytes]", &hidden[..start], line.len())
 }

@@ -6,6 +6,7 @@ use super::unread::Unread;
 use super::walk::{Depth, First, below, matcher, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
+use crate::sys::path::{identity, is_without_links};
 use globset::GlobMatcher;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -37,7 +38,7 @@ pub(super) struct Work {
 
 impl Work {
     fn names_directory(&self) -> bool {
-        self.depth == Depth::Levels(1) && self.base.real.join(&self.rest).is_dir()
+        self.depth == Depth::Levels(1) && identity(&self.base.real.join(&self.rest)).is_ok()
     }
 }
 
@@ -121,7 +122,9 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
     })?;
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     let seen = found.seen;
-    let mut lines: Vec<String> = found.into_sorted().iter().map(|path| shown(path, settings)).collect();
+    // A link put in the place of a directory during the walk would have shown what is behind it.
+    let there = found.into_sorted().into_iter().filter(|path| is_without_links(path));
+    let mut lines: Vec<String> = there.map(|path| shown(&path, settings)).collect();
     if lines.is_empty() && work.names_directory() {
         return Ok(format!("`{}` is a directory; list it with ListDirectory, or search below it with `/**`", work.pattern));
     }

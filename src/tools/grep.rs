@@ -5,6 +5,7 @@ use super::paths::{Meant, Paths, not_found, open_error, shown, special};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use super::unread::Unread;
 use super::walk::{Depth, First, below, matcher, walk};
+use crate::policy::redact::Redactor;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use globset::GlobMatcher;
@@ -13,6 +14,8 @@ use ignore::DirEntry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -122,7 +125,8 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
         Place::Missing => return Err(not_found(&work.target, settings)),
         Place::Special => return Err(special(&work.target)),
         Place::File { .. } => {
-            let found = FileSearch::new(&work.expression, work.context).search(&work.target.real, &hits, kill);
+            let found =
+                FileSearch::new(&work.expression, work.context, &settings.redactor).search(&work.target.real, &hits, kill);
             let content = found.map_err(|skip| unsearched(&skip, &work.target))?;
             if content == Content::Binary {
                 let found = hits.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -130,7 +134,7 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
             }
         }
         Place::Directory => walk(&work.target, settings, Depth::All, &unread, kill, || {
-            let mut files = FileSearch::new(&work.expression, work.context);
+            let mut files = FileSearch::new(&work.expression, work.context, &settings.redactor);
             let (hits, unread) = (&hits, &unread);
             move |entry: &DirEntry| {
                 let path = entry.path();
@@ -182,12 +186,14 @@ fn answer(hits: First<Hit>, work: &Work, settings: &Settings) -> String {
         return format!("no line matches `{}` in `{}`{left_out}", work.pattern, work.target.given);
     }
     let mut text = String::new();
+    let mut keys = Keys::default();
     for (index, hit) in hits.into_sorted().into_iter().enumerate() {
         if index > 0 && work.context > 0 {
             text.push_str("--\n");
         }
         let name = shown(&hit.path, settings);
         for (number, mark, line) in hit.lines {
+            let line = if keys.has(&hit.path, number, &line, settings) { "[a line of a private key]".to_owned() } else { line };
             let _ = writeln!(text, "{name}{mark}{number}{mark}{line}");
         }
     }
@@ -196,4 +202,25 @@ fn answer(hits: First<Hit>, work: &Work, settings: &Settings) -> String {
     }
     text.truncate(text.trim_end_matches('\n').len());
     text
+}
+
+/// The private keys of the files that were searched: one line of a key alone looks like any other text.
+#[derive(Default)]
+struct Keys {
+    path: PathBuf,
+    lines: Vec<RangeInclusive<u64>>,
+}
+
+impl Keys {
+    fn has(&mut self, path: &Path, number: u64, line: &str, settings: &Settings) -> bool {
+        if line.contains(char::is_whitespace) || line.len() < 8 {
+            return false;
+        }
+        if self.path != path {
+            let text = crate::sys::file::read(path, settings.max_file_size_bytes).unwrap_or_default();
+            self.lines = Redactor::lines_of_keys(&String::from_utf8_lossy(&text));
+            path.clone_into(&mut self.path);
+        }
+        self.lines.iter().any(|lines| lines.contains(&number))
+    }
 }

@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 /// Names that models use out of habit, and the one they stand for. Taken where the schema knows the second and not the first.
 const ALIASES: &[(&str, &[&str])] = &[
     ("path", &["file_path", "filepath", "file", "filename", "file_name", "directory", "dir", "target_file"]),
+    ("source", &["src", "from", "old_path", "source_path", "source_file", "origin", "path", "file_path"]),
+    ("destination", &["dest", "dst", "to", "new_path", "target", "destination_path", "destination_file", "target_path"]),
+    ("recursive", &["recurse", "-r"]),
     ("content", &["contents", "text", "file_text"]),
     ("oldText", &["old_string", "old_str", "search", "old"]),
     ("newText", &["new_string", "new_str", "replace", "replacement", "new"]),

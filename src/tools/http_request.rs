@@ -2,7 +2,7 @@
 
 use super::paths::Paths;
 use super::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
-use crate::policy::url::{Destination, parse};
+use crate::policy::url::{Destination, only_asks, parse};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError, VerdictKind};
 use crate::sys::http::fetch::{Answer, FetchError, Guard, Next, Request, check_headers};
@@ -20,8 +20,8 @@ const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
 const MAX_TIMEOUT_SECONDS: u64 = 300;
 /// Of an answer, before any of it is shown.
 const ANSWER_BYTES: usize = 10 * 1024 * 1024;
-/// Of what is sent.
-const BODY_BYTES: usize = 1024 * 1024;
+/// Of what is sent; a person has to look at it.
+const BODY_BYTES: usize = 256 * 1024;
 const HEADERS: usize = 64;
 const METHODS: &[&str] = &["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
 /// Headers of an answer that a model can act on.
@@ -51,7 +51,7 @@ pub(super) struct Arguments {
     method: Option<String>,
     /// Names of headers and their values.
     headers: Option<BTreeMap<String, String>>,
-    /// What is sent; not with GET or HEAD.
+    /// What is sent; not with GET, HEAD or OPTIONS.
     body: Option<String>,
     /// Seconds until it is given up; 30 when absent.
     #[schemars(range(min = 1, max = 300))]
@@ -80,7 +80,7 @@ impl Tool for HttpRequest {
         let method = method(arguments.method.as_deref())?;
         let to = parse(&arguments.url).map_err(|reason| invalid(format!("`url`: {reason}")))?;
         let body = arguments.body.unwrap_or_default();
-        if !body.is_empty() && matches!(method.as_str(), "GET" | "HEAD") {
+        if !body.is_empty() && only_asks(&method) {
             return Err(invalid(format!("a {method} sends no `body`; leave it out, or use POST")));
         }
         if body.len() > BODY_BYTES {

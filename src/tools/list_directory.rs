@@ -6,7 +6,7 @@ use super::unread::Unread;
 use super::walk::{Depth, First, below, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
-use crate::sys::path::entries;
+use crate::sys::path::{entries, is_without_links, read_link};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fs::FileType;
@@ -82,8 +82,7 @@ fn list(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
         Extent::Entries => one(&work.target, settings)?,
         Extent::Tree => all(&work.target, settings, &unread, kill)?,
     };
-    let seen = found.seen;
-    let mut lines = found.into_sorted();
+    let (seen, mut lines) = found;
     if lines.is_empty() {
         let nothing = match work.extent {
             Extent::Entries => "is empty",
@@ -97,7 +96,10 @@ fn list(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     Ok(lines.join("\n") + &unread.note(settings))
 }
 
-fn one(target: &Target, settings: &Settings) -> Result<First<String>, ToolError> {
+/// How many entries there are, and the first of them.
+type Found = (u64, Vec<String>);
+
+fn one(target: &Target, settings: &Settings) -> Result<Found, ToolError> {
     let mut found = First::new(MAX_ENTRIES);
     let failed = |error: std::io::Error| open_error(target, &error);
     for entry in entries(&target.real).map_err(failed)? {
@@ -107,18 +109,22 @@ fn one(target: &Target, settings: &Settings) -> Result<First<String>, ToolError>
             found.push(line(&path, Path::new(&entry.file_name()), entry.file_type().ok()));
         }
     }
-    Ok(found)
+    Ok((found.seen, found.into_sorted()))
 }
 
-fn all(target: &Target, settings: &Settings, unread: &Unread, kill: &CancellationToken) -> Result<First<String>, ToolError> {
+fn all(target: &Target, settings: &Settings, unread: &Unread, kill: &CancellationToken) -> Result<Found, ToolError> {
     let found = Mutex::new(First::new(MAX_ENTRIES));
     walk(target, settings, Depth::All, unread, kill, || {
         |entry| {
             let line = line(entry.path(), below(entry.path(), &target.real), entry.file_type());
-            found.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            found.lock().unwrap_or_else(PoisonError::into_inner).push((line, entry.path().to_owned()));
         }
     })?;
-    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let seen = found.seen;
+    // A link put in the place of a directory during the walk would have shown what is behind it.
+    let lines = found.into_sorted().into_iter().filter(|(_, path)| is_without_links(path)).map(|(line, _)| line);
+    Ok((seen, lines.collect()))
 }
 
 /// `name`, `directory/`, `link -> where it says`.
@@ -127,7 +133,7 @@ fn line(path: &Path, name: &Path, kind: Option<FileType>) -> String {
     match kind {
         Some(kind) if kind.is_dir() => format!("{name}/"),
         Some(kind) if kind.is_symlink() => {
-            let target = std::fs::read_link(path).map_or_else(|_| "?".to_owned(), |target| target.display().to_string());
+            let target = read_link(path).map_or_else(|_| "?".to_owned(), |target| target.display().to_string());
             format!("{name} -> {target}")
         }
         Some(_) | None => name.to_string(),

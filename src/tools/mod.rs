@@ -1,6 +1,9 @@
 //! The tools: plan and run, one file each.
 
 mod arguments;
+mod copy;
+mod create_directory;
+mod delete;
 mod document;
 mod edit_file;
 mod file_change;
@@ -10,6 +13,8 @@ mod grep;
 mod habits;
 mod http_request;
 mod list_directory;
+mod markers;
+mod move_path;
 mod named_command;
 mod paths;
 mod read_file;
@@ -21,6 +26,7 @@ mod run_command;
 #[cfg(test)]
 mod tests;
 mod tool;
+mod tree_change;
 mod unread;
 mod walk;
 mod write_file;

@@ -39,6 +39,11 @@ impl AnyTool for NamedCommand {
         &self.description
     }
 
+    /// A marker stands for bytes of a file that is written, and this writes none.
+    fn restores(&self) -> bool {
+        false
+    }
+
     fn schema(&self) -> Value {
         let property = |kind: &ArgumentKind| match kind {
             ArgumentKind::Path => json!({"type": "string", "description": "A path in the workspace, read or written."}),

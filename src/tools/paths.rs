@@ -2,7 +2,7 @@
 
 use super::tool::{Settings, invalid};
 use crate::protocol::{ErrorCode, Place, Target, ToolError};
-use crate::sys::path::{self, Kind, PathError};
+use crate::sys::path::{self, Kind, PathError, Resolved};
 use std::io;
 use std::path::Path;
 
@@ -29,6 +29,7 @@ impl<'a> Paths<'a> {
 
     /// The target of the argument `field`; `meant` is what it is taken for where nothing is looked up.
     pub(super) fn target(&self, field: &str, given: &str, meant: Meant) -> Result<Target, ToolError> {
+        self.form_may_be(field, given)?;
         let (workspace, home) = (&self.settings.workspace, self.settings.home.as_deref());
         let (real, place) = match self.lookup {
             Lookup::Text => {
@@ -37,6 +38,7 @@ impl<'a> Paths<'a> {
             }
             Lookup::Disk => {
                 let found = path::resolve(given, workspace, home).map_err(|error| refused(field, &error))?;
+                self.links_may_be(field, given, &found)?;
                 if found.names_directory && found.kind == Kind::Missing && meant == Meant::File {
                     return Err(invalid(format!("`{field}`: `{given}` names a directory; give the path of a file")));
                 }
@@ -44,6 +46,36 @@ impl<'a> Paths<'a> {
             }
         };
         Ok(Target { given: given.to_owned(), real, place })
+    }
+
+    /// The same for what is to be deleted or moved: a link at the end is itself what is meant, unless a slash follows.
+    pub(super) fn entry(&self, field: &str, given: &str) -> Result<Target, ToolError> {
+        let Lookup::Disk = self.lookup else { return self.target(field, given, Meant::File) };
+        self.form_may_be(field, given)?;
+        let (workspace, home) = (&self.settings.workspace, self.settings.home.as_deref());
+        let found = path::resolve_entry(given, workspace, home).map_err(|error| refused(field, &error))?;
+        self.links_may_be(field, given, &found)?;
+        Ok(Target { given: given.to_owned(), place: place(found.kind), real: found.real })
+    }
+
+    /// `tools.absolute_paths_only`. What stands for the workspace itself is no less exact.
+    fn form_may_be(&self, field: &str, given: &str) -> Result<(), ToolError> {
+        let exact = given.is_empty() || given == "." || given.starts_with(['/', '~']);
+        if exact || self.settings.relative_paths {
+            return Ok(());
+        }
+        let message = format!("`{field}`: `{given}` is relative, and `tools.absolute_paths_only` is set; give the absolute path");
+        Err(invalid(message))
+    }
+
+    /// `tools.follow_symlinks = false`.
+    fn links_may_be(&self, field: &str, given: &str, found: &Resolved) -> Result<(), ToolError> {
+        if !found.through_links || self.settings.follow_links {
+            return Ok(());
+        }
+        let message =
+            format!("`{field}`: `{given}` leads through a link, and `tools.follow_symlinks` is off; give the real path");
+        Err(ToolError::new(ErrorCode::PermissionDenied, message))
     }
 }
 
@@ -65,7 +97,8 @@ impl Meant {
 
 fn place(kind: Kind) -> Place {
     match kind {
-        Kind::File { bytes } => Place::File { bytes },
+        // The link itself is as good as a small file; nobody reads through it.
+        Kind::File { bytes } | Kind::Link { bytes } => Place::File { bytes },
         Kind::Directory => Place::Directory,
         Kind::Missing => Place::Missing,
         Kind::Special => Place::Special,
@@ -81,6 +114,7 @@ fn refused(field: &str, error: &PathError) -> ToolError {
         | PathError::OtherHome(_)
         | PathError::NoHome
         | PathError::Loop(_)
+        | PathError::Magic(_)
         | PathError::NotADirectory(_) => ErrorCode::InvalidRequest,
     };
     ToolError::new(code, format!("`{field}`: {error}"))
@@ -93,6 +127,15 @@ pub(super) fn shown(real: &Path, settings: &Settings) -> String {
         Ok(rest) => rest.display().to_string(),
         Err(_) => real.display().to_string(),
     }
+}
+
+/// The same for what a person is shown: a line break in a name would start a line that says anything.
+pub(super) fn shown_in_one_line(real: &Path, settings: &Settings) -> String {
+    let name = shown(real, settings);
+    if !name.contains(['\n', '\r']) {
+        return name;
+    }
+    name.replace('\n', "\\n").replace('\r', "\\r")
 }
 
 /// What the system said when a resolved path was opened.
@@ -140,16 +183,17 @@ fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
     let (Some(directory), Some(name)) = (real.parent(), real.file_name().and_then(|name| name.to_str())) else {
         return Vec::new();
     };
-    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let Ok(entries) = path::entries(directory) else { return Vec::new() };
     let name = name.to_lowercase();
     let mut alike: Vec<(f64, String)> = entries
         .take(LOOKED_AT)
         .flatten()
-        .filter(|entry| (settings.may_read)(&entry.path()))
-        .filter_map(|entry| {
-            let other = entry.file_name().to_str()?.to_lowercase();
+        .map(|entry| directory.join(entry.file_name()))
+        .filter(|path| (settings.may_read)(path))
+        .filter_map(|path| {
+            let other = path.file_name()?.to_str()?.to_lowercase();
             let score = strsim::jaro_winkler(&name, &other);
-            (score >= ALIKE).then(|| (score, format!("`{}`", shown(&entry.path(), settings))))
+            (score >= ALIKE).then(|| (score, format!("`{}`", shown(&path, settings))))
         })
         .collect();
     alike.sort_by(|left, right| right.0.total_cmp(&left.0).then_with(|| left.1.cmp(&right.1)));

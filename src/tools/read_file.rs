@@ -3,6 +3,7 @@
 use super::document::{Form, NotText};
 use super::paths::{Meant, Paths, not_found, open_error, special};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::policy::redact::opens_or_closes;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
 use crate::sys::path::open_file;
@@ -125,7 +126,10 @@ fn read(work: &Work, settings: &Settings) -> Result<String, ToolError> {
         (None, Err(NotText::Binary | NotText::Malformed)) => return Ok(format!("Binary file, {bytes} bytes")),
     };
     let whole = Cursor::new(start).chain(file);
-    let taken = take_lines(whole, encoding.new_decoder_with_bom_removal(), work.lines.unwrap_or(ALL)).map_err(failed)?;
+    let mut taken = take_lines(whole, encoding.new_decoder_with_bom_removal(), work.lines.unwrap_or(ALL)).map_err(failed)?;
+    if taken.in_key {
+        taken.text = settings.redactor.hide_rest_of_key(&taken.text);
+    }
     answer(&taken, work)
 }
 
@@ -135,6 +139,8 @@ struct Taken {
     /// Lines seen from the start of the file.
     seen: u64,
     rest: Rest,
+    /// The first of them stands within a private key.
+    in_key: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -168,7 +174,7 @@ fn answer(taken: &Taken, work: &Work) -> Result<String, ToolError> {
 
 /// Reads no further than it must and holds no more than it gives.
 fn take_lines(mut from: impl Read, mut decoder: Decoder, range: Range) -> io::Result<Taken> {
-    let mut lines = LineTaker { range, line: 1, at_start: true, text: String::new() };
+    let mut lines = LineTaker { range, line: 1, at_start: true, text: String::new(), skipped: String::new(), in_key: false };
     let mut bytes = vec![0; CHUNK_BYTES];
     loop {
         let count = from.read(&mut bytes)?;
@@ -190,6 +196,9 @@ struct LineTaker {
     /// Nothing of that line was seen yet.
     at_start: bool,
     text: String,
+    /// The line before those asked for that is being read, as far as it can say that a private key begins.
+    skipped: String,
+    in_key: bool,
 }
 
 impl LineTaker {
@@ -210,11 +219,24 @@ impl LineTaker {
                     self.text.truncate(self.text.len() - 2);
                     self.text.push('\n');
                 }
+            } else {
+                self.skip(part);
             }
             self.at_start = part.ends_with('\n');
             self.line += u64::from(self.at_start);
         }
         None
+    }
+
+    /// Of a line that is not given only this is kept in mind: whether what follows is a key.
+    fn skip(&mut self, part: &str) {
+        self.skipped.push_str(part);
+        if part.ends_with('\n') {
+            self.in_key = opens_or_closes(&self.skipped).unwrap_or(self.in_key);
+            self.skipped.clear();
+        } else if self.skipped.len() > CHUNK_BYTES {
+            self.skipped.clear();
+        }
     }
 
     /// At the last whole line, or within a line that alone is too long.
@@ -232,6 +254,6 @@ impl LineTaker {
 
     fn taken(self, rest: Rest) -> Taken {
         let seen = if self.at_start { self.line - 1 } else { self.line };
-        Taken { text: self.text, seen, rest }
+        Taken { text: self.text, seen, rest, in_key: self.in_key }
     }
 }

@@ -1,7 +1,10 @@
 //! The list of all tools; a tool that is not here does not exist.
 
 use super::tool::{AnyTool, Hidden, Settings};
-use super::{edit_file, glob, grep, http_request, list_directory, read_file, run_command, write_file};
+use super::{
+    copy, create_directory, delete, edit_file, glob, grep, http_request, list_directory, move_path, read_file, run_command,
+    write_file,
+};
 use crate::protocol::{ErrorCode, ToolError};
 use std::marker::PhantomData;
 
@@ -9,6 +12,10 @@ static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<read_file::ReadFile>(PhantomData),
     &Hidden::<write_file::WriteFile>(PhantomData),
     &Hidden::<edit_file::EditFile>(PhantomData),
+    &Hidden::<delete::Delete>(PhantomData),
+    &Hidden::<move_path::Move>(PhantomData),
+    &Hidden::<copy::Copy>(PhantomData),
+    &Hidden::<create_directory::CreateDirectory>(PhantomData),
     &Hidden::<list_directory::ListDirectory>(PhantomData),
     &Hidden::<glob::Glob>(PhantomData),
     &Hidden::<grep::Grep>(PhantomData),

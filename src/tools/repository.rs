@@ -1,19 +1,17 @@
 //! Whether a write would give git something to run, in a repository that no name shows: any directory with `HEAD`, `objects` and `refs`.
 
-use super::tool::Settings;
 use crate::protocol::{ErrorCode, Target, ToolError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What makes a directory a repository for git.
 const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
 /// What git in it runs, or takes programs and places from.
 const TRUSTED: &[&str] = &["config", "config.worktree", "commondir", "gitdir", "hooks", "info", "modules", "worktrees"];
 
-/// Refuses to write what such a repository trusts, and to write the last thing that makes a directory one.
-pub(super) fn guard(target: &Target, settings: &Settings) -> Result<(), ToolError> {
-    let Ok(below) = target.real.strip_prefix(&settings.workspace) else { return Ok(()) };
-    let mut directory = settings.workspace.clone();
-    for name in below {
+/// Refuses to change what such a repository trusts, and to write the last thing that makes a directory one.
+pub(super) fn guard(target: &Target) -> Result<(), ToolError> {
+    let mut directory = PathBuf::from("/");
+    for name in target.real.strip_prefix("/").unwrap_or(&target.real) {
         let named = |known: &&str| name.eq_ignore_ascii_case(known);
         match missing(&directory).as_slice() {
             [] if TRUSTED.iter().any(named) => {
@@ -38,6 +36,6 @@ fn missing(directory: &Path) -> Vec<&'static str> {
 }
 
 fn refused(target: &Target, why: &str) -> ToolError {
-    let message = format!("`{}` is not written: {why}; leave it, or ask the person to change it", target.given);
+    let message = format!("`{}` is not changed: {why}; leave it, or ask the person to change it", target.given);
     ToolError::new(ErrorCode::PolicyDenied, message)
 }

@@ -1,5 +1,6 @@
 //! The port's side of the tools: names to tools, plans to results, no plan run without its permit.
 
+use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::paths::Paths;
 use super::registry::{built_in, built_in_names, find, offered, unknown};
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
@@ -38,7 +39,15 @@ impl ToolRouter for Router {
     fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let settings = Arc::clone(&self.settings);
         async move {
-            let planned = tokio::task::spawn_blocking(move || plan(call, &settings)).await;
+            let redactor = Arc::clone(&settings.redactor);
+            let planned = tokio::task::spawn_blocking(move || {
+                plan(call, &settings).map_err(|error| hide_in_error(&redactor, error)).map(|plan| Plan {
+                    summary: redactor.redact(&plan.summary).text.into_owned(),
+                    proposal: plan.proposal.map(|proposal| hide_in_proposal(&redactor, proposal)),
+                    ..plan
+                })
+            })
+            .await;
             planned.unwrap_or_else(|error| {
                 Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("the call could not be planned: {error}")))
             })
@@ -59,15 +68,17 @@ impl ToolRouter for Router {
                 return ToolResult::refused(id, plan.tool_name, error);
             };
             let payload: Payload = match plan.payload.downcast::<Late>() {
-                Ok(late) => return ToolResult::refused(id, plan.tool_name, late.0),
+                Ok(late) => return ToolResult::refused(id, plan.tool_name, hide_in_error(&settings.redactor, late.0)),
                 Err(payload) => payload,
             };
-            match tool.run(payload, Arc::clone(&settings), context).await {
+            let redactor = Arc::clone(&settings.redactor);
+            let result = match tool.run(payload, Arc::clone(&settings), context).await {
                 Ok(output) => ToolResult::succeeded(id, plan.tool_name, output),
                 Err(failed) => {
                     ToolResult { output_text: failed.printed, ..ToolResult::refused(id, plan.tool_name, failed.error) }
                 }
-            }
+            };
+            hide_in_result(&redactor, result)
         }
         .boxed()
     }
@@ -76,6 +87,7 @@ impl ToolRouter for Router {
 fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
     let tool = find(&call.tool_name, settings).ok_or_else(|| unknown(&call.tool_name, names(settings)))?;
     let arguments = object(&call.arguments)?;
+    refuse(tool.name(), tool.restores(), &arguments)?;
     let draft = match tool.draft(arguments.clone(), settings) {
         Ok(draft) => draft,
         // Why it fails may tell what is at a place that nobody may look at: the place is judged first.

@@ -102,7 +102,9 @@ pub(super) async fn answer_of(
     let spec = Spec {
         line,
         directory,
-        environment: command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names),
+        environment: command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+            settings.redactor.holds_secret(value)
+        }),
         stdin,
         timeout: Duration::from_secs(timeout_seconds),
         max_output_bytes: settings.max_output_bytes,

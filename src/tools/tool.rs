@@ -4,6 +4,7 @@ use super::arguments;
 use super::paths::Paths;
 use crate::policy::Explanation;
 use crate::policy::NamedCommand;
+use crate::policy::redact::Redactor;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
 use crate::sys::http::fetch::Fetcher;
@@ -38,6 +39,14 @@ pub struct Settings {
     /// Whether a search may show what is at this real path. A search is judged by where it starts; this keeps it from
     /// what is blocked below.
     pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    /// The same for what a tree that is copied or moved would bring to this real path.
+    pub may_write: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    /// The same for what a tree that is deleted or moved would take from it.
+    pub may_delete: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    /// Whether a path may be relative to the workspace.
+    pub relative_paths: bool,
+    /// Whether a path may lead through links; where it leads is judged either way.
+    pub follow_links: bool,
     pub helper: Helper,
     /// Commands of the policy that are tools of their own.
     pub named: Vec<NamedCommand>,
@@ -46,6 +55,8 @@ pub struct Settings {
     /// Whether a connection for this URL may be opened to this address.
     pub may_connect: MayConnect,
     pub fetcher: Fetcher,
+    /// Hides what is secret in all that a tool tells.
+    pub redactor: Arc<Redactor>,
 }
 
 /// What a call comes to, before anything of it is done.
@@ -56,6 +67,18 @@ pub(super) struct Draft<Work> {
     pub proposal: Option<Proposal>,
     pub effect: Effect,
     pub work: Work,
+}
+
+impl<Work> Draft<Option<Work>> {
+    /// Of a call that the policy will refuse for these actions: more is not looked at.
+    pub(super) fn denied(summary: String, actions: Vec<Action>) -> Self {
+        Self { summary, actions, proposal: None, effect: Effect::Changes, work: None }
+    }
+}
+
+/// What running such a call comes to, if the policy changed its mind meanwhile.
+pub(super) fn never_allowed() -> ToolError {
+    ToolError::new(ErrorCode::Conflict, "the policy changed since the call was checked; nothing was done, try again")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +110,8 @@ pub(super) trait Tool: Send + Sync + 'static {
     const ALIASES: &'static [&'static str];
     const CAPABILITY: &'static str;
     const DESCRIPTION: &'static str;
+    /// Whether it writes text into the very file that its markers come from, and so can put back what they hide.
+    const RESTORES: bool = false;
     type Arguments: DeserializeOwned + JsonSchema;
     type Work: Send + 'static;
 
@@ -105,6 +130,7 @@ pub(super) trait AnyTool: Send + Sync {
     fn aliases(&self) -> &'static [&'static str];
     fn capability(&self) -> &'static str;
     fn description(&self) -> &str;
+    fn restores(&self) -> bool;
     fn schema(&self) -> Value;
     fn actions(&self, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
     fn draft(&self, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError>;
@@ -128,6 +154,10 @@ impl<T: Tool> AnyTool for Hidden<T> {
 
     fn description(&self) -> &'static str {
         T::DESCRIPTION.trim_end()
+    }
+
+    fn restores(&self) -> bool {
+        T::RESTORES
     }
 
     fn schema(&self) -> Value {

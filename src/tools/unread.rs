@@ -3,6 +3,7 @@
 use super::paths::shown;
 use super::tool::Settings;
 use super::walk::First;
+use crate::sys::path::is_without_links;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -50,8 +51,8 @@ impl Unread {
         if seen == 0 {
             return String::new();
         }
-        let named: Vec<_> =
-            unread.into_sorted().iter().map(|(path, reason)| format!("`{}`: {reason}", shown(path, settings))).collect();
+        let there = unread.into_sorted().into_iter().filter(|(path, _)| is_without_links(path));
+        let named: Vec<_> = there.map(|(path, reason)| format!("`{}`: {reason}", shown(&path, settings))).collect();
         let more = if seen > NAMED as u64 { "; …" } else { "" };
         format!("\n[{seen} not read to the end: {}{more}]", named.join("; "))
     }

@@ -2,6 +2,7 @@
 
 use super::document::{Document, Form};
 use super::file_change::{Before, Change, HAS_NUL, commit, proposal};
+use super::markers::{restored, restorer};
 use super::paths::{Meant, Paths};
 use super::replacement::replace_all;
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking};
@@ -30,6 +31,7 @@ impl Tool for WriteFile {
     const ALIASES: &'static [&'static str] = &["write_file", "write", "create_file", "TextCreate"];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../assets/tools/WriteFile.md");
+    const RESTORES: bool = true;
     type Arguments = Arguments;
     type Work = Change;
 
@@ -40,7 +42,8 @@ impl Tool for WriteFile {
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Change>, ToolError> {
         let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
         let before = Before::of(&target, settings)?;
-        let (text, form, note) = fitted(&before, &arguments.content);
+        let given = restored(&restorer(&before, settings), &arguments.content, "`content`", &target)?;
+        let (text, form, note) = fitted(&before, &given);
         let content = form.encode(&text).unwrap_or_else(|| text.clone().into_bytes());
         let bytes = content.len() as u64;
         let verb = if matches!(before, Before::Absent) { "Create" } else { "Write" };

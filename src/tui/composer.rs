@@ -1,5 +1,6 @@
 //! The draft: what the person is typing.
 
+use super::front::KeptAs;
 use super::history::History;
 use super::theme::{Theme, Token};
 use crate::text;
@@ -22,8 +23,8 @@ pub struct Composer {
 }
 
 impl Composer {
-    pub fn new(history: Option<PathBuf>) -> Self {
-        Self { area: text_area(Vec::new()), history: History::new(history) }
+    pub fn new(history: Option<PathBuf>, kept_as: KeptAs) -> Self {
+        Self { area: text_area(Vec::new()), history: History::new(history).kept_as(kept_as) }
     }
 
     pub fn text(&self) -> String {

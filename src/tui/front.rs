@@ -2,7 +2,9 @@
 
 use super::theme::Colours;
 use crate::protocol::{Command, Event, Mode};
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// Everything the screen is connected to.
@@ -17,6 +19,16 @@ pub struct Front {
     pub start: oneshot::Receiver<Start>,
 }
 
+/// What a prompt becomes before it is kept: the same without its secrets.
+#[derive(Clone)]
+pub struct KeptAs(pub Arc<dyn Fn(&str) -> String + Send + Sync>);
+
+impl fmt::Debug for KeptAs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeptAs")
+    }
+}
+
 /// How the screen looks.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -28,6 +40,8 @@ pub struct Options {
     pub ascii: bool,
     /// The file of prompts sent before; none keeps them in memory only.
     pub history: Option<PathBuf>,
+    /// What a prompt is written into that file as.
+    pub kept_as: KeptAs,
     pub version: String,
     /// As people write it: `~/src/greeter`.
     pub cwd: String,

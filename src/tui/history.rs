@@ -1,5 +1,6 @@
 //! The prompts sent before, one JSON string a line in a file of the person's own.
 
+use super::front::KeptAs;
 use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -15,12 +16,18 @@ pub struct History {
     sent: Vec<String>,
     /// Which entry is shown, counted back from the newest, and the draft that it took the place of.
     browsing: Option<(usize, String)>,
+    kept_as: Option<KeptAs>,
 }
 
 impl History {
     /// The file is read when an entry is asked for, not before.
     pub fn new(file: Option<PathBuf>) -> Self {
         Self { file, ..Self::default() }
+    }
+
+    /// What the file is given in the place of a prompt.
+    pub fn kept_as(self, kept_as: KeptAs) -> Self {
+        Self { kept_as: Some(kept_as), ..self }
     }
 
     pub fn add(&mut self, prompt: &str) -> io::Result<()> {
@@ -38,7 +45,8 @@ impl History {
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut line = serde_json::to_string(prompt)?;
+        let kept = self.kept_as.as_ref().map_or_else(|| prompt.to_owned(), |KeptAs(kept_as)| kept_as(prompt));
+        let mut line = serde_json::to_string(&kept)?;
         line.push('\n');
         options.open(path)?.write_all(line.as_bytes())
     }

@@ -27,6 +27,6 @@ mod transcript;
 mod update;
 mod view;
 
-pub use front::{Ended, Front, Ground, Header, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer};
+pub use front::{Ended, Front, Ground, Header, KeptAs, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer};
 pub use host::run;
 pub use theme::Colours;

@@ -144,7 +144,7 @@ impl Model {
             size,
             header: Header::default(),
             access: None,
-            composer: Composer::new(options.history.clone()),
+            composer: Composer::new(options.history.clone(), options.kept_as.clone()),
             transcript: Transcript::default(),
             panels: Panels::default(),
             task: Task {

@@ -14,6 +14,7 @@ pub fn options() -> Options {
         colours: Colours::None,
         ascii: false,
         history: None,
+        kept_as: super::front::KeptAs(std::sync::Arc::new(str::to_owned)),
         version: "0.1.0".to_owned(),
         cwd: "~/src/greeter".to_owned(),
     }
@@ -91,6 +92,7 @@ pub fn completed(id: &str, status: ToolStatus, output: &str, error: Option<ToolE
         output_text: output.to_owned(),
         error,
         proposal: None,
+        redactions: Vec::new(),
     }
 }
 
@@ -124,8 +126,31 @@ pub fn edit_approval(id: &str) -> Approval {
         },
         command: None,
         parts: Vec::new(),
-        remember: Some("writes to src/main.rs".to_owned()),
+        always: always(vec![GrantRule::Write { paths: vec!["${workspace}/src/main.rs".to_owned()] }]),
     }
+}
+
+/// What the engine and the files say of a rule.
+pub fn always(rules: Vec<GrantRule>) -> Always {
+    let place = |scope, file: &str, line| RulePlace {
+        scope,
+        file: file.to_owned(),
+        line,
+        diff: format!(
+            "--- a/policy.toml\n+++ b/policy.toml\n@@ -10,2 +10,7 @@\n decision = \"allow\"\n \n+[[capabilities.\"{}\".rules]]\n+{}\n+decision = \"allow\"\n+reason = \"allowed by you on 2026-11-21\"\n",
+            rules[0].capability(),
+            rules[0].keys().join("\n+")
+        ),
+        note: None,
+        refused: None,
+    };
+    let places = vec![
+        place(GrantScope::Project, "~/.config/aye/projects/greeter-3f9a1b2c3d4e5f60/policy.toml", 14),
+        place(GrantScope::Everywhere, "~/.config/aye/policy.toml", 31),
+    ];
+    let end = |seconds: i64| jiff::Timestamp::from_second(1_795_255_200 + seconds).unwrap();
+    let offer = Offer { everywhere: rules.clone(), rules, memory_only: None, asks_still: Vec::new(), places };
+    Always { offers: vec![offer], never: Vec::new(), ends: vec![(1, end(0)), (7, end(518_400)), (30, end(2_505_600))] }
 }
 
 pub fn command_approval(id: &str) -> Approval {
@@ -135,6 +160,7 @@ pub fn command_approval(id: &str) -> Approval {
         rule: rule.to_owned(),
         reason: reason.to_owned(),
         risk,
+        critical: text == "sh",
     };
     Approval {
         action_summary: "Run: cargo test …".to_owned(),
@@ -163,7 +189,10 @@ pub fn command_approval(id: &str) -> Approval {
             ),
             part("sh", VerdictKind::Ask, "built-in", "runs what was downloaded", Risk::High),
         ],
-        remember: None,
+        always: Always {
+            never: ["3 deletes", "4 uses the network", "5 runs code that nobody has seen"].map(str::to_owned).to_vec(),
+            ..Always::default()
+        },
         ..edit_approval(id)
     }
 }

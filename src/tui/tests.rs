@@ -145,6 +145,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
                 done(&tell);
             }
             Command::Quit => return,
+            Command::UndoGrant | Command::ListGrants => {}
             Command::SaveDraft { .. }
             | Command::Resolve { .. }
             | Command::SetMode { .. }

@@ -135,7 +135,9 @@ fn until_i_quit_asks_once() {
     let mut terminal = project.open(&[]);
     terminal.prompt("run it twice");
     terminal.review("Run a command");
-    terminal.decide('a');
+    terminal.send("a");
+    terminal.wait_for("Always allow this");
+    terminal.decide('1');
     terminal.wait_for("Finished the work.");
     assert_eq!(server.request(2).tool_results().len(), 2);
 }

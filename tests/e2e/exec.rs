@@ -261,3 +261,21 @@ fn a_reader_that_goes_away_does_not_make_it_panic() {
     assert!(!stderr.contains("panicked"), "{stderr}");
     assert_eq!(project.read("code"), "1\n", "who reads no more did not get all of it");
 }
+
+#[test]
+fn a_tool_that_the_policy_disables_is_not_offered_to_the_model_and_a_slip_in_its_name_is_told() {
+    let server = Server::new([Answer::call("call_1", "Bash", json!({"command": "ls"})), hello()]);
+    let policy = "schema_version = 1\n[tools]\ndisabled = [\"RunCommand\",\n\"ReedFile\", \"Mcp.x/*\"]\n\
+        [capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\n";
+    let project = Project::with(&server).policy(policy);
+    let output = project.aye(&["exec", "--json", "-m", "anthropic/scripted", "look"]);
+    let output = output.says(&["no tool is called `ReedFile`", "user:4"]);
+    let completed = output.events().only("tool_completed").clone();
+    assert_eq!(completed["status"], "denied", "{completed}");
+    assert!(
+        completed["error"]["message"].as_str().unwrap().contains("the tool `RunCommand` is disabled (rule: user:3)"),
+        "{completed}"
+    );
+    let offered: Vec<_> = server.request(0).body["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
+    assert!(offered.contains(&json!(READ)) && !offered.contains(&json!("RunCommand")), "{offered:?}");
+}

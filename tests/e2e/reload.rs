@@ -29,7 +29,7 @@ fn an_edited_policy_takes_effect_at_once_and_a_broken_one_does_not() {
     terminal.wait_for("Reading.");
     put(&project, "schema_version = 1\nbundle_versio = \"two\"\n");
     let screen = terminal.wait_for("the last good policy stays in force");
-    for words in ["line 2", "2 | bundle_versio", "bundle_version", "policy file broken"] {
+    for words in ["line 2", "2 │ bundle_versio", "bundle_version", "policy file broken"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     gate.open();

@@ -11,7 +11,7 @@ fn result(project: &Project, tool: &str, arguments: &Value) -> String {
 
 #[test]
 fn a_refusal_does_not_tell_what_is_outside() {
-    let project = Project::empty();
+    let project = Project::empty().file("mine", "mine");
     let home = project.beside("home");
     fs::write(home.join("isthere"), "secret\n").unwrap();
     fs::create_dir(home.join("isthere.d")).unwrap();
@@ -30,6 +30,13 @@ fn a_refusal_does_not_tell_what_is_outside() {
                 ("ListDirectory", json!({"path": path})),
                 ("Glob", json!({"pattern": path})),
                 ("RunCommand", json!({"command": "ls", "cwd": path})),
+                ("Delete", json!({"path": path})),
+                ("Delete", json!({"path": path, "recursive": true})),
+                ("Move", json!({"source": path, "destination": "new"})),
+                ("Move", json!({"source": "mine", "destination": path})),
+                ("Copy", json!({"source": path, "destination": "new"})),
+                ("Copy", json!({"source": "mine", "destination": path})),
+                ("CreateDirectory", json!({"path": path})),
             ];
             calls.map(|(tool, arguments)| {
                 let result = result(&project, tool, &arguments);
@@ -207,4 +214,108 @@ fn places_that_run_code_are_shut_to_every_mode_and_spelling() {
     }
     assert!(result(&project, "WriteFile", &json!({"path": "hard", "content": "x"})).contains("succeeded"));
     assert_eq!(project.read(".git/config"), "[core]\n", "another name of the same file is cut off from it");
+}
+
+/// A person's own bundle that opens the whole home directory.
+const WHOLE_HOME: &str = r#"
+schema_version = 1
+[capabilities."File.Read"]
+allowed_paths = ["~", "${workspace}"EXACT]
+[capabilities."File.Write"]
+allowed_paths = ["~", "${workspace}"]
+[capabilities."File.Delete"]
+allowed_paths = ["~", "${workspace}"]
+"#;
+
+#[test]
+fn credentials_stay_shut_under_a_bundle_that_opens_the_home_directory() {
+    let project = Project::empty().file("mine", "mine");
+    let home = project.beside("home");
+    for directory in [".ssh", ".aws", ".config/gcloud", "notes"] {
+        fs::create_dir_all(home.join(directory)).unwrap();
+    }
+    for file in [".ssh/config", ".ssh/id_ed25519", ".aws/credentials", ".netrc", ".bashrc", ".config/gcloud/x.json", "notes/a"] {
+        fs::write(home.join(file), "let-me-in\n").unwrap();
+    }
+    let call = |project: &Project, tool: &str, arguments: Value| result(project, tool, &arguments);
+    let project = project.policy(&WHOLE_HOME.replace("EXACT", ""));
+    assert!(call(&project, "ReadFile", json!({"path": "~/notes/a"})).contains("let-me-in"));
+    assert!(call(&project, "ReadFile", json!({"path": "~/.bashrc"})).contains("let-me-in"));
+    for path in [
+        "~/.ssh/id_ed25519",
+        "~/.ssh/config",
+        "~/.aws/credentials",
+        "~/.netrc",
+        "~/.config/gcloud/x.json",
+        "~/notes/../.ssh/config",
+    ] {
+        for (tool, arguments) in [
+            ("ReadFile", json!({"path": path})),
+            ("Grep", json!({"path": path, "pattern": "."})),
+            ("Copy", json!({"source": path, "destination": "taken"})),
+            ("Move", json!({"source": path, "destination": "taken"})),
+            ("Move", json!({"source": "mine", "destination": path})),
+            ("WriteFile", json!({"path": path, "content": "x"})),
+            ("Delete", json!({"path": path})),
+        ] {
+            let told = call(&project, tool, arguments);
+            assert!(told.contains("POLICY_DENIED") && !told.contains("let-me-in"), "{tool} {path}: {told}");
+        }
+    }
+    for (tool, arguments) in [
+        ("Grep", json!({"path": "~", "pattern": "let-me-in"})),
+        ("Copy", json!({"source": "~/.ssh", "destination": "taken"})),
+        ("Delete", json!({"path": "~/.config", "recursive": true})),
+        ("WriteFile", json!({"path": "~/.bashrc", "content": "x"})),
+        ("Delete", json!({"path": "~/.bashrc"})),
+    ] {
+        let told = call(&project, tool, arguments);
+        assert!(!told.contains("id_ed25519") && !told.contains("gcloud/x.json:"), "{tool}: {told}");
+        assert!(tool == "Grep" || told.contains("POLICY_DENIED"), "{tool}: {told}");
+    }
+    assert!(home.join(".config/gcloud/x.json").exists() && home.join(".bashrc").exists());
+    let project = project.policy(&WHOLE_HOME.replace("EXACT", ", \"~/.ssh/config\""));
+    assert!(call(&project, "ReadFile", json!({"path": "~/.ssh/config"})).contains("let-me-in"));
+    assert!(call(&project, "ReadFile", json!({"path": "~/.ssh/id_ed25519"})).contains("POLICY_DENIED"));
+}
+
+#[test]
+fn no_tool_reaches_a_process_through_proc_or_dev() {
+    let everything = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"/\"]\n[capabilities.\"File.Write\"]\nallowed_paths = [\"/\"]\n";
+    let project = Project::empty().policy(everything).file("x.txt", "x");
+    for path in [
+        "/proc/self/environ",
+        "/proc/self/root/etc/passwd",
+        "/proc/self/cwd/x.txt",
+        "/dev/stdin",
+        "/dev/fd/0",
+        "/proc/thread-self/maps",
+        "/proc/1/environ",
+    ] {
+        for (tool, arguments) in [
+            ("ReadFile", json!({"path": path})),
+            ("Grep", json!({"path": path, "pattern": "."})),
+            ("Copy", json!({"source": path, "destination": "taken"})),
+            ("WriteFile", json!({"path": path, "content": "x"})),
+        ] {
+            let told = result(&project, tool, &arguments);
+            let refused =
+                told.contains("POLICY_DENIED") || told.contains("INVALID_REQUEST") || told.contains("PERMISSION_DENIED");
+            assert!(refused, "{tool} {path}: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_tree_with_a_repository_in_it_is_neither_deleted_moved_nor_copied() {
+    let project = Project::empty().file("vendor/lib/.git/config", "").file("vendor/lib/src.c", "");
+    for (tool, arguments) in [
+        ("Delete", json!({"path": "vendor", "recursive": true})),
+        ("Move", json!({"source": "vendor", "destination": "third_party"})),
+        ("Copy", json!({"source": "vendor", "destination": "third_party"})),
+    ] {
+        let told = result(&project, tool, &arguments);
+        assert!(told.contains("POLICY_DENIED") && told.contains("`.git` is protected"), "{tool}: {told}");
+    }
+    assert!(project.path("vendor/lib/.git/config").exists() && !project.path("third_party").exists());
 }

@@ -40,7 +40,7 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
         ("ReadFile", json!({"path": "text", "limit": "many"}), "INVALID_REQUEST", "expected a whole number"),
         ("ReadFile", json!({"path": "pipe"}), "POLICY_DENIED", "pipe"),
         ("ReadFile", json!({"path": "/dev/zero"}), "POLICY_DENIED", "/dev/zero"),
-        ("ReadFile", json!({"path": "/proc/self/environ"}), "POLICY_DENIED", "outside the workspace"),
+        ("ReadFile", json!({"path": "/proc/self/environ"}), "POLICY_DENIED", "belongs to a process"),
         ("Grep", json!({"pattern": "x", "path": "sparse"}), "INVALID_REQUEST", "RunCommand"),
         ("Grep", json!({"pattern": "a", "path": "long"}), "INVALID_REQUEST", "RunCommand"),
         ("Grep", json!({"pattern": "x", "path": "pipe"}), "POLICY_DENIED", "pipe"),

@@ -51,7 +51,7 @@ fn a_broken_policy_of_a_project_fails_nothing_until_it_is_trusted() {
     assert!(told.stderr.contains("ignored: .aye/policy.toml"), "{}", told.stderr);
     assert_eq!(verdict(&project, &[]), "allow");
     let told = project.aye(&["exec", "--trust", "hi"]).exits(2);
-    for words in [".aye/policy.toml line 3", "3 | [capabilitys]", "capabilities"] {
+    for words in [".aye/policy.toml line 3", "3 │ [capabilitys]", "capabilities"] {
         assert!(told.stderr.contains(words), "{words}: {}", told.stderr);
     }
     let mut terminal = project.open_sized(&[], 100, 30);

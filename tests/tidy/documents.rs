@@ -18,6 +18,7 @@ const TOP: &[&str] = &[
     "README.md",
     "assets",
     "benches",
+    "fuzz",
     "clippy.toml",
     "docs",
     "rustfmt.toml",

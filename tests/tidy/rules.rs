@@ -26,7 +26,6 @@ const OWNERS: &[Owner] = &[
         places: &["src/sys/http", "src/llm/", "src/config/address"],
         why: "requests go through `sys`; an address is parsed as the request will parse it",
     },
-    Owner { words: &["notify"], places: &["src/sys/watch"], why: "changes of files are told by `sys`" },
     Owner { words: &["rusqlite"], places: &["src/store/"], why: "the database belongs to `store`" },
     Owner {
         words: &["tree_sitter", "tree_sitter_bash"],

@@ -3,9 +3,9 @@
 use super::*;
 use crate::agent::turn::Approver;
 use crate::agent::{Backoff, Unfinished};
-use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
-use crate::ports::{BoxFuture, Completion, JournalError, ModelRequest};
-use crate::protocol::{Action, Arguments, CallId, Part, Place, StopReason, Target, Usage};
+use crate::policy::{Bundle, Context, Layer, Permit, Sandbox, Scope};
+use crate::ports::{BoxFuture, Completion, JournalError, ModelRequest, Plan, RunContext};
+use crate::protocol::{Action, Arguments, CallId, Part, Place, StopReason, Target, ToolCall, Usage};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,6 +104,33 @@ impl ToolRouter for Tools {
     }
 }
 
+/// Where nothing can be kept.
+struct NoRules;
+
+impl Rules for NoRules {
+    fn places(&self, _: &crate::protocol::Offer) -> Vec<crate::protocol::RulePlace> {
+        Vec::new()
+    }
+    fn save(
+        &self,
+        _: Vec<crate::protocol::GrantRule>,
+        _: crate::protocol::GrantScope,
+        _: Option<Timestamp>,
+    ) -> BoxFuture<'_, Result<crate::ports::Saved, String>> {
+        Box::pin(async { Err("the disk is full".to_owned()) })
+    }
+    fn remove(
+        &self,
+        _: Vec<crate::protocol::GrantRule>,
+        _: crate::protocol::GrantScope,
+    ) -> BoxFuture<'_, Result<crate::ports::Saved, String>> {
+        Box::pin(async { Err("the disk is full".to_owned()) })
+    }
+    fn list(&self) -> BoxFuture<'_, Result<Vec<String>, String>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}
+
 struct Session {
     commands: mpsc::Sender<Command>,
     events: mpsc::UnboundedReceiver<Event>,
@@ -145,12 +172,14 @@ async fn stalled() -> Session {
         model: script.clone(),
         router: tools.clone(),
         journal: disk.clone(),
+        rules: Arc::new(NoRules),
         workspace_id: WorkspaceId::new("w"),
         session_id: SessionId::new("s"),
         workspace: "/w".to_owned(),
         mode: Mode::Ask,
         records: Vec::new(),
         unfinished: Unfinished::Wait,
+        redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         policy_name: "test".to_owned(),
         policy_updates: None,
     };

@@ -6,7 +6,7 @@ use crate::policy::{Permit, Question, Verdict};
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::approval::CommandLine;
 use crate::protocol::{
-    Action, Approval, ApprovalId, CallId, Decision, ErrorCode, EventKind, Part, Resolution, Role, ToolError, ToolResult,
+    Action, Always, Approval, ApprovalId, CallId, Decision, ErrorCode, EventKind, Part, Resolution, Role, ToolError, ToolResult,
 };
 
 /// What follows from a batch of plans once it is in the journal.
@@ -136,7 +136,7 @@ impl Machine {
         }
         self.counters.approvals += 1;
         let approval_id = ApprovalId::new(format!("appr_{:03}", self.counters.approvals));
-        let approval = describe(&plan, &question, approval_id.clone(), &self.options.sandbox);
+        let mut approval = describe(&plan, &question, approval_id.clone(), &self.options.sandbox);
         if self.options.approver == Approver::Nobody {
             let decision = Decision::Denied { reason: Some("no one to ask".to_owned()) };
             let rule = question.rule.clone();
@@ -151,8 +151,10 @@ impl Machine {
             );
             return self.report(call, 0);
         }
+        approval.always = self.policy.always(&plan.actions, at.now);
         self.note(Record::ApprovalRequested { approval: approval.clone() });
-        call.state = CallState::Asking(Box::new(Pending { plan, question, approval_id, since: at.now }));
+        let always = approval.always.clone();
+        call.state = CallState::Asking(Box::new(Pending { plan, question, always, approval_id, since: at.now }));
         batch.asks.push(approval);
     }
 
@@ -205,7 +207,7 @@ impl Machine {
     fn settle_decision(&mut self, calls: &mut [Call], index: usize, decision: Decision, at: Moment) {
         let call = &mut calls[index];
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
-        let Pending { plan, question, approval_id, since } = *pending;
+        let Pending { plan, question, always, approval_id, since } = *pending;
         let latency_ms = u64::try_from(at.now.as_millisecond() - since.as_millisecond()).unwrap_or(0);
         self.resolve_approval(call, &approval_id, decision.clone(), latency_ms);
         let yes = !matches!(decision, Decision::Denied { .. });
@@ -219,11 +221,9 @@ impl Machine {
                 call.refuse(ErrorCode::UserDenied, format!("the person said no{words}"));
                 self.report(call, 0);
             }
-            Decision::Approved | Decision::ApprovedForSession => {
-                if decision == Decision::ApprovedForSession
-                    && let Some(grant) = question.remember.clone()
-                {
-                    self.policy.grant(grant);
+            Decision::Approved | Decision::ApprovedAlways { .. } => {
+                if let Decision::ApprovedAlways { remember } = decision {
+                    self.remember(&always, remember, directory(&plan));
                 }
                 let mut batch = Batch::default();
                 self.permit(call, index, plan, question.approve(), &mut batch);
@@ -304,6 +304,7 @@ impl Machine {
             output_text: result.output_text.clone(),
             error: result.error.clone(),
             proposal: call.proposal.clone().filter(|_| applied),
+            redactions: result.redactions.clone(),
         });
     }
 
@@ -373,6 +374,14 @@ pub(super) fn touched(action: &Action) -> Option<std::path::PathBuf> {
     }
 }
 
+/// Where a command would run.
+fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
+    plan.actions.iter().find_map(|action| match action {
+        Action::Exec { cwd, .. } | Action::Named { cwd, .. } => Some(cwd.real.clone()),
+        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
+    })
+}
+
 /// Two calls on the same path run in order if one of them changes it.
 fn collide(one: &Call, other: &Call) -> bool {
     (one.changes || other.changes)
@@ -409,6 +418,6 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         proposal: plan.proposal.clone().unwrap_or_default(),
         command,
         parts: question.parts.clone(),
-        remember: question.remember.as_ref().map(ToString::to_string),
+        always: Always::default(),
     }
 }

@@ -93,8 +93,11 @@ impl Machine {
             // Said too late to be begun, but not lost.
             Input::Command(Command::Prompt { text }) => self.enqueue(text),
             Input::Command(Command::Quit) => self.out.push(Effect::End),
+            Input::Kept(kept) => self.kept(kept),
             Input::Command(
                 Command::Decide { .. }
+                | Command::UndoGrant
+                | Command::ListGrants
                 | Command::Resolve { .. }
                 | Command::Cancel
                 | Command::Kill

@@ -6,12 +6,14 @@
 mod answer;
 mod calls;
 mod cancel;
+mod grants;
 mod policy;
 mod restore;
 mod task;
 #[cfg(test)]
 mod tests;
 
+pub use grants::{Grant, Kept};
 pub use restore::Unfinished;
 
 use super::retry::Backoff;
@@ -19,8 +21,8 @@ use super::thread::{Thread, estimate};
 use crate::policy::{Enforcer, Permit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
-    ApprovalId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Mode, Part, Proposal, Role, StepId, TaskId, ToolCall,
-    ToolDefinition, ToolError, ToolResult, Usage,
+    Always, ApprovalId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Mode, Part, Proposal, Role, StepId, TaskId,
+    ToolCall, ToolDefinition, ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
 use std::collections::VecDeque;
@@ -96,6 +98,8 @@ pub enum Input {
     },
     /// The policy's files changed.
     PolicyChanged(Box<PolicyChange>),
+    /// The person's files were changed or read.
+    Kept(Kept),
     /// A wait asked for by `Effect::Wake` is over.
     Woken {
         ticket: u64,
@@ -112,6 +116,9 @@ pub enum Effect {
     Plan(Vec<(usize, ToolCall)>),
     Run { index: usize, plan: Plan, permit: Permit },
     KillTools,
+    Remember { grant: Grant, until: Option<Timestamp> },
+    Forget(Grant),
+    ListGrants,
     Wake { after_ms: u64, ticket: u64 },
     SaveDraft(String),
     ReloadPolicy,
@@ -133,6 +140,8 @@ pub struct Machine {
     policy_noted: bool,
     /// The person ended the session: what runs is waited for, nothing new begins.
     quitting: bool,
+    /// What the person chose to keep in this run, the last one last.
+    grants: Vec<Grant>,
     /// Records that wait for the next commit.
     pending: Vec<Record>,
     out: Vec<Effect>,
@@ -216,6 +225,8 @@ enum CallState {
 struct Pending {
     plan: Plan,
     question: Question,
+    /// What was offered to be kept.
+    always: Always,
     approval_id: ApprovalId,
     since: Timestamp,
 }
@@ -256,6 +267,7 @@ impl Machine {
             ended: None,
             policy_noted: false,
             quitting: false,
+            grants: Vec::new(),
             pending: Vec::new(),
             out: Vec::new(),
         }
@@ -271,6 +283,7 @@ impl Machine {
             Input::ToolOutput { index, text } => self.tool_output(index, text),
             Input::ToolFinished { index, result, latency_ms } => self.tool_finished(index, result, latency_ms, at),
             Input::PolicyChanged(change) => self.policy_changed(*change, at),
+            Input::Kept(kept) => self.kept(kept),
             Input::Woken { ticket } => self.woken(ticket, at),
         }
         std::mem::take(&mut self.out)
@@ -286,6 +299,8 @@ impl Machine {
             Command::Prompt { text } => self.prompt(text, at),
             Command::Decide { approval_id, decision } => self.decided(&approval_id, decision, at),
             Command::Resolve { tool_call_id, resolution } => self.resolved(&tool_call_id, resolution, at),
+            Command::UndoGrant => self.undo_grant(),
+            Command::ListGrants => self.list_grants(),
             Command::Cancel => self.cancel(at),
             Command::Kill => self.kill(at),
             Command::Continue => self.go_on(at),

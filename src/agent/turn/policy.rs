@@ -62,6 +62,11 @@ impl Machine {
     }
 
     pub(super) fn refuse_by_policy(&mut self, call: &mut Call, denial: &Denial) {
+        self.note(Record::Refused {
+            tool_call_id: call.call.tool_call_id.clone(),
+            rule: denial.rule.clone(),
+            reason: denial.reason.clone(),
+        });
         call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
         self.report(call, 0);
     }

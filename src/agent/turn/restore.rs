@@ -116,7 +116,10 @@ impl Machine {
             Record::Unreadable => self.fold_unreadable(),
             Record::PartialAnswer { .. }
             | Record::AnswerDiscarded { .. }
-            | Record::Decided { decision: Decision::Approved | Decision::ApprovedForSession, .. }
+            | Record::Decided { decision: Decision::Approved | Decision::ApprovedAlways { .. }, .. }
+            | Record::RuleSaved { .. }
+            | Record::Refused { .. }
+            | Record::RuleRemoved { .. }
             | Record::Resolved { resolution: Resolution::Skip | Resolution::TellModel, .. }
             | Record::PolicyInForce { .. }
             | Record::Paused { .. } => {}

@@ -4,7 +4,9 @@
 use super::*;
 use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
 use crate::ports::Completion;
-use crate::protocol::{Action, Arguments, CallId, Decision, FailureKind, Mode, Place, Resolution, StopReason, Target};
+use crate::protocol::{
+    Action, Arguments, CallId, Decision, FailureKind, GrantScope, Mode, Place, Remember, Resolution, StopReason, Target,
+};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -105,7 +107,10 @@ impl Sim {
                 let approval_id = ApprovalId::new(words.next().unwrap());
                 let decision = match words.next().unwrap() {
                     "yes" => Decision::Approved,
-                    "always" => Decision::ApprovedForSession,
+                    "always" => Decision::ApprovedAlways { remember: Remember::default() },
+                    "here" => {
+                        Decision::ApprovedAlways { remember: Remember { scope: GrantScope::Project, ..Remember::default() } }
+                    }
                     "no" => Decision::Denied { reason: words.next().map(ToOwned::to_owned) },
                     other => panic!("decision {other}"),
                 };
@@ -254,6 +259,9 @@ impl Sim {
                 }
                 Effect::Run { index, permit, .. } => format!("run {index} by {}", permit.rule()),
                 Effect::KillTools => "kill tools".to_owned(),
+                Effect::Remember { grant, .. } => format!("remember {:?} {}", grant.scope, grant.rules[0]),
+                Effect::Forget(grant) => format!("forget {}", grant.names.join(" ")),
+                Effect::ListGrants => "list grants".to_owned(),
                 Effect::Wake { after_ms, ticket } => format!("wake after {after_ms} ms with {ticket}"),
                 Effect::SaveDraft(text) => format!("save draft {text:?}"),
                 Effect::ReloadPolicy => "reload the policy".to_owned(),

@@ -225,7 +225,7 @@ fn resume(given: &str) -> Result<Resume, String> {
     if given == PICK { Ok(Resume::Pick) } else { session_id(given).map(Resume::Id) }
 }
 
-fn session_id(given: &str) -> Result<String, String> {
+pub(super) fn session_id(given: &str) -> Result<String, String> {
     if looks_like_an_id(given) {
         return Ok(given.to_ascii_lowercase());
     }

@@ -5,7 +5,7 @@ mod invocation;
 mod policy;
 
 pub use invocation::{Action, Answers, Color, Common, ExecPrompt, Invocation, OutputFormat, SessionChoice, SessionScope, Trust};
-pub use policy::{InitPlace, PolicyAction, Preset, ShowForm, Subject, Template};
+pub use policy::{GrantsAction, InitPlace, PolicyAction, Preset, ShowForm, Subject, Template};
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};

@@ -45,6 +45,26 @@ pub(super) enum PolicySub {
     },
     /// Write a policy to start from
     Init(InitArgs),
+    /// The rules you saved by "always allow"
+    Grants {
+        #[command(subcommand)]
+        grants: GrantsSub,
+    },
+    /// Who or which rule decided what, when
+    Log {
+        /// As JSON, one decision a line
+        #[arg(long)]
+        json: bool,
+        /// Of this session only: its id or the start of it
+        #[arg(long, value_name = "ID", value_parser = super::definition::session_id)]
+        session: Option<String>,
+        /// Only what was refused
+        #[arg(long)]
+        denied: bool,
+        /// The latest N
+        #[arg(short = 'n', value_name = "N", default_value_t = 50)]
+        most: usize,
+    },
     /// Print the JSON Schema of a policy, for editors
     Schema,
     /// Judge actions, one JSON object a line on stdin, and do none of them
@@ -53,6 +73,40 @@ pub(super) enum PolicySub {
         #[arg(long, required = true)]
         jsonl: bool,
     },
+    /// Print the text on stdin as a model would be given it, without secrets
+    Redact {
+        /// Read and write JSON lines: `{"id": 1, "text": "…"}`
+        #[arg(long)]
+        jsonl: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum GrantsSub {
+    /// List them, with the file and the line of each
+    List {
+        /// As JSON, one rule a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take rules back, by what `list` calls them
+    Revoke {
+        /// `mine-here:14`, `user:31`
+        #[arg(value_name = "RULE", required_unless_present_any = ["all", "expired"])]
+        rules: Vec<String>,
+        /// All that hold in this project
+        #[arg(long, conflicts_with = "rules")]
+        all: bool,
+        /// Those whose time is over
+        #[arg(long)]
+        expired: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GrantsAction {
+    List { json: bool },
+    Revoke { names: Vec<String>, all: bool, expired: bool },
 }
 
 #[derive(Debug, Args)]
@@ -110,8 +164,11 @@ pub enum PolicyAction {
     Test { files: Vec<PathBuf>, json: bool },
     Validate { file: Option<PathBuf>, json: bool },
     Init { template: Template, place: InitPlace },
+    Grants(GrantsAction),
+    Log { json: bool, session: Option<String>, denied: bool, most: usize },
     Schema,
     Check,
+    Redact { jsonl: bool },
 }
 
 /// What is to be explained.
@@ -167,8 +224,14 @@ impl PolicySub {
                     (false, false) => InitPlace::NewFile,
                 },
             },
+            Self::Grants { grants: GrantsSub::List { json } } => PolicyAction::Grants(GrantsAction::List { json }),
+            Self::Grants { grants: GrantsSub::Revoke { rules, all, expired } } => {
+                PolicyAction::Grants(GrantsAction::Revoke { names: rules, all, expired })
+            }
+            Self::Log { json, session, denied, most } => PolicyAction::Log { json, session, denied, most },
             Self::Schema => PolicyAction::Schema,
             Self::Check { jsonl: _ } => PolicyAction::Check,
+            Self::Redact { jsonl } => PolicyAction::Redact { jsonl },
         }
     }
 }
@@ -178,9 +241,16 @@ impl PolicyAction {
     pub(super) fn changes_the_policy(&self) -> bool {
         match self {
             Self::Init { place, .. } => *place != InitPlace::Stdout,
-            Self::Explain { .. } | Self::Show { .. } | Self::Test { .. } | Self::Validate { .. } | Self::Schema | Self::Check => {
-                false
-            }
+            Self::Grants(GrantsAction::Revoke { .. }) => true,
+            Self::Grants(GrantsAction::List { .. })
+            | Self::Log { .. }
+            | Self::Explain { .. }
+            | Self::Show { .. }
+            | Self::Test { .. }
+            | Self::Validate { .. }
+            | Self::Schema
+            | Self::Redact { .. }
+            | Self::Check => false,
         }
     }
 }

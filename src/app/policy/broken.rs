@@ -4,11 +4,14 @@ use super::origin::quoted;
 use crate::app::trouble::Trouble;
 use crate::policy::BundleError;
 
+/// At a start; while aye runs the last good policy stays.
+pub const NOTHING_RUNS: &str =
+    "\n  nothing runs under a policy that cannot be read; `aye policy validate` lists all that is wrong";
 const MOST_CELLS: usize = 160;
 
 pub fn broken(error: &BundleError, bytes: &[u8]) -> Trouble {
     let mut message = with_its_line(error, bytes);
-    message.push_str("\n  nothing runs under a policy that cannot be read; `aye policy validate` lists all that is wrong");
+    message.push_str(NOTHING_RUNS);
     Trouble::usage(message)
 }
 

@@ -3,10 +3,13 @@
 mod broken;
 mod check;
 mod explain;
+mod grants;
 mod init;
+mod log;
 mod origin;
 mod paint;
 mod quote;
+mod redact;
 mod schema;
 mod show;
 mod test;
@@ -14,7 +17,7 @@ mod test;
 mod tests;
 mod validate;
 
-pub use broken::{broken, with_its_line};
+pub use broken::{NOTHING_RUNS, broken, with_its_line};
 
 use super::cli::{Common, PolicyAction};
 use super::exit::Exit;
@@ -29,11 +32,17 @@ use crate::tools::{self, Settings};
 pub fn run(common: &Common, action: PolicyAction) -> Result<Exit, Trouble> {
     match action {
         PolicyAction::Check => check::run(&Place::find(common)?, common),
+        PolicyAction::Redact { jsonl } => redact::run(&Place::find(common)?, common, jsonl),
         PolicyAction::Explain { subject, json } => explain::run(&Place::find(common)?, common, subject, json),
         PolicyAction::Show { form } => show::run(&Place::find(common)?, common, form),
         PolicyAction::Test { files, json } => test::run(&Place::find(common)?, common, &files, json),
         PolicyAction::Validate { file, json } => validate::run(&Place::find(common)?, common, file.as_deref(), json),
         PolicyAction::Init { template, place } => init::run(&Place::find(common)?, template, place),
+        PolicyAction::Grants(action) => grants::run(&Place::find(common)?, action),
+        PolicyAction::Log { json, session, denied, most } => {
+            let filter = crate::store::DecisionFilter { session, denied_only: denied, most };
+            log::run(&Place::find(common)?, &filter, json)
+        }
         PolicyAction::Schema => schema::run(),
     }
 }

@@ -10,7 +10,7 @@ pub use contents::{Content, Item, Kind};
 
 use super::{ConfigError, InstructionFile, instructions};
 use contents::collect;
-use note::Note;
+use note::{Kept, Note};
 use std::path::{Path, PathBuf};
 
 /// A directory and what it would bring in.
@@ -81,13 +81,13 @@ impl Project {
 
     pub fn standing(&self, config_dir: &Path) -> Standing {
         match note::read(&self.note_path(config_dir)) {
-            None => Standing::NeverAsked,
-            Some(Some(kept)) => {
+            Kept::Nothing => Standing::NeverAsked,
+            Kept::Note(kept) => {
                 let now = self.note();
                 if kept == now { Standing::Trusted(Trusted(())) } else { Standing::Changed(kept.differences(&now)) }
             }
-            // Of another version, or not ours any more: a yes to something that nobody knows.
-            Some(None) => Standing::Changed(Vec::new()),
+            // A yes to something that nobody knows.
+            Kept::Unreadable => Standing::Changed(Vec::new()),
         }
     }
 

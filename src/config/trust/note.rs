@@ -54,11 +54,18 @@ impl Note {
     }
 }
 
-/// `None` where there is none; `Some(None)` where there is one that this version cannot read.
-pub fn read(path: &Path) -> Option<Option<Note>> {
+/// What was found where a note is kept.
+pub enum Kept {
+    Nothing,
+    Note(Note),
+    /// Of another version, or not ours any more.
+    Unreadable,
+}
+
+pub fn read(path: &Path) -> Kept {
     match std::fs::read_to_string(path) {
-        Ok(text) => Some(toml::from_str(&text).ok()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(_) => Some(None),
+        Ok(text) => toml::from_str(&text).map_or(Kept::Unreadable, Kept::Note),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Kept::Nothing,
+        Err(_) => Kept::Unreadable,
     }
 }

@@ -68,13 +68,3 @@ pub fn check_approval(root: &Section<'_>) -> Result<(), BundleError> {
     section.choice("guard", &[("normal", ()), ("strict", ())])?;
     section.number("timeout_seconds").map(|_| ())
 }
-
-/// Tables that other parts of aye act on; here they only have to be right.
-pub fn check_the_rest(root: &Section<'_>) -> Result<(), BundleError> {
-    for redaction in root.sections("redaction")? {
-        redaction.only(&["name", "pattern"])?;
-        redaction.text("name")?;
-        redaction.required("pattern")?;
-    }
-    Ok(())
-}

@@ -9,6 +9,7 @@ mod mistakes;
 mod named;
 mod network;
 mod reader;
+mod redaction;
 mod rule;
 mod stated;
 mod terms;
@@ -70,6 +71,8 @@ pub struct Bundle {
     /// Names of all capabilities that are listed.
     pub granted: Vec<String>,
     pub approval_rules: BTreeMap<String, ApprovalRule>,
+    /// What is hidden besides what is built in.
+    pub redactions: Vec<super::redact::Rule>,
     /// Every key as it stands.
     pub stated: Vec<Stated>,
     widens: Vec<(usize, String)>,
@@ -98,6 +101,22 @@ impl Bundle {
         Ok(bundle)
     }
 
+    /// Parses a file that may hold nothing but rules: what a person remembers for one project.
+    pub fn parse_rules(text: &str, name: &str) -> Result<Self, BundleError> {
+        let bundle = Self::parse(text, name)?;
+        let rules = |stated: &&Stated| match stated.section.as_str() {
+            "" => matches!(stated.key.as_str(), "schema_version" | "bundle_version"),
+            section => section.starts_with("capabilities.") && stated.key == "rules",
+        };
+        match bundle.stated.iter().find(|stated| !rules(stated)) {
+            None => Ok(bundle),
+            Some(stated) => {
+                let message = format!("`{}` does not belong here: this file holds nothing but rules", stated.key);
+                Err(BundleError { name: name.to_owned(), line: Some(stated.line), message })
+            }
+        }
+    }
+
     /// Parses the bytes of a file, which need not be UTF-8.
     pub fn parse_bytes(bytes: &[u8], name: &str) -> Result<Self, BundleError> {
         match std::str::from_utf8(bytes) {
@@ -108,6 +127,11 @@ impl Bundle {
                 Err(BundleError { name: name.to_owned(), line: Some(line), message })
             }
         }
+    }
+
+    /// What holds where no one wrote a bundle, as a person would write it.
+    pub fn built_in_text() -> &'static str {
+        DEFAULT
     }
 
     /// What holds where no one wrote a bundle.
@@ -167,7 +191,7 @@ impl Bundle {
         bundle.approval_rules = extras::approval_rules(root)?;
         bundle.tests = Test::list(root)?;
         extras::check_approval(root)?;
-        extras::check_the_rest(root)?;
+        bundle.redactions = redaction::rules(root)?;
         bundle.widens = widen::widens(root)?;
         bundle.stated = stated::stated(root);
         Ok(bundle)

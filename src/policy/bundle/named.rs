@@ -77,7 +77,7 @@ impl NamedCommand {
         let command = words(section, &arguments)?;
         Ok(Self {
             line: section.line(),
-            description: section.text("description")?.map(|text| text.text).unwrap_or_default(),
+            description: section.text("description")?.map_or_else(|| format!("Runs `{}`.", command.join(" ")), |text| text.text),
             requires_approval: section.switch("requires_approval")?.unwrap_or(true),
             approval_line: section.line_of("requires_approval").unwrap_or_else(|| section.line()),
             approval_rule: section.text("approval_rule")?.map(|text| text.text),

@@ -1,6 +1,7 @@
 //! What may change about an enforcer while it is in force: its layers as a whole, and the mode.
 
 use super::Enforcer;
+use crate::policy::layer::Scope;
 use crate::protocol::{Mode, PolicyLayer};
 use jiff::Timestamp;
 
@@ -8,9 +9,12 @@ impl Enforcer {
     /// Takes over the layers of `new`. What the person said for this run stays: the mode, and what they allowed.
     pub fn replace(&mut self, new: Self) {
         let mode = self.context.mode;
-        self.layers = new.layers;
+        let session = std::mem::take(&mut self.source).into_iter().filter(|layer| layer.scope == Scope::Session);
+        self.source = new.source;
+        self.source.extend(session);
         self.context = new.context;
         self.context.mode = mode;
+        self.settle();
     }
 
     pub fn set_mode(&mut self, mode: Mode) {

@@ -1,6 +1,7 @@
 //! The one place that turns actions into a verdict: layers, modes, grants and the sandbox put together.
 
 mod change;
+mod grants;
 
 use super::bundle::{Environment, Llm, NamedCommand, SandboxSetting, Terms};
 use super::command::{self, Scene};
@@ -14,7 +15,7 @@ use super::paths::{Context, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Verdict};
 use super::url;
 use crate::protocol::action::NAMED;
-use crate::protocol::{Action, CommandPart, Mode, Risk, VerdictKind};
+use crate::protocol::{Action, CommandPart, Mode, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -25,6 +26,8 @@ const NO_SANDBOX: &str = "nothing on this system can hold the command, so aye as
 /// Judges actions by its layers; the strictest answer wins.
 #[derive(Debug, Clone)]
 pub struct Enforcer {
+    /// As they were given; `layers` is made of them.
+    source: Vec<Layer>,
     layers: Vec<Ready>,
     context: Context,
     grants: Vec<Grant>,
@@ -46,6 +49,7 @@ pub struct Explanation {
     pub needs: Option<&'static str>,
     #[serde(skip)]
     title: String,
+    /// What could be remembered of it.
     #[serde(skip)]
     remember: Option<Grant>,
 }
@@ -74,9 +78,15 @@ impl Explanation {
 
 impl Enforcer {
     pub fn new(layers: Vec<Layer>, context: Context) -> Self {
-        let layers = Ready::all(layers, &context);
-        let terms = terms(&layers);
-        Self { layers, context, grants: Vec::new(), terms }
+        let mut enforcer = Self { source: layers, layers: Vec::new(), context, grants: Vec::new(), terms: Terms::default() };
+        enforcer.settle();
+        enforcer
+    }
+
+    /// Makes the layers ready, after any of them changed.
+    fn settle(&mut self) {
+        self.layers = Ready::all(self.source.clone(), &self.context);
+        self.terms = terms(&self.layers);
     }
 
     /// Whether this call of a tool may happen now.
@@ -110,7 +120,6 @@ impl Enforcer {
                 risk: told.risk,
                 critical: told.critical,
                 parts: told.parts,
-                remember: told.remember,
             }),
             VerdictKind::Deny => Verdict::Deny(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
         }
@@ -178,8 +187,7 @@ impl Enforcer {
             Action::Write { target } => (Access::Write, target),
             Action::Delete { target } => (Access::Delete, target),
             Action::Exec { command, cwd } => {
-                let scene = Scene { layers: &self.layers, context: &self.context, cwd: &cwd.real, now, grants: &self.grants };
-                return self.held(command::judge(command, cwd, &scene));
+                return self.held(command::judge(command, cwd, &self.scene(cwd, now)));
             }
             Action::Fetch { url, method } => return url::judge(url, method, &self.layers, self.context.mode),
             Action::Named { name, argv, cwd: _, inputs, paths } => {
@@ -197,9 +205,13 @@ impl Enforcer {
         self.loosened(access == Access::Write, files::judge(access, action, target, &self.layers, &self.context, now))
     }
 
+    fn scene<'a>(&'a self, cwd: &'a Target, now: Timestamp) -> Scene<'a> {
+        Scene { layers: &self.layers, context: &self.context, cwd: &cwd.real, now, grants: &self.grants }
+    }
+
     /// Without a sandbox an allow of a line asks, unless the person chose to do without.
     fn held(&self, mut finding: Finding) -> Finding {
-        let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| part.rule == "session");
+        let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| self.is_by_person(&part.rule));
         let unheld = self.context.sandbox == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
         if finding.decided.verdict == VerdictKind::Allow && unheld && !by_person {
             if finding.remember.as_ref().is_some_and(|grant| self.grants.contains(grant)) {
@@ -233,13 +245,6 @@ impl Enforcer {
             finding.decided = Decided::allow(format!("{} mode", mode.as_str()), finding.decided.reason);
         }
         finding
-    }
-
-    /// Remembers a person's "until I quit".
-    pub fn grant(&mut self, grant: Grant) {
-        if !self.grants.contains(&grant) {
-            self.grants.push(grant);
-        }
     }
 
     /// Whether a capability is granted at all.
@@ -291,6 +296,11 @@ impl Enforcer {
     /// Which variables a command is given: only those that every layer gives.
     pub fn environment(&self) -> Environment {
         self.terms.environment.clone().unwrap_or_default()
+    }
+
+    /// What all layers want hidden: nobody can take another's away.
+    pub fn redactions(&self) -> Vec<super::redact::Rule> {
+        self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
     /// The strictest sandbox any layer asks for.

@@ -3,6 +3,9 @@ use crate::policy::{Bundle, Scope};
 use crate::protocol::{Place, Target};
 use std::path::{Path, PathBuf};
 
+mod advisories;
+mod disguise;
+mod grants;
 mod layers;
 mod lines;
 mod modes;
@@ -268,37 +271,6 @@ fn without_a_sandbox_an_allowed_line_asks_unless_the_person_chose_so() {
 }
 
 #[test]
-fn a_grant_covers_the_same_words_and_nothing_more() {
-    for sandbox in [Sandbox::Present, Sandbox::Absent] {
-        let bundle = Bundle::built_in().expect("parses");
-        let mut enforcer = Enforcer::new(vec![Layer::new(Scope::BuiltIn, bundle)], Context { sandbox, ..context() });
-        let Verdict::Ask(question) = enforcer.judge(&exec("cargo test"), now()) else { panic!("asks") };
-        assert_eq!(question.title, "Command");
-        enforcer.grant(question.remember.expect("can be remembered"));
-        assert!(matches!(enforcer.judge(&exec("cargo test"), now()), Verdict::Allow(permit) if permit.rule() == "session"));
-        for other in ["cargo test --all", "cargo test; make", "cargo test > x", "X=1 cargo test"] {
-            assert_eq!(verdict(&enforcer, other), VerdictKind::Ask, "{other}");
-        }
-    }
-}
-
-#[test]
-fn a_grant_is_said_word_for_word_and_holds_in_its_directory_only() {
-    let mut enforcer = built_in();
-    let Verdict::Ask(question) = enforcer.judge(&exec("cargo test 'a b' \"it's\""), now()) else { panic!("it asks") };
-    let grant = question.remember.expect("it may be remembered");
-    assert_eq!(grant.to_string(), r"the command `cargo test 'a b' 'it'\''s'` in /home/user/project");
-    enforcer.grant(grant);
-    let below = Target { given: "sub".into(), real: Path::new(ROOT).join("sub"), place: Place::Directory };
-    let line = |line: &str, cwd: &Target| vec![Action::Exec { command: line.to_owned(), cwd: cwd.clone() }];
-    let here = Target { given: ".".into(), real: PathBuf::from(ROOT), place: Place::Directory };
-    let told = |enforcer: &Enforcer, text: &str, cwd: &Target| enforcer.explain(&line(text, cwd), now()).verdict;
-    assert_eq!(told(&enforcer, "cargo test 'a b' \"it's\"", &here), VerdictKind::Allow);
-    assert_eq!(told(&enforcer, "cargo test 'a b' \"it's\"", &below), VerdictKind::Ask);
-    assert_eq!(told(&enforcer, "cargo test a b \"it's\"", &here), VerdictKind::Ask);
-}
-
-#[test]
 fn a_name_that_is_not_what_it_looks_like_asks_in_every_mode() {
     for (name, verdict) in [
         ("a\u{1b}]0;x", VerdictKind::Ask),
@@ -314,8 +286,8 @@ fn a_name_that_is_not_what_it_looks_like_asks_in_every_mode() {
         let action = Action::Write { target: target(name) };
         assert_eq!(enforcer.explain(std::slice::from_ref(&action), now()).verdict, verdict, "{name:?}");
         enforcer.context.mode = Mode::Ask;
-        let Verdict::Ask(question) = enforcer.judge(&[action], now()) else { panic!("{name:?} asks") };
-        assert_eq!(question.remember.is_some(), verdict == VerdictKind::Allow, "{name:?}");
+        let kept = enforcer.always(&[action], now()).offers;
+        assert_eq!(!kept.is_empty(), verdict == VerdictKind::Allow, "{name:?}");
     }
 }
 
@@ -338,7 +310,7 @@ fn what_is_risky_is_never_remembered() {
         "sh -c ls",
         "env make",
         "make | sh",
-        "cargo test && make",
+        "cargo test && make x",
         "$x",
         "make > o",
         "git push",
@@ -346,8 +318,8 @@ fn what_is_risky_is_never_remembered() {
         "find . -delete",
         "node x.js",
     ] {
-        let Verdict::Ask(question) = built_in().judge(&exec(line), now()) else { panic!("{line} asks") };
-        assert_eq!(question.remember, None, "{line}");
+        let always = built_in().always(&exec(line), now());
+        assert!(always.offers.is_empty() && !always.never.is_empty(), "{line}: {always:?}");
     }
 }
 

@@ -1,35 +1,46 @@
 //! Which commands of a line give values to its variables, its aliases and its positional parameters.
 
-use super::scan::{Assignment, Scan, assigned};
+use super::MOST_PRINTED;
+use super::names::assigned;
+use super::scan::{Assignment, Command, Scan};
 use super::values::{Arg, Values};
-use super::word::{Reader, Word};
+use super::word::{Parameter, Piece, Reader, Word};
 
 /// Learns from a whole text before any of its commands is judged, in whatever order they run.
 pub fn collect(values: &mut Values, scan: &Scan) {
     for assignment in scan.commands.iter().flat_map(|command| &command.assignments).chain(&scan.loops) {
         values.assign(assignment);
     }
+    for one in scan.loops.iter().filter(|one| one.values.iter().any(|word| word.raw.contains('{'))) {
+        for args in values.readings(&one.values) {
+            for arg in &args {
+                values.assign_text(&one.name, &arg.text);
+            }
+        }
+    }
     values.functions.extend(scan.functions.iter().cloned());
+    let mut fed = None;
     for command in &scan.commands {
         let Some((name, rest)) = command.words.split_first() else { continue };
         let Some(name) = name.literal() else { continue };
         match super::base(&name) {
             "export" | "declare" | "typeset" | "local" | "readonly" | "env" => {
+                let named = rest.iter().any(|word| word.raw.starts_with('-') && word.raw.contains('n'));
                 for word in rest {
-                    declared(values, word);
+                    declared(values, word, named);
                 }
             }
+            "shift" => values.shifts = true,
             "alias" => aliased(values, rest),
             "set" => {
                 let from = rest.iter().position(|word| word.raw == "--").map_or(0, |at| at + 1);
                 position(values, &rest[from..]);
             }
             "read" | "mapfile" | "readarray" => {
-                let texts = command.redirects.iter().filter(|redirect| redirect.operator == "<<<");
-                let fed: Vec<Word> = texts.map(|redirect| redirect.target.clone()).collect();
+                let fed = fed.get_or_insert_with(|| readable(values, scan)).clone();
                 for word in rest.iter().filter(|word| !word.raw.starts_with('-')) {
                     for value in &fed {
-                        values.assign(&Assignment { name: word.raw.clone(), values: vec![value.clone()] });
+                        values.assign(&Assignment { name: word.raw.clone(), values: vec![value.clone()], appends: false });
                     }
                 }
             }
@@ -40,18 +51,50 @@ pub fn collect(values: &mut Values, scan: &Scan) {
                     }
                 }
             }
-            called if values.functions.iter().any(|function| function == called) => position(values, rest),
+            called if values.functions.contains(called) => position(values, rest),
             _ => {}
         }
     }
 }
 
-fn declared(values: &mut Values, word: &Word) {
+fn declared(values: &mut Values, word: &Word, named: bool) {
     if let Some(name) = assigned(&word.raw) {
         let from = word.raw.find('=').map_or(0, |at| at + 1);
         let value = Reader::new(&word.raw[from..]).word();
-        values.assign(&Assignment { name, values: vec![value] });
+        if named && let Some(other) = value.literal() {
+            // Another name for a variable.
+            let parameter = Parameter { name: other, ..Parameter::default() };
+            let pieces = vec![Piece::Parameter { parameter, quoted: true }];
+            values.assign(&Assignment {
+                name: name.clone(),
+                values: vec![Word { raw: word.raw.clone(), pieces }],
+                appends: false,
+            });
+        }
+        values.assign(&Assignment { name, values: vec![value], appends: false });
     }
+}
+
+/// What a `read` of the text could be given: here-strings and documents, and what is printed.
+fn readable(values: &mut Values, scan: &Scan) -> Vec<Word> {
+    let strings = scan.commands.iter().flat_map(|command| &command.redirects).filter(|redirect| redirect.operator == "<<<");
+    let mut texts: Vec<Word> = strings.map(|redirect| redirect.target.clone()).collect();
+    let mut printing: Vec<Command> = scan.commands.clone();
+    printing
+        .extend(scan.substitutions.iter().filter(|inner| inner.len() < 4096).flat_map(|inner| super::scan::scan(inner).commands));
+    for command in printing.iter().take(MOST_PRINTED) {
+        let Some((name, rest)) = command.words.split_first() else { continue };
+        let Some(name) = name.literal().filter(|name| matches!(name.as_str(), "echo" | "printf")) else { continue };
+        for args in values.readings(rest) {
+            texts.extend(super::values::printed(&name, &args).map(|text| literal(&text)));
+        }
+    }
+    texts.extend(scan.documents.iter().take(MOST_PRINTED).flat_map(|text| text.lines().take(MOST_PRINTED)).map(literal));
+    texts
+}
+
+fn literal(text: &str) -> Word {
+    Word { raw: text.to_owned(), pieces: vec![Piece::Text { text: text.to_owned(), quoted: true }] }
 }
 
 fn aliased(values: &mut Values, words: &[Word]) {

@@ -3,10 +3,16 @@
 use super::scan::{Scan, UNPARSABLE};
 use std::borrow::Cow;
 use std::cell::RefCell;
-use tree_sitter::{Node, Parser, Tree};
+use std::ops::ControlFlow;
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 const TWO_READINGS: &str = "the line can be read in more than one way";
 const NOT_PLAIN: &str = "the line uses a construct that no allow rule covers";
+
+/// How often the parser may report on a line before it is given up; it reports after a fixed amount of work.
+const PATIENCE: usize = 64;
+/// Up to here it looks for what can be read behind an error, which costs the square of the length.
+const RECOVERED: usize = 512;
 
 thread_local! {
     /// Made at the first line that is judged on a thread.
@@ -20,8 +26,17 @@ fn parse(line: &str) -> Option<Tree> {
             made.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
             *parser = Some(made);
         }
-        let tree = parser.as_mut()?.parse(harmless(line).as_ref(), None);
-        if line.contains("<<") {
+        let text = harmless(line);
+        let bytes = text.as_bytes();
+        let mut reports = 0;
+        let mut given_up = |state: &ParseState| {
+            reports += 1;
+            let lost = state.has_error() && bytes.len() > RECOVERED;
+            if lost || reports > PATIENCE + bytes.len() / 8 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let options = ParseOptions::new().progress_callback(&mut given_up);
+        let tree = parser.as_mut()?.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
+        if tree.is_none() || line.contains("<<") {
             // Its memory of here-documents outlives the text they stood in.
             *parser = None;
         }

@@ -1,7 +1,9 @@
 //! What a shell line would run, without running it: every simple command, seen through wrappers, quotes and variables.
 
+mod braces;
 mod collect;
 mod grammar;
+mod names;
 pub mod options;
 pub mod pattern;
 mod scan;
@@ -16,6 +18,7 @@ pub use visible::hides;
 
 use collect::collect;
 use scan::{Command, Scan, scan};
+use std::collections::HashSet;
 use values::Values;
 
 /// More than the kernel takes as one argument, so it could not run anyway.
@@ -23,9 +26,15 @@ const MOST_BYTES: usize = 128 * 1024;
 /// What a person can still be shown whole.
 const SHOWN_BYTES: usize = 8 * 1024;
 const DEPTH: usize = 24;
+/// Lines of more commands than this have each plain one judged once.
+const REPEATED: usize = 256;
+/// Up to here the grammar is asked about any line.
+const RECOVERED: usize = 512;
+/// Texts that are held against commands taking words from their input.
+const MOST_PRINTED: usize = 32;
 /// Bounds the work on lines that nest texts in texts.
-const MOST_COMMANDS: usize = 20_000;
-const MOST_NESTED_BYTES: usize = 1024 * 1024;
+const MOST_COMMANDS: usize = 200_000;
+const MOST_NESTED_BYTES: usize = 384 * 1024;
 
 const TOO_LONG: &str = "the line is too long to be shown whole";
 const SUBSTITUTION: &str = "a substitution is known only when it runs";
@@ -34,6 +43,7 @@ const ASSIGNMENT: &str = "an assignment can change what a program does";
 const HERE_STRING: &str = "a here-string is not covered by an allow rule";
 const ALIAS: &str = "the line gives the name another meaning";
 pub const COMPUTED: &str = "the program's name is known only when it runs";
+pub const LONGER_THAN_A_LINE: &str = "the line is longer than a command line can be (128 KiB); put it into a file";
 pub const HOPELESS: &str = "the line is too involved to be judged; split it into simpler commands";
 
 /// A whole line, taken apart.
@@ -44,6 +54,10 @@ pub struct Line {
     pub floors: Vec<&'static str>,
     /// It cannot be judged at all.
     pub hopeless: bool,
+    /// Starts itself over and over.
+    pub multiplies: bool,
+    /// No system takes it.
+    pub too_long: bool,
 }
 
 /// One simple command with all that it would start.
@@ -90,8 +104,8 @@ pub struct Redirected {
 
 /// Takes a line apart. Never fails: what cannot be known is a floor.
 pub fn read(line: &str) -> Line {
-    if line.len() > MOST_BYTES {
-        return Line { hopeless: true, ..Line::default() };
+    if line.len() >= MOST_BYTES {
+        return Line { too_long: true, ..Line::default() };
     }
     let mut engine = Engine::default();
     let mut whole = Line { floors: visible::oddities(line), ..Line::default() };
@@ -103,21 +117,67 @@ pub fn read(line: &str) -> Line {
     if !scan.substitutions.is_empty() {
         whole.floors.push(SUBSTITUTION);
     }
-    if let Some(floor) = grammar::disagreement(line, &scan) {
+    // Only an allow needs the grammar, and what a long text has behind an error is not worth its time.
+    let wanted = line.len() <= RECOVERED || (line.len() <= SHOWN_BYTES && whole.floors.is_empty() && plain(&scan));
+    if wanted && let Some(floor) = grammar::disagreement(line, &scan) {
         whole.floors.push(floor);
         whole.parts.extend(engine.unseen(line, &scan));
     }
+    whole.multiplies = multiplies(line, &scan.functions);
     let mut parts = engine.scanned(scan, 0);
-    for unseen in std::mem::take(&mut whole.parts) {
-        let known = |one: &Invocation| parts.iter().any(|part| part.invocations.iter().any(|other| other.argv == one.argv));
-        if !unseen.invocations.iter().all(known) {
-            parts.push(unseen);
+    if let Some(joined) = joined(line) {
+        let scan = scan::scan(&joined);
+        scan.oddities
+            .iter()
+            .filter(|odd| !whole.floors.contains(odd))
+            .copied()
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|odd| whole.floors.push(odd));
+        if !scan.substitutions.is_empty() {
+            whole.floors.push(SUBSTITUTION);
         }
+        whole.parts.extend(engine.scanned(scan, 0));
     }
+    add_unknown(&mut parts, std::mem::take(&mut whole.parts));
     whole.parts = parts;
     engine.fed(&mut whole.parts);
     whole.hopeless = engine.hopeless || engine.values.overflow;
     whole
+}
+
+/// No command of it has anything that keeps it from an allow.
+fn plain(scan: &Scan) -> bool {
+    scan.commands.iter().all(|command| {
+        command.oddities.is_empty() && command.assignments.is_empty() && command.words.iter().all(|word| word.literal().is_some())
+    })
+}
+
+/// `:(){ :|:& };:`
+fn multiplies(line: &str, functions: &[String]) -> bool {
+    if functions.is_empty() {
+        return false;
+    }
+    let dense: String = line.chars().take(SHOWN_BYTES).filter(|letter| !letter.is_whitespace()).collect();
+    functions.iter().take(REPEATED).any(|function| {
+        !function.is_empty()
+            && (dense.contains(&format!("{function}|{function}&")) || dense.contains(&format!("{function}&{function}")))
+    })
+}
+
+/// The text with its lines joined where a backslash ends one, which a shell does before it sees `$(` or an operator.
+fn joined(text: &str) -> Option<String> {
+    text.contains("\\\n").then(|| text.replace("\\\n", ""))
+}
+
+/// Adds the parts of another reading, as far as they start anything new.
+fn add_unknown(parts: &mut Vec<Simple>, others: Vec<Simple>) {
+    if others.is_empty() {
+        return;
+    }
+    let known: HashSet<Vec<Arg>> =
+        parts.iter().flat_map(|part| &part.invocations).map(|invocation| invocation.argv.clone()).collect();
+    parts.extend(others.into_iter().filter(|other| !other.invocations.iter().all(|one| known.contains(&one.argv))));
 }
 
 /// What is learnt on the way through one line.
@@ -128,6 +188,11 @@ struct Engine {
     printed: Vec<(String, usize)>,
     /// Some shell of the line runs its input.
     takes_input: bool,
+    /// Files that commands of the line write, and those that it runs.
+    written: Vec<String>,
+    run_files: Vec<String>,
+    /// Commands to which `xargs` adds words from its input.
+    appended: Vec<(Vec<Arg>, usize)>,
     hopeless: bool,
     seen: usize,
     nested_bytes: usize,
@@ -142,20 +207,33 @@ impl Engine {
             self.hopeless = true;
             return Vec::new();
         }
-        self.scanned(scan(text), depth)
+        let mut parts = self.scanned(scan(text), depth);
+        if let Some(joined) = joined(text) {
+            let others = self.scanned(scan(&joined), depth);
+            add_unknown(&mut parts, others);
+        }
+        parts
     }
 
     fn scanned(&mut self, scan: Scan, depth: usize) -> Vec<Simple> {
         self.hopeless |= scan.exhausted;
         collect(&mut self.values, &scan);
         let mut parts = Vec::new();
+        let mut plain = HashSet::new();
         for command in &scan.commands {
+            if scan.commands.len() > REPEATED && plain.contains(&(command.text.as_str(), command.piped)) {
+                continue;
+            }
             self.seen += 1;
             if self.seen > MOST_COMMANDS {
                 self.hopeless = true;
                 return parts;
             }
-            parts.push(self.command(command, depth));
+            let simple = self.command(command, depth);
+            if simple.floors.is_empty() && simple.invocations.len() == 1 && simple.redirects.is_empty() {
+                plain.insert((command.text.as_str(), command.piped));
+            }
+            parts.push(simple);
         }
         self.printed.extend(scan.documents.into_iter().map(|text| (text, depth + 1)));
         for inner in &scan.substitutions {
@@ -197,6 +275,9 @@ impl Engine {
         let descriptor =
             matches!(operator, ">&" | "<&") && (text == "-" || (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())));
         if !(descriptor || text == "/dev/null") {
+            if operator != "<" && !text.is_empty() {
+                self.written.push(text.trim_start_matches("./").to_owned());
+            }
             simple.redirects.push(Redirected { reads_only: operator == "<", target });
         }
     }
@@ -214,7 +295,12 @@ impl Engine {
 
     /// Texts that end in a shell's input, whoever prints them.
     fn fed(&mut self, parts: &mut Vec<Simple>) {
-        if !self.takes_input {
+        for text in std::mem::take(&mut self.values.prompts) {
+            parts.extend(self.text(&format!(": \"{}\"", text.replace('"', "\\\"")), 1));
+        }
+        self.append(parts);
+        let written = self.written.iter().collect::<HashSet<_>>();
+        if !self.takes_input && !self.run_files.iter().any(|file| written.contains(file)) {
             return;
         }
         let mut done = 0;
@@ -222,6 +308,24 @@ impl Engine {
             let (text, depth) = self.printed[done].clone();
             done += 1;
             parts.extend(self.text(&text, depth));
+        }
+    }
+
+    /// What `xargs` would run with the words that the line prints.
+    fn append(&mut self, parts: &mut Vec<Simple>) {
+        let texts: Vec<String> = self.printed.iter().take(MOST_PRINTED).map(|(text, _)| text.clone()).collect();
+        let commands = std::mem::take(&mut self.appended);
+        for (argv, depth) in commands.iter().take(MOST_PRINTED) {
+            for text in texts.iter().filter(|text| text.len() <= SHOWN_BYTES) {
+                let mut whole: Vec<Arg> = argv.iter().map(|arg| Arg::plain(arg.text.replace("{}", text))).collect();
+                if whole.iter().zip(argv).all(|(one, other)| one.text == other.text) {
+                    whole.extend(text.split_ascii_whitespace().map(Arg::plain));
+                }
+                let mut simple =
+                    Simple { text: whole.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" "), ..Simple::default() };
+                self.see(whole, &mut simple, depth + 1, true);
+                parts.push(simple);
+            }
         }
     }
 }

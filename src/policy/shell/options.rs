@@ -104,7 +104,7 @@ const DIFF: &str = "patch no-patch unified= raw patch-with-raw indent-heuristic 
     rename-empty no-rename-empty check ws-error-highlight= full-index binary abbrev? break-rewrites? find-renames? find-copies? \
     find-copies-harder irreversible-delete diff-filter= find-object= pickaxe-all pickaxe-regex relative? no-relative text \
     ignore-cr-at-eol ignore-space-at-eol ignore-space-change ignore-all-space ignore-blank-lines inter-hunk-context= \
-    function-context exit-code quiet no-ext-diff no-textconv ignore-submodules? src-prefix= dst-prefix= no-prefix \
+    function-context exit-code quiet no-ext-diff no-textconv ignore-submodules? output-indicator-new= output-indicator-old= output-indicator-context= src-prefix= dst-prefix= no-prefix \
     default-prefix line-prefix= ita-invisible-in-index submodule? cached staged merge-base base ours theirs";
 const LOG: &str = "follow no-follow no-decorate decorate? decorate-refs= decorate-refs-exclude= source use-mailmap mailmap no-mailmap \
     full-diff log-size max-count= skip= since= after= until= before= author= committer= grep= all-match invert-grep \
@@ -158,7 +158,7 @@ fn ordinary<'a>(table: &Table, args: &'a [Arg]) -> Reading<'a> {
             operands.push(text);
             continue;
         }
-        if arg.glob && !arg.quoted {
+        if arg.glob && !arg.quoted && !(table.harmless && globs_value(text)) {
             return Reading::MayDoMore { word: text };
         }
         let name = text.split('=').next().unwrap_or(text);
@@ -186,6 +186,11 @@ fn ordinary<'a>(table: &Table, args: &'a [Arg]) -> Reading<'a> {
     let from = usize::from(!pattern_given).min(operands.len());
     paths.extend_from_slice(&operands[from..]);
     Reading::Reads { paths }
+}
+
+/// `--include=*.rs`: whatever files there are, it stays this option.
+fn globs_value(text: &str) -> bool {
+    text.starts_with("--") && text.find('=') < text.find(['*', '?', '[']) && text.contains('=')
 }
 
 /// Whether an option, also one in a cluster, gives the pattern: `-ne foo`.

@@ -2,8 +2,14 @@
 
 use super::values::{Arg, UNKNOWN};
 
+/// Longer values are not trimmed by pattern, which costs the cube of the length.
+const MOST_TRIMMED: usize = 256;
+
 /// `${x,,}`, `${x#prefix}`, `${x/a/b}`, `${x:1:2}`. An operator that is not worked out leaves the text as it was.
 pub fn apply(text: &str, operator: &str, operand: &str) -> String {
+    if matches!(operator, "#" | "##" | "%" | "%%") && (text.len() > MOST_TRIMMED || operand.len() > MOST_TRIMMED) {
+        return UNKNOWN.to_string();
+    }
     match operator.as_bytes() {
         [b',', ..] => text.to_lowercase(),
         [b'^', ..] => text.to_uppercase(),

@@ -1,5 +1,6 @@
 //! Where the simple commands of a text begin and end; the only reader of operators, reserved words and here-documents.
 
+use super::names::{assigned, evaluates, names_descriptor};
 use super::word::{Reader, Word, could_be_commands};
 
 /// One simple command, as written.
@@ -20,6 +21,8 @@ pub struct Assignment {
     pub name: String,
     /// One for a plain value, many for an array.
     pub values: Vec<Word>,
+    /// `+=`.
+    pub appends: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -52,6 +55,7 @@ const CONTROL_FLOW: &str = "conditions, loops, groups and functions are not cove
 const BACKGROUND: &str = "`&` leaves a command running in the background";
 const PIPE_BOTH: &str = "`|&` is not covered by an allow rule";
 const DOCUMENT: &str = "a here-document is not covered by an allow rule";
+const DESCRIPTOR: &str = "a redirect that sets a variable is not covered by an allow rule";
 const ARITHMETIC: &str = "an arithmetic command can run what its variables hold";
 
 struct Scanner<'t> {
@@ -259,7 +263,9 @@ impl<'t> Scanner<'t> {
             self.pending.push((target.literal().unwrap_or_else(|| target.raw.clone()), quoted, operator == "<<-"));
             return;
         }
-        self.scan.raws.push(target.raw.clone());
+        if target.raw != "-" || !operator.ends_with('&') {
+            self.scan.raws.push(target.raw.clone());
+        }
         self.current.redirects.push(Redirect { operator: operator.to_owned(), target });
     }
 
@@ -267,6 +273,12 @@ impl<'t> Scanner<'t> {
     fn descriptor(&mut self) {
         let glued = self.reader.at > 0 && !self.reader.text.as_bytes()[self.reader.at - 1].is_ascii_whitespace();
         let number = |word: &Word| !word.raw.is_empty() && word.raw.bytes().all(|byte| byte.is_ascii_digit());
+        if glued && self.current.words.last().is_some_and(|word| names_descriptor(&word.raw)) && self.reader.byte(0) != b'&' {
+            self.current.words.pop();
+            self.scan.raws.pop();
+            self.current.oddities.push(DESCRIPTOR);
+            return;
+        }
         if glued && self.current.words.last().is_some_and(number) && self.reader.byte(0) != b'&' {
             self.current.words.pop();
             self.scan.raws.pop();
@@ -359,7 +371,8 @@ impl<'t> Scanner<'t> {
             let mut value = Reader::new(&word.raw[length..]);
             vec![value.word()]
         };
-        self.current.assignments.push(Assignment { name, values });
+        let appends = word.raw.split('=').next().is_some_and(|left| left.ends_with('+'));
+        self.current.assignments.push(Assignment { name, values, appends });
     }
 
     fn array(&mut self) -> Vec<Word> {
@@ -452,7 +465,7 @@ impl<'t> Scanner<'t> {
             }
         }
         for value in values {
-            self.scan.loops.push(Assignment { name: name.clone(), values: vec![value] });
+            self.scan.loops.push(Assignment { name: name.clone(), values: vec![value], appends: false });
         }
     }
 
@@ -466,18 +479,10 @@ impl<'t> Scanner<'t> {
             if self.reader.at == before {
                 self.reader.at += 1;
             }
+            if let Some(text) = word.literal().filter(|text| evaluates(text)) {
+                self.reader.inside(&text);
+            }
             self.scan.raws.push(word.raw.clone());
         }
     }
-}
-
-/// The name a word assigns to: `x=1`, `a[0]=1`, `x+=1`.
-pub fn assigned(raw: &str) -> Option<String> {
-    let equals = raw.find('=')?;
-    let left = raw[..equals].strip_suffix('+').unwrap_or(&raw[..equals]);
-    let name = left.split('[').next().unwrap_or(left);
-    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && (left.len() == name.len() || left.ends_with(']'));
-    plain.then(|| name.to_owned())
 }

@@ -1,7 +1,9 @@
 //! Which program a command really starts: through wrappers, nested shells, `find -exec`, aliases and texts.
 
+use super::names::evaluates;
 use super::scan::Command;
-use super::values::{Arg, join, printed};
+use super::values::{Arg, UNKNOWN, join, printed};
+use super::word::Word;
 use super::wrappers::wrapper_named;
 use super::{ALIAS, COMPUTED, DEPTH, Engine, Invocation, Simple, base};
 
@@ -32,6 +34,29 @@ const RUN_VARIABLES: &[&str] = &[
     "RSYNC_RSH",
     "CARGO_BUILD_RUSTC_WRAPPER",
     "RUSTC_WRAPPER",
+    "BASH_ALIASES",
+    "BASH_CMDS",
+];
+/// What `tmux` calls the commands that start a program.
+const PANES: &[&str] = &[
+    "new",
+    "new-session",
+    "neww",
+    "new-window",
+    "split-window",
+    "splitw",
+    "respawn-pane",
+    "respawnp",
+    "respawn-window",
+    "respawnw",
+    "run",
+    "run-shell",
+    "if",
+    "if-shell",
+    "popup",
+    "display-popup",
+    "pipe-pane",
+    "pipep",
 ];
 
 impl Engine {
@@ -61,6 +86,13 @@ impl Engine {
         if self.values.functions.contains(&name) {
             floor(simple, ALIAS);
         }
+        if first.text.starts_with(UNKNOWN) && first.text.len() == UNKNOWN.len_utf8() && !first.quoted && argv.len() > 1 {
+            // It may expand to nothing.
+            self.see(argv[1..].to_vec(), simple, depth + 1, wrapped);
+        }
+        if first.text.contains('/') {
+            self.run_files.push(first.text.trim_start_matches("./").to_owned());
+        }
         self.through(&name, &argv, simple, depth);
         simple.invocations.push(Invocation { argv, wrapped });
     }
@@ -79,13 +111,41 @@ impl Engine {
                 simple.unknown_code |= argv.get(1).is_none_or(|arg| !arg.is_known());
             }
             "find" | "fd" | "fdfind" => self.find(argv, simple, depth),
-            "su" | "runuser" | "script" | "sg" => {
+            "su" | "runuser" | "script" | "sg" | "expect" => {
                 self.text_option(argv, &["-c", "--command", "--session-command"], simple, depth);
+                if name == "runuser" {
+                    self.wrapped(name, argv, simple, depth);
+                } else if name == "sg" && argv.len() > 2 {
+                    self.evaluated(&argv[2..], simple, depth);
+                }
+            }
+            "at" | "batch" => {
+                simple.reads_code = true;
+                self.takes_input = true;
+                floor(simple, RUNS_INPUT);
+            }
+            "tmux" => {
+                if let Some(at) = argv.iter().position(|arg| PANES.contains(&arg.text.as_str())) {
+                    self.wrapped(name, &argv[at..], simple, depth);
+                }
+            }
+            "hash" => {
+                if let Some(at) = argv.iter().position(|arg| arg.text == "-p") {
+                    self.see(argv.get(at + 1..=at + 1).unwrap_or_default().to_vec(), simple, depth + 1, true);
+                }
+            }
+            "bind" => {
+                for arg in &argv[1..] {
+                    if let Some((_, text)) = arg.text.split_once(':') {
+                        self.evaluated(&[Arg::plain(text)], simple, depth);
+                    }
+                }
             }
             "mapfile" | "readarray" | "complete" => self.text_option(argv, &["-C"], simple, depth),
             "git" => self.git(argv, simple, depth),
             "echo" | "printf" => self.printed.extend(printed(name, &argv[1..]).map(|text| (text, depth + 1))),
-            "test" | "[" | "let" | "unset" | "read" | "declare" | "typeset" | "local" | "export" | "readonly" => {
+            "test" | "[" | "let" | "unset" | "read" | "declare" | "typeset" | "local" | "export" | "readonly" | "wait"
+            | "getopts" => {
                 self.subscripts(&argv[1..], simple, depth);
             }
             "command" if lookup(argv) => {}
@@ -102,14 +162,20 @@ impl Engine {
         if !starts.is_empty() {
             floor(simple, WRAPPED);
         }
+        let starts_last = starts.last().copied();
         for start in starts {
             self.see(argv[start..].to_vec(), simple, depth + 1, true);
-            if matches!(name, "watch" | "parallel" | "hyperfine" | "entr") {
+            if matches!(name, "watch" | "parallel" | "hyperfine" | "entr" | "tmux") {
                 self.evaluated(&argv[start..], simple, depth);
             }
         }
         match name {
             "env" => self.split_string(argv, simple, depth),
+            "xargs" | "parallel" => {
+                if let Some(start) = starts_last {
+                    self.appended.push((argv[start..].to_vec(), depth));
+                }
+            }
             "flock" => self.text_option(argv, &["-c", "--command"], simple, depth),
             "sudo" if argv[1..].iter().any(|arg| matches!(arg.text.as_str(), "-s" | "-i")) => simple.reads_code = true,
             _ => {}
@@ -168,6 +234,10 @@ impl Engine {
             floor(simple, RUNS_INPUT);
             return;
         };
+        self.run_files.push(operand.text.trim_start_matches("./").to_owned());
+        if from_input {
+            self.values.position(argv.get(at..).unwrap_or_default());
+        }
         if text_next {
             self.values.position(argv.get(at + 2..).unwrap_or_default());
             if let Some(zero) = argv.get(at + 1) {
@@ -179,6 +249,7 @@ impl Engine {
             let input =
                 from_input || operand.text.starts_with("/dev/") || operand.text.starts_with("/proc/") || !operand.is_known();
             simple.reads_code |= input;
+            simple.unknown_code |= !operand.is_known();
             self.takes_input |= input;
         }
     }
@@ -237,6 +308,8 @@ impl Engine {
                 && names.contains(&name)
             {
                 self.evaluated(&[Arg::plain(value)], simple, depth);
+            } else if let Some(value) = names.iter().filter(|name| name.len() == 2).find_map(|name| arg.text.strip_prefix(name)) {
+                self.evaluated(&[Arg::plain(value)], simple, depth);
             }
         }
     }
@@ -268,7 +341,7 @@ impl Engine {
 
     /// Builtins that evaluate the subscripts in their arguments: `test -v 'a[$(…)]'`.
     fn subscripts(&mut self, args: &[Arg], simple: &mut Simple, depth: usize) {
-        for arg in args.iter().filter(|arg| arg.text.contains('[') && (arg.text.contains("$(") || arg.text.contains('`'))) {
+        for arg in args.iter().filter(|arg| evaluates(&arg.text)) {
             let line = format!(": \"{}\"", arg.text.replace('"', "\\\""));
             self.nested(&line, simple, depth);
         }
@@ -278,6 +351,9 @@ impl Engine {
     pub(super) fn run_by_variables(&mut self, command: &Command, simple: &mut Simple, depth: usize) {
         for assignment in &command.assignments {
             let name = assignment.name.as_str();
+            let texts: Vec<Arg> = assignment.values.iter().filter_map(Word::literal).map(Arg::plain).collect();
+            self.subscripts(&texts, simple, depth);
+            self.takes_input |= matches!(name, "BASH_ENV" | "ENV");
             if !(RUN_VARIABLES.contains(&name) || name.starts_with("GIT_")) {
                 continue;
             }

@@ -1,21 +1,24 @@
 //! What words can expand to, from what the line itself assigns; all that is not in the line stays unknown.
 
+use super::braces::braces;
 use super::pattern;
 use super::scan::{Assignment, scan};
 use super::word::{Parameter, Piece, Word};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Stands in a text for a piece nobody can know before it runs.
 pub const UNKNOWN: char = '\0';
 /// More readings of one command than this are not told apart.
-const MOST: usize = 128;
+const MOST: usize = 512;
+/// Values that `+=` makes longer, of one variable.
+const MOST_APPENDED: usize = 8;
 const DEPTH: usize = 12;
 /// Bounds the work on variables made of variables.
 const STEPS: usize = 20_000;
 const MOST_BYTES: usize = 256 * 1024;
 
 /// One word a program would be given.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Arg {
     pub text: String,
     /// Has an unquoted `*`, `?` or `[`.
@@ -42,7 +45,11 @@ pub struct Values {
     variables: HashMap<String, Vec<Vec<Word>>>,
     positional: Vec<Vec<Arg>>,
     pub aliases: HashMap<String, Vec<String>>,
-    pub functions: Vec<String>,
+    pub functions: HashSet<String>,
+    /// Texts that `${x@P}` would expand once more.
+    pub prompts: Vec<String>,
+    /// `shift` moves the positional parameters.
+    pub shifts: bool,
     /// Some command has more readings than are told apart.
     pub overflow: bool,
     /// Variables being worked out, which do not hold themselves.
@@ -58,7 +65,14 @@ impl Values {
             self.separators.extend(assignment.values.iter().filter_map(Word::literal));
         }
         let values = self.variables.entry(assignment.name.clone()).or_default();
-        if !values.contains(&assignment.values) {
+        if assignment.appends {
+            let longer: Vec<Vec<Word>> =
+                values.iter().take(MOST_APPENDED).map(|before| appended(before, &assignment.values)).collect();
+            values.extend(longer.into_iter().filter(|longer| longer.iter().map(|word| word.pieces.len()).sum::<usize>() < MOST));
+        }
+        if values.len() >= MOST {
+            self.overflow = true;
+        } else if !values.contains(&assignment.values) {
             values.push(assignment.values.clone());
         }
     }
@@ -66,7 +80,7 @@ impl Values {
     pub fn assign_text(&mut self, name: &str, text: &str) {
         let pieces = vec![Piece::Text { text: text.to_owned(), quoted: true }];
         let word = Word { raw: text.to_owned(), pieces };
-        self.assign(&Assignment { name: name.to_owned(), values: vec![word] });
+        self.assign(&Assignment { name: name.to_owned(), values: vec![word], appends: false });
     }
 
     pub fn position(&mut self, args: &[Arg]) {
@@ -94,16 +108,16 @@ impl Values {
                 }
                 continue;
             }
+            self.overflow |= readings.len() * fields.len() > MOST;
+            readings.truncate((MOST / fields.len().max(1)).max(1));
             let mut next = Vec::new();
             for reading in &readings {
-                for field in &fields {
+                for field in fields.iter().take(MOST) {
                     let mut longer = reading.clone();
                     longer.extend(field.iter().cloned());
                     next.push(longer);
                 }
             }
-            self.overflow |= next.len() > MOST;
-            next.truncate(MOST);
             readings = next;
         }
         readings
@@ -111,11 +125,19 @@ impl Values {
 
     /// Every list of fields one word can become.
     fn expand(&mut self, word: &Word, depth: usize) -> Vec<Vec<Arg>> {
-        let words = braces(word);
+        let Some(words) = braces(word) else {
+            self.overflow = true;
+            return vec![vec![Arg::plain(UNKNOWN.to_string())]];
+        };
         let mut lists: Vec<Vec<Arg>> = vec![Vec::new()];
-        self.overflow |= words.len() > MOST;
-        for word in words.iter().take(MOST) {
+        for word in &words {
             let fields = self.expand_one(word, depth);
+            if let [only] = fields.as_slice() {
+                for list in &mut lists {
+                    list.extend(only.iter().cloned());
+                }
+                continue;
+            }
             let mut next = Vec::with_capacity(lists.len() * fields.len());
             for list in &lists {
                 for field in &fields {
@@ -148,9 +170,22 @@ impl Values {
                     continue;
                 }
                 Piece::Parameter { parameter, quoted } => (self.parameter(parameter, glued, depth), *quoted),
-                Piece::Substitution { inner, quoted } => (self.substitution(inner, depth), *quoted),
+                Piece::Substitution { inner, quoted } => (self.substitution(inner, glued, depth), *quoted),
                 Piece::Opaque => (vec![vec![UNKNOWN.to_string()]], true),
             };
+            if let [only] = options.as_slice()
+                && (quoted || self.separators.is_empty())
+            {
+                for state in &mut states {
+                    state.push_value(only, quoted);
+                }
+                let bytes: usize = states.iter().filter_map(|state| state.current.as_ref()).map(|arg| arg.text.len()).sum();
+                if bytes > MOST_BYTES {
+                    self.overflow = true;
+                    return vec![vec![Arg::plain(UNKNOWN.to_string())]];
+                }
+                continue;
+            }
             let mut next = Vec::with_capacity(states.len() * options.len());
             for state in &states {
                 for option in &options {
@@ -188,6 +223,14 @@ impl Values {
             let names: Vec<String> = values.iter().flatten().cloned().collect();
             values = names.iter().flat_map(|name| self.stored(name, parameter.all, depth + 1)).collect();
         }
+        if let (":=" | "=", Some(word)) = (parameter.operator.as_str(), &parameter.operand) {
+            self.assign(&Assignment { name: parameter.name.clone(), values: vec![Word::clone(word)], appends: false });
+        }
+        let prompt = parameter.operator == "@" && parameter.operand.as_ref().is_some_and(|word| word.raw == "P");
+        if prompt {
+            let texts = values.iter().flatten().filter(|text| text.contains(['$', '`'])).cloned();
+            self.prompts.extend(texts.take(MOST));
+        }
         let operand: Vec<String> = match &parameter.operand {
             Some(word) => self.expand(word, depth + 1).into_iter().map(|list| join(&list)).collect(),
             None => vec![String::new()],
@@ -208,6 +251,16 @@ impl Values {
     }
 
     fn stored(&mut self, name: &str, all: bool, depth: usize) -> Vec<Vec<String>> {
+        if self.shifts && (matches!(name, "@" | "*") || name.parse::<usize>().is_ok_and(|number| number > 0)) {
+            let texts = self.positional.iter().map(|args| args.iter().map(|arg| arg.text.clone()).collect::<Vec<_>>());
+            let every = matches!(name, "@" | "*");
+            let later = texts.flat_map(|texts| {
+                (0..texts.len().min(MOST))
+                    .map(move |from| if every { texts[from..].to_vec() } else { vec![texts[from].clone()] })
+                    .collect::<Vec<_>>()
+            });
+            return later.take(MOST).collect();
+        }
         if name == "@" || name == "*" {
             return self.positional.iter().map(|args| args.iter().map(|arg| arg.text.clone()).collect()).collect();
         }
@@ -232,6 +285,12 @@ impl Values {
                 let mut lists = vec![Vec::new()];
                 for word in words {
                     let fields = self.expand(word, depth + 1);
+                    if let [only] = fields.as_slice() {
+                        for list in &mut lists {
+                            list.push(join(only));
+                        }
+                        continue;
+                    }
                     lists = lists
                         .iter()
                         .flat_map(|list: &Vec<String>| {
@@ -258,8 +317,12 @@ impl Values {
     }
 
     /// What `$(echo …)` prints, where that can be read.
-    fn substitution(&mut self, inner: &str, depth: usize) -> Vec<Vec<String>> {
-        let unknown = vec![vec![UNKNOWN.to_string()]];
+    fn substitution(&mut self, inner: &str, glued: bool, depth: usize) -> Vec<Vec<String>> {
+        let mut unknown = vec![vec![UNKNOWN.to_string()]];
+        if glued {
+            // It may print nothing, as a variable may be empty.
+            unknown.insert(0, vec![String::new()]);
+        }
         if depth >= DEPTH || inner.len() > 4096 {
             return unknown;
         }
@@ -320,6 +383,17 @@ fn constant(word: &Word) -> Option<Arg> {
     field.finish().pop()
 }
 
+/// What `x+=…` makes of a value.
+fn appended(before: &[Word], more: &[Word]) -> Vec<Word> {
+    match (before, more) {
+        ([one], [other]) => {
+            let pieces = one.pieces.iter().chain(&other.pieces).cloned().collect();
+            vec![Word { raw: String::new(), pieces }]
+        }
+        _ => before.iter().chain(more).cloned().collect(),
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 struct Field {
     done: Vec<Arg>,
@@ -365,109 +439,4 @@ impl Field {
         self.done.extend(self.current.take());
         self.done
     }
-}
-
-/// Brace expansion, which comes before all others.
-fn braces(word: &Word) -> Vec<Word> {
-    if !word.raw.contains('{') {
-        return vec![word.clone()];
-    }
-    let mut atoms = Vec::new();
-    for piece in &word.pieces {
-        match piece {
-            Piece::Text { text, quoted: false } => atoms.extend(text.chars().map(Atom::Char)),
-            other => atoms.push(Atom::Piece(other.clone())),
-        }
-    }
-    let mut results = Vec::new();
-    expand_braces(&atoms, &mut results, 0);
-    results.into_iter().map(|atoms| assemble(&word.raw, atoms)).collect()
-}
-
-#[derive(Debug, Clone)]
-enum Atom {
-    Char(char),
-    Piece(Piece),
-}
-
-fn assemble(raw: &str, atoms: Vec<Atom>) -> Word {
-    let mut word = Word { raw: raw.to_owned(), pieces: Vec::new() };
-    for atom in atoms {
-        match atom {
-            Atom::Piece(piece) => word.pieces.push(piece),
-            Atom::Char(character) => {
-                if let Some(Piece::Text { text, quoted: false }) = word.pieces.last_mut() {
-                    text.push(character);
-                } else {
-                    word.pieces.push(Piece::Text { text: character.to_string(), quoted: false });
-                }
-            }
-        }
-    }
-    word
-}
-
-fn expand_braces(atoms: &[Atom], results: &mut Vec<Vec<Atom>>, depth: usize) {
-    if results.len() > MOST || depth > 2 * DEPTH {
-        results.push(atoms.to_vec());
-        return;
-    }
-    for (open, atom) in atoms.iter().enumerate() {
-        if !matches!(atom, Atom::Char('{')) {
-            continue;
-        }
-        if let Some((close, options)) = brace_options(atoms, open) {
-            for option in options {
-                let mut whole = atoms[..open].to_vec();
-                whole.extend(option);
-                whole.extend_from_slice(&atoms[close + 1..]);
-                expand_braces(&whole, results, depth + 1);
-            }
-            return;
-        }
-    }
-    results.push(atoms.to_vec());
-}
-
-/// The alternatives of the brace at `open` and where it closes.
-fn brace_options(atoms: &[Atom], open: usize) -> Option<(usize, Vec<Vec<Atom>>)> {
-    let (mut depth, mut from) = (0_usize, open + 1);
-    let mut options = Vec::new();
-    for (at, atom) in atoms.iter().enumerate().skip(open) {
-        match atom {
-            Atom::Char('{') => depth += 1,
-            Atom::Char(',') if depth == 1 => {
-                options.push(atoms[from..at].to_vec());
-                from = at + 1;
-            }
-            Atom::Char('}') => {
-                depth -= 1;
-                if depth == 0 {
-                    let last = atoms[from..at].to_vec();
-                    if options.is_empty() {
-                        return sequence(&last).map(|options| (at, options));
-                    }
-                    options.push(last);
-                    return Some((at, options));
-                }
-            }
-            Atom::Char(_) | Atom::Piece(_) => {}
-        }
-    }
-    None
-}
-
-/// `{a..e}`, `{1..9}`.
-fn sequence(inner: &[Atom]) -> Option<Vec<Vec<Atom>>> {
-    let text: Option<String> = inner.iter().map(|atom| if let Atom::Char(c) = atom { Some(*c) } else { None }).collect();
-    let text = text?;
-    let (from, to) = text.split_once("..")?;
-    let texts: Vec<String> = if let (Ok(from), Ok(to)) = (from.parse::<i32>(), to.parse::<i32>()) {
-        (from.min(to)..=from.max(to)).take(MOST + 1).map(|number| number.to_string()).collect()
-    } else {
-        let single = |text: &str| text.chars().next().filter(|_| text.chars().count() == 1);
-        let (from, to) = (single(from)?, single(to)?);
-        (from.min(to)..=from.max(to)).take(MOST + 1).map(|letter| letter.to_string()).collect()
-    };
-    Some(texts.iter().map(|text| text.chars().map(Atom::Char).collect()).collect())
 }

@@ -86,7 +86,7 @@ pub struct Reader<'t> {
 
 const DEPTH: usize = 32;
 /// Bytes looked at in search of closing brackets, for one text.
-const WORK: usize = 8 * 1024 * 1024;
+const WORK: usize = 4 * 1024 * 1024;
 
 impl<'t> Reader<'t> {
     pub fn new(text: &'t str) -> Self {
@@ -246,7 +246,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Substitutions inside an arithmetic or otherwise quoted text.
-    fn inside(&mut self, inner: &str) {
+    pub fn inside(&mut self, inner: &str) {
         let mut reader = self.child(inner);
         if reader.depth > DEPTH {
             self.exhausted = true;

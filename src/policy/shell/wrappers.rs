@@ -93,9 +93,22 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("entr", "acdnprsx", "", &[], 0),
     wrapper("direnv", "", "", &[], 2),
     wrapper("ts", "", "", &[], 0),
+    wrapper("gdb", "nqv", "xpcd", &["command", "pid", "core", "ex", "eval-command"], 0),
+    wrapper("lldb", "bQ", "oksS", &["one-line", "source"], 0),
+    wrapper("valgrind", "qvhd", "", &[], 0),
+    wrapper("perf", "", "", &[], 1),
+    wrapper("rr", "", "", &[], 1),
+    wrapper("heaptrack", "", "o", &[], 0),
+    wrapper("ld.so", "", "", &["library-path", "preload", "audit", "inhibit-rpath", "argv0"], 0),
+    wrapper("runuser", "lfmP", "cgGsuTw", &["command", "group", "supp-group", "shell", "user", "whitelist-environment"], 0),
+    wrapper("screen", "adDiLmOqrRUwxXA", "cehpsStT", &[], 0),
+    wrapper("tmux", "AdDEPXbhIvZ", "cefFnstxylpT", &[], 0),
+    wrapper("spawn", "", "", &[], 0),
 ];
 
 pub fn wrapper_named(name: &str) -> Option<&'static Wrapper> {
+    let loader = name.starts_with("ld-linux") || name.starts_with("ld-musl");
+    let name = if loader { "ld.so" } else { name };
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
@@ -167,5 +180,5 @@ impl Wrapper {
 }
 
 fn is_assignment(text: &str) -> bool {
-    super::scan::assigned(text).is_some()
+    super::names::assigned(text).is_some()
 }

@@ -86,7 +86,14 @@ fn names_that_look_alike_ask_with_the_name_that_is_looked_up_or_are_refused() {
     expect(
         &enforcer,
         VerdictKind::Deny,
-        &["https://ｅxample.com/", "https://example。com/", "https://exa\u{ad}mple.com/", "https://\u{212a}.example/"],
+        &[
+            "https://ｅxample.com/",
+            "https://example。com/",
+            "https://exa\u{ad}mple.com/",
+            "https://\u{212a}.example/",
+            "https://exa\u{200d}mple.com/",
+            "https://exa\u{200c}mple.com/",
+        ],
     );
 }
 
@@ -274,10 +281,7 @@ fn what_sends_data_or_carries_it_in_its_url_is_of_high_risk_and_never_remembered
         assert_eq!((told.verdict, told.risk), (VerdictKind::Ask, risk), "{method} {url}: {}", told.reason);
     }
     let action = Action::Fetch { url: "https://docs.rs/".to_owned(), method: "GET".to_owned() };
-    match enforcer.judge(&[action], jiff::Timestamp::UNIX_EPOCH) {
-        crate::policy::Verdict::Ask(question) => assert_eq!(question.remember, None),
-        other => panic!("{other:?}"),
-    }
+    assert!(enforcer.always(&[action], jiff::Timestamp::UNIX_EPOCH).offers.is_empty());
 }
 
 #[test]

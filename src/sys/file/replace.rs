@@ -67,6 +67,17 @@ pub fn replace(real: &Path, content: &[u8], before: &PreImage, parents: Parents)
     Ok(())
 }
 
+/// A file of this name, held by this process until it is dropped. A link in its place is an error.
+pub fn lock(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let file = File::from(nix::fcntl::open(path, flags, Mode::from_bits_truncate(0o600))?);
+    match file.lock() {
+        // A file system without locks: what was changed meanwhile is still seen before it is replaced.
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(error),
+        Ok(()) | Err(_) => Ok(file),
+    }
+}
+
 fn parent_error(real: &Path, error: io::Error) -> WriteError {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ENOENT) => WriteError::NoParent(real.parent().unwrap_or(real).to_owned()),
@@ -76,7 +87,7 @@ fn parent_error(real: &Path, error: io::Error) -> WriteError {
 }
 
 /// Makes the missing directories above `real`, none of them through a link.
-fn create_parents(real: &Path) -> Result<(), WriteError> {
+pub(super) fn create_parents(real: &Path) -> Result<(), WriteError> {
     let Some(parent) = real.parent() else { return Ok(()) };
     let mut missing: Vec<&Path> = parent.ancestors().take_while(|path| path.symlink_metadata().is_err()).collect();
     while let Some(path) = missing.pop() {
@@ -87,6 +98,23 @@ fn create_parents(real: &Path) -> Result<(), WriteError> {
         }
     }
     Ok(())
+}
+
+/// Makes a directory and those missing above it; whether it was not there yet. Nothing is made through a link.
+pub fn create_directory(real: &Path) -> Result<bool, WriteError> {
+    create_parents(real)?;
+    let (directory, name) = open_parent(real).map_err(|error| parent_error(real, error))?;
+    match mkdirat(&directory, name, Mode::from_bits_truncate(0o777)) {
+        Ok(()) => {
+            sync_directory(&directory);
+            Ok(true)
+        }
+        Err(Errno::EEXIST) => match fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW)?.st_mode & libc::S_IFMT {
+            libc::S_IFDIR => Ok(false),
+            _ => Err(WriteError::Changed),
+        },
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// The file that is to be replaced; it must be a regular one that may be written.
@@ -138,7 +166,7 @@ fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) -> Result<(
 }
 
 /// Best effort: some file systems cannot, and the rename has happened already.
-fn sync_directory(directory: &OwnedFd) {
+pub(super) fn sync_directory(directory: &OwnedFd) {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     if let Ok(readable) = openat(directory, ".", flags, Mode::empty()) {
         let _ = nix::unistd::fsync(&readable);

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -68,7 +68,18 @@ struct SystemResolver;
 
 impl Resolver for SystemResolver {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
-        async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect()) }.boxed()
+        let name = name.to_owned();
+        let (send, receive) = tokio::sync::oneshot::channel();
+        // On a thread that nobody waits for: the system's resolver cannot be stopped, and may not hold up the end of aye.
+        let started = std::thread::Builder::new().name("resolve".to_owned()).spawn(move || {
+            let found = (name.as_str(), 0).to_socket_addrs();
+            let _ = send.send(found.map(|found| found.map(|address| address.ip()).collect()));
+        });
+        async move {
+            started?;
+            receive.await.unwrap_or_else(|_| Err(std::io::Error::other("the resolver gave no answer")))
+        }
+        .boxed()
     }
 }
 

@@ -4,7 +4,7 @@ mod open;
 #[cfg(test)]
 mod tests;
 
-pub use open::{Identity, entries, identity, met_a_link, open_directory, open_file, open_parent};
+pub use open::{Identity, entries, identity, is_without_links, met_a_link, open_directory, open_file, open_parent, read_link};
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -21,10 +21,16 @@ const MAX_LINKS: usize = 40;
 /// What stands at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    File { bytes: u64 },
+    File {
+        bytes: u64,
+    },
     Directory,
     Missing,
     Special,
+    /// Only where the path's own name was asked for, not where it leads.
+    Link {
+        bytes: u64,
+    },
 }
 
 /// A path after all its links.
@@ -35,6 +41,8 @@ pub struct Resolved {
     pub kind: Kind,
     /// The path ended in a slash or a dot: whoever wrote it meant a directory.
     pub names_directory: bool,
+    /// A link was followed on the way.
+    pub through_links: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +59,8 @@ pub enum PathError {
     NoHome,
     #[error("`{}` leads through more than {MAX_LINKS} links, probably in a circle", .0.display())]
     Loop(PathBuf),
+    #[error("`{}` is a link that the kernel makes for a process; give the path it stands for", .0.display())]
+    Magic(PathBuf),
     #[error("`{}` is not a directory, so nothing can be below it", .0.display())]
     NotADirectory(PathBuf),
     #[error("`{}` cannot be looked at: permission denied", .0.display())]
@@ -103,9 +113,26 @@ pub fn lexical(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Pat
 
 /// Follows every link of `given`, `..` taken from the place a link led to. What does not exist yet is kept as written.
 pub fn resolve(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Resolved, PathError> {
+    walk(given, workspace, home, Last::Followed)
+}
+
+/// The same, but for the last name: a link there is what is meant, unless a slash after it says otherwise.
+pub fn resolve_entry(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Resolved, PathError> {
+    walk(given, workspace, home, Last::Kept)
+}
+
+/// What is done with a link at the end of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Followed,
+    Kept,
+}
+
+fn walk(given: &str, workspace: &Path, home: Option<&Path>, last: Last) -> Result<Resolved, PathError> {
     let path = absolute(given, workspace, home)?;
     let names_directory = given.ends_with('/') || matches!(given.rsplit('/').next(), Some("." | ".."));
-    let mut walk = Walk { real: PathBuf::from("/"), kind: Kind::Directory, pending: Vec::new(), links: 0 };
+    let last = if names_directory { Last::Followed } else { last };
+    let mut walk = Walk { real: PathBuf::from("/"), kind: Kind::Directory, pending: Vec::new(), links: 0, last };
     walk.queue(&path);
     while let Some(name) = walk.pending.pop() {
         walk.step(&name, &path)?;
@@ -113,7 +140,7 @@ pub fn resolve(given: &str, workspace: &Path, home: Option<&Path>) -> Result<Res
     if names_directory && matches!(walk.kind, Kind::File { .. } | Kind::Special) {
         return Err(PathError::NotADirectory(walk.real));
     }
-    Ok(Resolved { real: walk.real, kind: walk.kind, names_directory })
+    Ok(Resolved { real: walk.real, kind: walk.kind, names_directory, through_links: walk.links > 0 })
 }
 
 /// The state of following one path.
@@ -123,6 +150,7 @@ struct Walk {
     /// Names still to take, the next one last.
     pending: Vec<OsString>,
     links: usize,
+    last: Last,
 }
 
 impl Walk {
@@ -136,7 +164,7 @@ impl Walk {
     }
 
     fn step(&mut self, name: &OsStr, whole: &Path) -> Result<(), PathError> {
-        if matches!(self.kind, Kind::File { .. } | Kind::Special) {
+        if matches!(self.kind, Kind::File { .. } | Kind::Special | Kind::Link { .. }) {
             return Err(PathError::NotADirectory(self.real.clone()));
         }
         if name == ".." {
@@ -150,7 +178,15 @@ impl Walk {
             return Ok(());
         }
         match look(&next)? {
-            Some(metadata) if metadata.file_type().is_symlink() => self.follow(&next, whole),
+            Some(metadata) if metadata.file_type().is_symlink() => {
+                // The last name of the path comes last, after all that links before it put in.
+                if self.last == Last::Kept && self.pending.is_empty() {
+                    self.kind = Kind::Link { bytes: metadata.len() };
+                    self.real = next;
+                    return Ok(());
+                }
+                self.follow(&next, whole)
+            }
             Some(metadata) => {
                 self.kind = kind_of(&metadata);
                 self.real = next;
@@ -169,6 +205,9 @@ impl Walk {
         if self.links > MAX_LINKS {
             return Err(PathError::Loop(whole.to_owned()));
         }
+        if is_magic(link) {
+            return Err(PathError::Magic(link.to_owned()));
+        }
         let target = std::fs::read_link(link).map_err(|error| refused(link, &error))?;
         if target.is_absolute() {
             self.real = PathBuf::from("/");
@@ -176,6 +215,11 @@ impl Walk {
         self.queue(&target);
         Ok(())
     }
+}
+
+/// `/proc/PID/cwd`, `root`, `exe`, `fd/N`: such a link leads to an object, whatever its text says.
+fn is_magic(link: &Path) -> bool {
+    link.strip_prefix("/proc").is_ok_and(|below| below.components().count() > 1)
 }
 
 /// What stands at `path` itself, not where it leads.

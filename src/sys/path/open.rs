@@ -1,9 +1,9 @@
 //! How a path that was judged is opened so that a link put there since cannot lead elsewhere.
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::Mode;
-use std::ffi::OsStr;
+use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
+use nix::sys::stat::{Mode, fstatat};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -54,6 +54,18 @@ pub fn open_parent(real: &Path) -> io::Result<(OwnedFd, &OsStr)> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the root of the file system has no parent"));
     };
     Ok((open_without_links(parent, PASS_THROUGH)?, name))
+}
+
+/// Whether the path, every name of it, is still there and none of it is a link but perhaps the last.
+pub fn is_without_links(real: &Path) -> bool {
+    let looked = |(directory, name): (OwnedFd, &OsStr)| fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
+    open_parent(real).is_ok_and(looked)
+}
+
+/// What the link at `real` says; the way to it is free of links.
+pub fn read_link(real: &Path) -> io::Result<OsString> {
+    let (directory, name) = open_parent(real)?;
+    Ok(readlinkat(&directory, name)?)
 }
 
 #[cfg(target_os = "linux")]

@@ -48,6 +48,7 @@ impl Captured {
         let head = whole_start(&self.head[..head_share(budget).min(self.head.len())]);
         let tail = self.last(budget - head_share(budget));
         let tail = whole_end(&tail);
+        let (head, tail) = (to_gap(head), from_gap(tail));
         let cut = self.total - head.len() as u64 - tail.len() as u64;
         let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
         format!("{head}\n[... truncated {cut} bytes ...]\n{tail}")
@@ -60,6 +61,28 @@ impl Captured {
         bytes.extend(self.tail.iter().skip(self.tail.len() - from_tail));
         bytes
     }
+}
+
+/// How far a cut is moved to a gap between words: who looks for secrets in the text must not be given half of one.
+const GAP_BYTES: usize = 4 * 1024;
+
+fn is_gap(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b',' | b';')
+}
+
+/// Up to the last line end, or else the last gap, that stands near.
+fn to_gap(bytes: &[u8]) -> &[u8] {
+    let near = bytes.len().saturating_sub(GAP_BYTES.min(bytes.len() / 4));
+    let last = |wanted: fn(u8) -> bool| bytes[near..].iter().rposition(|byte| wanted(*byte));
+    let end = last(|byte| byte == b'\n').or_else(|| last(is_gap));
+    end.map_or(bytes, |end| &bytes[..=near + end])
+}
+
+fn from_gap(bytes: &[u8]) -> &[u8] {
+    let near = &bytes[..GAP_BYTES.min(bytes.len() / 2)];
+    let first = |wanted: fn(u8) -> bool| near.iter().position(|byte| wanted(*byte));
+    let start = first(|byte| byte == b'\n').or_else(|| first(is_gap));
+    start.map_or(bytes, |start| &bytes[start + 1..])
 }
 
 fn head_share(limit: usize) -> usize {

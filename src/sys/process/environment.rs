@@ -87,7 +87,37 @@ const CHANGES_MEANING: &[&str] = &[
     "LD_PRELOAD",
     "LD_AUDIT",
     "DYLD_INSERT_LIBRARIES",
+    "HOSTALIASES",
 ];
+
+/// Variables by which other programs run or load something nobody asked for; one that ends in `_` stands for all that
+/// start so. Who needs one lists it.
+const LOADS_CODE: &[&str] = &[
+    "GIT_",
+    "DYLD_",
+    "PYTHONSTARTUP",
+    "PYTHONHOME",
+    "PYTHONINSPECT",
+    "PYTHONBREAKPOINT",
+    "NODE_OPTIONS",
+    "VIMINIT",
+    "EXINIT",
+    "PERL5OPT",
+    "PERL5DB",
+    "PERL5LIB",
+    "RUBYOPT",
+    "RUBYLIB",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "_JAVA_OPTIONS",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER",
+];
+
+/// Families of variables that are about an account.
+const ACCOUNTS: &[&str] = &["ANTHROPIC_", "AWS_", "AZURE_", "OPENAI_"];
 
 /// Words of a name that say its value is a secret.
 const SECRET_WORDS: &[&str] = &[
@@ -110,34 +140,42 @@ const SECRET_WORDS: &[&str] = &[
     "PRIVATE",
 ];
 
-/// The environment of a command, from aye's own. `secret_names` (provider keys) are never in it, listed or not.
+/// The environment of a command, from aye's own. `secret_names` (provider keys) are only in it where they are listed;
+/// `is_secret` looks at values.
 pub fn command_environment(
     own: impl Iterator<Item = (OsString, OsString)>,
     choice: &Environment,
     secret_names: &[String],
+    is_secret: &dyn Fn(&str) -> bool,
 ) -> Vec<(OsString, OsString)> {
-    let mut kept: Vec<_> = own.filter(|(name, value)| may_see(name, value, choice, secret_names)).collect();
+    let mut kept: Vec<_> = own.filter(|(name, value)| may_see(name, value, choice, secret_names, is_secret)).collect();
     kept.push(("AYE".into(), "1".into()));
     kept
 }
 
-fn may_see(name: &OsStr, value: &OsStr, choice: &Environment, secret_names: &[String]) -> bool {
+fn may_see(name: &OsStr, value: &OsStr, choice: &Environment, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> bool {
     // What has no plain name cannot be judged by it.
     let Some(name) = name.to_str() else { return false };
     if name.starts_with("AYE") || name.starts_with("BASH_FUNC_") || CHANGES_MEANING.contains(&name) {
         return false;
     }
-    if secret_names.iter().any(|secret| secret == name) {
-        return false;
-    }
     let listed = |names: &[String]| names.iter().any(|listed| listed == name);
-    match choice {
-        Environment::Listed(names) => listed(names),
-        Environment::InheritOf(names) => listed(names) && !holds_secret(name, value),
-        Environment::CoreOf(names) => listed(names) && in_core(name) && !holds_secret(name, value),
-        Environment::Inherit => !holds_secret(name, value),
-        Environment::Core => in_core(name) && !holds_secret(name, value),
-    }
+    let wanted = match choice {
+        // Who wrote the name meant it.
+        Environment::Listed(names) => return listed(names),
+        Environment::InheritOf(names) => listed(names),
+        Environment::CoreOf(names) => listed(names) && in_core(name),
+        Environment::Inherit => true,
+        Environment::Core => in_core(name),
+    };
+    let starts =
+        |table: &[&str]| table.iter().any(|entry| if entry.ends_with('_') { name.starts_with(entry) } else { *entry == name });
+    let kept_back = secret_names.iter().any(|secret| secret == name)
+        || starts(LOADS_CODE)
+        || starts(ACCOUNTS)
+        || holds_secret(name, value)
+        || value.to_str().is_some_and(is_secret);
+    wanted && !kept_back
 }
 
 fn in_core(name: &str) -> bool {

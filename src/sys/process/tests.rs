@@ -37,7 +37,7 @@ fn spec(line: &str) -> Spec {
     Spec {
         line: line.to_owned(),
         directory: std::fs::canonicalize(std::env::temp_dir()).unwrap(),
-        environment: command_environment(std::env::vars_os(), &Environment::Core, &[]),
+        environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),
         stdin: None,
         timeout: Duration::from_secs(60),
         max_output_bytes: 100 * 1024,
@@ -264,7 +264,7 @@ async fn bash_reads_no_start_up_file() {
     std::fs::write(&mark, "echo hijacked").unwrap();
     let own = [("PATH", "/usr/bin:/bin"), ("BASH_ENV", mark.to_str().unwrap()), ("BASH_FUNC_ls%%", "() { echo hijacked; }")];
     let own = own.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    let environment = command_environment(own.into_iter(), &Environment::Inherit, &[]);
+    let environment = command_environment(own.into_iter(), &Environment::Inherit, &[], &|_| false);
     let finished = execute_spec(Spec { environment, ..spec("ls -d /; echo $AYE") }).await.unwrap();
     assert_eq!(finished.stdout.text(100), "/\n1\n");
 }
@@ -282,18 +282,23 @@ fn secrets_are_in_no_environment_but_a_listed_one() {
         ("NO_PROXY", "localhost"),
         ("LLM_NAME", "provider key of an innocent name"),
         ("HARMLESS", "x"),
+        ("INNOCENT", "secret: by its value"),
+        ("AWS_PROFILE", "work"),
+        ("GIT_SSH_COMMAND", "sh -c x"),
+        ("NODE_OPTIONS", "--require x"),
+        ("LD_PRELOAD", "/x.so"),
         ("AYE_DATA_DIR", "/d"),
     ];
     let secret_names = vec!["LLM_NAME".to_owned()];
     let names = |choice: &Environment| {
         let own = own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let kept = command_environment(own, choice, &secret_names);
+        let kept = command_environment(own, choice, &secret_names, &|value| value.starts_with("secret:"));
         kept.into_iter().map(|(name, _)| name.into_string().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(names(&Environment::Core), ["PATH", "LC_ALL", "NO_PROXY", "AYE"]);
     assert_eq!(names(&Environment::Inherit), ["PATH", "LC_ALL", "NO_PROXY", "HARMLESS", "AYE"]);
     let listed = Environment::Listed(vec!["MY_TOKEN".into(), "LLM_NAME".into()]);
-    assert_eq!(names(&listed), ["MY_TOKEN", "AYE"]);
+    assert_eq!(names(&listed), ["MY_TOKEN", "LLM_NAME", "AYE"]);
     let some = vec!["PATH".to_owned(), "HARMLESS".into(), "MY_TOKEN".into()];
     assert_eq!(names(&Environment::InheritOf(some.clone())), ["PATH", "HARMLESS", "AYE"]);
     assert_eq!(names(&Environment::CoreOf(some)), ["PATH", "AYE"]);

@@ -2,10 +2,16 @@ mod changes;
 mod commands;
 mod exactness;
 mod paths_corpus;
+mod random_trees;
 mod reads;
 mod requests;
+mod secrets;
+#[cfg(target_os = "linux")]
+mod swap;
+mod trees;
 
 use super::{Router, Settings, actions_for};
+use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
@@ -90,7 +96,12 @@ fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         secret_names: Vec::new(),
         may_read: Arc::new(|_| true),
         named: Vec::new(),
+        may_write: Arc::new(|_| true),
+        may_delete: Arc::new(|_| true),
+        relative_paths: true,
+        follow_links: true,
         helper: Helper::default(),
+        redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
         may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
         fetcher: Fetcher::default(),
@@ -247,7 +258,8 @@ fn numbers_and_truth_values_are_taken_as_text() {
 fn a_schema_is_plain_and_names_no_alias() {
     let definitions = Router::new(Bench::new().settings).definitions();
     let names: Vec<_> = definitions.iter().map(|definition| definition.tool_name.as_str()).collect();
-    assert_eq!(names, ["ReadFile", "WriteFile", "EditFile", "ListDirectory", "Glob", "Grep", "RunCommand", "HttpRequest"]);
+    let files = ["ReadFile", "WriteFile", "EditFile", "Delete", "Move", "Copy", "CreateDirectory"];
+    assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand", "HttpRequest"]].concat());
     let edit = &definitions[2].input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");

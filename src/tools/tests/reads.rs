@@ -251,7 +251,11 @@ fn a_pattern_goes_no_deeper_than_it_can_match() {
 #[test]
 fn a_directory_that_cannot_be_read_is_named() {
     use super::super::unread::Unread;
-    let settings = Bench::new().settings;
+    let bench = Bench::new();
+    let settings = bench.settings.clone();
+    for name in ["a", "b", "c", "d"] {
+        fs::create_dir(bench.path(name)).unwrap();
+    }
     let denied = |name: &str, kind: std::io::ErrorKind| ignore::Error::WithDepth {
         depth: 1,
         err: Box::new(ignore::Error::WithPath {

@@ -139,6 +139,10 @@ impl Body {
         }
     }
 
+    pub fn diff(name: String, diff: &str) -> Self {
+        Self::edit(Name { words: name, beside: 0 }, Diff::parse(diff, None), Vec::new())
+    }
+
     pub fn words(text: String) -> Self {
         Self::Words { text: text::reveal(&text).into_owned() }
     }

@@ -1,5 +1,6 @@
 //! A question to the person: what is shown, what may be chosen, how much of it has been seen.
 
+mod always;
 mod body;
 mod panels;
 mod questions;
@@ -8,6 +9,7 @@ mod rows;
 mod tests;
 mod view;
 
+pub use always::Keeping;
 pub use body::Body;
 pub use panels::Panels;
 pub use view::{Frame, draw, height, hints, strip_words};
@@ -15,7 +17,7 @@ pub use view::{Frame, draw, height, hints, strip_words};
 use super::composer::Field;
 use super::front::{Trust, TrustAnswer};
 use super::guard::{Confirm, Guard, Key, Outcome, Stimulus};
-use crate::protocol::{Approval, ApprovalId, CallId, Decision, Mode, Resolution, Risk, VerdictKind};
+use crate::protocol::{Approval, ApprovalId, CallId, Decision, GrantScope, Mode, Resolution, Risk, VerdictKind};
 use crate::text;
 
 /// For an empty field of words: a digit writes one of them.
@@ -25,6 +27,8 @@ pub const REASONS: [&str; 4] = ["wrong file", "too broad", "explain first", "do 
 #[derive(Debug)]
 pub enum Question {
     Approval(Box<Approval>),
+    /// Which rule is to be kept; stands in front of its approval.
+    Keep(Box<Keeping>),
     /// A call without an outcome.
     Interrupted {
         id: CallId,
@@ -39,7 +43,14 @@ pub enum Question {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     Approve,
-    ApproveForSession,
+    /// Opens the choice of a rule.
+    Always,
+    /// Approves and keeps the rule.
+    Keep(GrantScope),
+    /// The next rule, the next end, another view.
+    Widen,
+    End,
+    Diff,
     Deny,
     DenyWithWords,
     Resolve(Resolution),
@@ -57,16 +68,22 @@ impl Act {
     /// Whether it lets something happen that cannot be taken back: all of it must have been seen.
     pub fn needs_all_seen(self) -> bool {
         match self {
-            Self::Approve | Self::ApproveForSession | Self::Trust(TrustAnswer::Yes) => true,
+            Self::Approve | Self::Always | Self::Keep(_) | Self::Trust(TrustAnswer::Yes) => true,
+            Self::Widen | Self::End | Self::Diff => false,
             Self::Deny | Self::DenyWithWords | Self::Resolve(_) | Self::Trust(_) | Self::Mode(_) => false,
         }
+    }
+
+    /// Whether it is about a rule that stays: it waits until all was seen.
+    pub fn keeps(self) -> bool {
+        matches!(self, Self::Always | Self::Keep(_))
     }
 }
 
 impl Act {
     /// Whether it shows the rest of what is asked about, for as long as that was not on the screen.
     pub fn shows_the_rest(self) -> bool {
-        self.needs_all_seen() && self != Self::ApproveForSession
+        self.needs_all_seen() && !self.keeps()
     }
 }
 
@@ -78,6 +95,8 @@ pub struct Choice {
     pub words: String,
     /// For one line of all choices: `apply`.
     pub short: &'static str,
+    /// Grey where it cannot be chosen; the words say why.
+    pub enabled: bool,
 }
 
 /// What was decided, for the one who asked.
@@ -106,6 +125,8 @@ pub struct Panel {
     pub body: Body,
     /// Keyboard state since the panel was opened.
     pub guard: Guard,
+    /// The choice of a rule, in front of the question.
+    front: Option<Box<Panel>>,
     /// Words for a denial, while they are typed.
     pub words: Option<Field>,
     pub height: Height,
@@ -133,10 +154,7 @@ impl Panel {
         let verb = body.verb();
         let confirm = if strict { Confirm::LetterThenEnter } else { Confirm::Letter };
         let mut choices = vec![choice('y', confirm, Act::Approve, format!("{}, once", verb.long), verb.short)];
-        if let Some(remember) = &approval.remember {
-            let words = format!("{}, and until I quit allow {}", verb.long, line(remember));
-            choices.push(choice('a', Confirm::LetterThenEnter, Act::ApproveForSession, words, "always"));
-        }
+        choices.push(always(&approval));
         choices.push(choice('n', Confirm::Letter, Act::Deny, "deny".to_owned(), "deny"));
         choices.push(choice('N', Confirm::Letter, Act::DenyWithWords, "deny and say why".to_owned(), "why"));
         let risk = if approval.critical { "CRITICAL RISK".to_owned() } else { format!("{} risk", approval.risk_level.as_str()) };
@@ -194,6 +212,7 @@ impl Panel {
             choices,
             body,
             guard,
+            front: None,
             words: None,
             scroll: 0,
             seen: 0,
@@ -201,6 +220,44 @@ impl Panel {
             shown: 0,
             height: Height::Part,
             pressed_unseen: false,
+        }
+    }
+
+    /// The panel that is shown: the choice of a rule, where it is open.
+    pub fn shown(&self) -> &Self {
+        self.front.as_deref().unwrap_or(self)
+    }
+
+    pub fn shown_mut(&mut self) -> &mut Self {
+        match self.front {
+            Some(ref mut front) => front,
+            None => self,
+        }
+    }
+
+    /// Opens the choice of a rule; whether there is one.
+    pub fn open_always(&mut self) -> bool {
+        let Question::Approval(approval) = &self.question else { return false };
+        if approval.always.offers.is_empty() {
+            return false;
+        }
+        let about = approval.command.as_ref().map_or(&approval.action_summary, |command| &command.line);
+        let (id, verb, is_command) = (approval.approval_id.clone(), self.body.verb().long, approval.command.is_some());
+        self.front = Some(Box::new(Keeping::new(id, approval.always.clone(), verb, line(about), is_command).panel()));
+        true
+    }
+
+    /// Back to the question itself; whether there was something in front of it.
+    pub fn close_always(&mut self) -> bool {
+        self.front.take().is_some()
+    }
+
+    /// Another rule, another end or another view of it.
+    pub fn turn_always(&mut self, act: Act) {
+        if let Some(front) = self.front.take()
+            && let Question::Keep(keeping) = front.question
+        {
+            self.front = Some(Box::new(Self { height: front.height, ..keeping.turned(act) }));
         }
     }
 
@@ -214,7 +271,7 @@ impl Panel {
         match &self.question {
             Question::Approval(approval) => Some(&approval.tool_call_id),
             Question::Interrupted { id } => Some(id),
-            Question::Trust(_) | Question::Mode(_) => None,
+            Question::Keep(_) | Question::Trust(_) | Question::Mode(_) => None,
         }
     }
 
@@ -227,7 +284,8 @@ impl Panel {
     pub fn unseen_for(&self, act: Act) -> usize {
         match act {
             Act::Approve | Act::Trust(TrustAnswer::Yes) => self.body.required(self.seen_width).saturating_sub(self.seen),
-            Act::ApproveForSession => self.unseen(),
+            Act::Always | Act::Keep(_) => self.unseen(),
+            Act::Widen | Act::End | Act::Diff => 0,
             Act::Deny | Act::DenyWithWords | Act::Resolve(_) | Act::Trust(_) | Act::Mode(_) => 0,
         }
     }
@@ -303,13 +361,19 @@ impl Panel {
         let decide = |approval: &Approval, decision| Some(Answer::Decide(approval.approval_id.clone(), decision));
         match (&mut self.question, act) {
             (Question::Approval(approval), Act::Approve) => decide(approval, Decision::Approved),
-            (Question::Approval(approval), Act::ApproveForSession) => decide(approval, Decision::ApprovedForSession),
+            (Question::Keep(keeping), Act::Keep(scope)) => {
+                let (approval_id, remember) = keeping.remember(scope);
+                Some(Answer::Decide(approval_id, Decision::ApprovedAlways { remember }))
+            }
             (Question::Approval(approval), Act::Deny | Act::DenyWithWords) => decide(approval, Decision::Denied { reason }),
             (Question::Interrupted { id }, Act::Resolve(resolution)) => Some(Answer::Resolve(id.clone(), resolution)),
             (Question::Trust(trust), Act::Trust(yes)) => trust.take().map(|trust| Answer::Trust(trust, yes)),
             (Question::Mode(mode), Act::Mode(Answered::Yes)) => Some(Answer::Mode(*mode)),
             (Question::Mode(_), Act::Mode(Answered::No)) => Some(Answer::ModeStays),
-            (Question::Approval(_) | Question::Interrupted { .. } | Question::Trust(_) | Question::Mode(_), _) => None,
+            (
+                Question::Approval(_) | Question::Keep(_) | Question::Interrupted { .. } | Question::Trust(_) | Question::Mode(_),
+                _,
+            ) => None,
         }
     }
 }
@@ -337,8 +401,21 @@ fn reasons(approval: &Approval) -> Vec<String> {
     reasons
 }
 
+/// The way to a rule, or why there is none.
+fn always(approval: &Approval) -> Choice {
+    let always = &approval.always;
+    let off = |words: String| Choice { enabled: false, ..choice('a', Confirm::Letter, Act::Always, words, "always …") };
+    if !always.offers.is_empty() {
+        return choice('a', Confirm::Letter, Act::Always, "always allow this …".to_owned(), "always …");
+    }
+    if always.never.is_empty() {
+        return off("always …  nothing here can be remembered".to_owned());
+    }
+    off(format!("always …  nothing here can be remembered: {}", line(&always.never.join(", "))))
+}
+
 fn choice(letter: char, confirm: Confirm, act: Act, words: String, short: &'static str) -> Choice {
-    Choice { key: Key { letter, confirm }, act, words, short }
+    Choice { key: Key { letter, confirm }, act, words, short, enabled: true }
 }
 
 fn line(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! The questions that wait, and which of them has the keyboard.
 
-use super::{Panel, Question};
+use super::{Act, Panel, Question};
 use crate::protocol::{ApprovalId, CallId};
 use crate::tui::guard::Stimulus;
 
@@ -52,12 +52,46 @@ impl Panels {
     }
 
     pub fn open(&self) -> Option<&Panel> {
-        self.list.get(self.current).filter(|_| self.open)
+        self.list.get(self.current).filter(|_| self.open).map(Panel::shown)
     }
 
     pub fn open_mut(&mut self) -> Option<&mut Panel> {
         let open = self.open;
-        self.list.get_mut(self.current).filter(|_| open)
+        self.list.get_mut(self.current).filter(|_| open).map(Panel::shown_mut)
+    }
+
+    /// Opens the choice of a rule for the open question; whether there is one.
+    pub fn open_always(&mut self, last_text: Option<u64>) -> bool {
+        let opened = self.list.get_mut(self.current).is_some_and(Panel::open_always);
+        if opened {
+            self.arm_anew(last_text);
+        }
+        opened
+    }
+
+    /// Back from the choice of a rule to its question; whether it was open.
+    pub fn close_always(&mut self, last_text: Option<u64>) -> bool {
+        let closed = self.list.get_mut(self.current).is_some_and(Panel::close_always);
+        if closed {
+            self.arm_anew(last_text);
+        }
+        closed
+    }
+
+    pub fn turn_always(&mut self, act: Act, last_text: Option<u64>) {
+        if let Some(panel) = self.list.get_mut(self.current) {
+            panel.turn_always(act);
+            self.arm_anew(last_text);
+        }
+    }
+
+    /// What is shown now is something else: keys count only once it is on the screen.
+    fn arm_anew(&mut self, last_text: Option<u64>) {
+        if let Some(panel) = self.open_mut() {
+            panel.arm(last_text);
+            self.fence.wanted = true;
+            self.fence.panel = None;
+        }
     }
 
     pub fn current(&self) -> Option<&Panel> {
@@ -74,6 +108,7 @@ impl Panels {
 
     pub fn focus(&mut self, at: usize, last_text: Option<u64>) {
         if let Some(panel) = self.list.get_mut(at) {
+            panel.close_always();
             panel.arm(last_text);
             self.current = at;
             self.open = true;

@@ -28,7 +28,9 @@ impl Panel {
             Mode::Plan => "Nothing is written by any tool, and commands only read.",
             Mode::Ask => "What the policy says asks, asks.",
             Mode::AutoEdit => "Writes in the workspace that would ask are done without a question. Commands ask as before.",
-            Mode::Auto => "What would ask at low or medium risk is done without a question, commands too. High risk still asks.",
+            Mode::Auto => {
+                "What would ask at low or medium risk is done without a question, commands only where something holds them or your policy does without. High risk still asks."
+            }
         };
         let name = mode.as_str();
         let choices = vec![
@@ -50,14 +52,12 @@ fn trust_words(trust: &Trust) -> String {
     let mut words = String::new();
     if let Some(changes) = &trust.changes {
         let what = if changes.is_empty() { "what the project brings".to_owned() } else { changes.join("\n  ") };
-        words.push_str(&format!("Changed since you trusted it:\n  {what}\n\n"));
+        words += &["Changed since you trusted it:\n  ", &what, "\n\n"].concat();
     }
-    words.push_str(&format!("It brings:\n  {}\n", trust.items.join("\n  ")));
+    words += &["It brings:\n  ", &trust.items.join("\n  "), "\n"].concat();
     if let Some(why) = &trust.broken {
-        words.push_str(&format!(
-            "\nIt cannot be trusted as it is:\n  {}\nMend it and start aye again.\n",
-            why.replace('\n', "\n  ")
-        ));
+        let why = why.replace('\n', "\n  ");
+        words += &["\nIt cannot be trusted as it is:\n  ", &why, "\nMend it and start aye again.\n"].concat();
     }
     words.push_str(
         "\nInstructions are told to the model as if you had said them, tools and MCP servers run programs with your rights, ",

@@ -88,7 +88,7 @@ impl Rows {
 /// Rows of a choice, whatever stands there now in place of its words.
 pub fn choice_height(panel: &Panel, at: usize, width: u16) -> u16 {
     let choice = &panel.choices[at];
-    let tail = if choice.key.confirm == Confirm::LetterThenEnter { THEN_ENTER } else { "" };
+    let tail = if choice.enabled && choice.key.confirm == Confirm::LetterThenEnter { THEN_ENTER } else { "" };
     let room = usize::from(width.saturating_sub(CHOICE_LEAD)).max(1);
     text::wrap(&format!("{}{tail}", choice.words), room).len().clamp(1, CHOICE_ROWS) as u16
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::protocol::Always;
 use crate::tui::glyphs::UNICODE;
 use crate::tui::samples::{command_approval, edit_approval};
 use crate::tui::theme::{Colours, Theme};
@@ -41,16 +42,26 @@ fn what_is_saved_or_dangerous_takes_two_keys() {
         let two = panel.choices.iter().filter(|choice| choice.key.confirm == Confirm::LetterThenEnter);
         two.map(|choice| choice.key.letter).collect::<String>()
     };
-    assert_eq!(letters(edit_approval("a")), "a");
+    assert_eq!(letters(edit_approval("a")), "");
     assert_eq!(letters(command_approval("a")), "y");
-    assert_eq!(letters(Approval { risk_level: Risk::High, ..edit_approval("a") }), "ya");
-    assert_eq!(letters(Approval { critical: true, ..edit_approval("a") }), "ya");
+    assert_eq!(letters(Approval { risk_level: Risk::High, ..edit_approval("a") }), "y");
+    assert_eq!(letters(Approval { critical: true, ..edit_approval("a") }), "y");
 }
 
 #[test]
 fn what_may_not_be_remembered_offers_no_always() {
-    let panel = Panel::approval(Approval { remember: None, ..edit_approval("a") });
-    assert!(panel.choices.iter().all(|choice| choice.act != Act::ApproveForSession));
+    for (approval, words) in [
+        (Approval { always: Always::default(), ..edit_approval("a") }, "always …  nothing here can be remembered"),
+        (
+            command_approval("a"),
+            "always …  nothing here can be remembered: 3 deletes, 4 uses the network, 5 runs code that nobody has seen",
+        ),
+    ] {
+        let mut panel = Panel::approval(approval);
+        let always = panel.choices.iter().find(|choice| choice.act == Act::Always).unwrap();
+        assert_eq!((always.enabled, always.words.as_str()), (false, words));
+        assert!(!panel.open_always());
+    }
 }
 
 #[test]

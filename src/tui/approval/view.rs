@@ -1,7 +1,7 @@
 //! The panel on the screen.
 
 use super::rows::{CHOICE_LEAD, Choices, Rows, THEN_ENTER, body_width, choice_height, reason_lines};
-use super::{Act, Height, Panel, Panels, REASONS};
+use super::{Height, Panel, Panels, REASONS};
 use crate::protocol::Risk;
 use crate::text;
 use crate::tui::glyphs::Glyphs;
@@ -205,21 +205,23 @@ fn draw_choice(panel: &Panel, at: usize, area: Rect, buffer: &mut Buffer, frame:
     let Frame { theme, glyphs, .. } = frame;
     let look = panel.guard.look(frame.now);
     let choice = &panel.choices[at];
-    let hidden = choice.act == Act::ApproveForSession && panel.unseen() > 0;
+    let hidden = choice.act.keeps() && choice.enabled && panel.unseen() > 0;
     let is_held = held(look) == Some(at);
     let words = match unseen_words(panel, at) {
         Some(words) => words,
-        None if hidden => "always allow this: once all of it was shown".to_owned(),
+        None if hidden => format!("{}: once all of it was shown", choice.short.trim_end_matches(" …")),
         None => choice.words.clone(),
     };
     let (lead, token) = match look {
         guard::Look::Arming => (glyphs.arming, Token::Faint),
+        guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) if !choice.enabled => ("", Token::Faint),
         guard::Look::Waiting(_) if is_held => ("", Token::Accent),
         guard::Look::Highlighted(_) if is_held => (glyphs.user, Token::Accent),
         guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) if hidden => ("", Token::Faint),
         guard::Look::Ready | guard::Look::Waiting(_) | guard::Look::Highlighted(_) => ("", Token::Text),
     };
     let tails: &[&str] = match (panel.confirm(at), look) {
+        _ if !choice.enabled => &[""],
         (_, guard::Look::Highlighted(_)) if is_held => &["   enter confirms, any other key takes it back", "   enter confirms"],
         (_, guard::Look::Waiting(_)) if is_held => &[glyphs.cursor],
         (Confirm::LetterThenEnter, _) if !hidden => &[THEN_ENTER],
@@ -260,6 +262,7 @@ fn packed_line(panel: &Panel, width: u16, choices: Range<usize>, look: guard::Lo
         let held = held(look) == Some(at);
         let token = match (look, held) {
             (guard::Look::Arming, _) => Token::Faint,
+            _ if !choice.enabled => Token::Faint,
             (_, true) => Token::Accent,
             (_, false) => Token::Text,
         };
@@ -268,6 +271,7 @@ fn packed_line(panel: &Panel, width: u16, choices: Range<usize>, look: guard::Lo
             0.. => choice.short.to_owned(),
         };
         let then = match (panel.confirm(at), look) {
+            _ if !choice.enabled => "",
             (_, guard::Look::Highlighted(highlighted)) if highlighted == at => " (enter)",
             (Confirm::LetterThenEnter, _) => " +enter",
             (Confirm::Letter, _) => "",
@@ -284,10 +288,11 @@ pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str
     if panel.words.is_some() {
         return vec!["enter deny with these words", "esc back", "1-4 ready words"];
     }
+    let keeping = matches!(panel.question, super::Question::Keep(_));
     if look == guard::Look::Arming {
-        return vec!["a moment … letters go to your draft", "esc later"];
+        return vec!["a moment … letters go to your draft", if keeping { "esc back" } else { "esc later" }];
     }
-    let mut hints = vec!["esc later"];
+    let mut hints = vec![if keeping { "esc back" } else { "esc later" }];
     if panel.body.rows(panel.seen_width) > panel.shown {
         hints.insert(0, "pgup pgdn scroll");
     }
@@ -298,7 +303,9 @@ pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str
         }
         Height::Part => {}
     }
-    if count > 1 {
+    if keeping {
+        hints.push("enter save and go on");
+    } else if count > 1 {
         hints.push("tab next");
     }
     hints.push("up down enter choose");
@@ -347,7 +354,10 @@ impl Panel {
                 Some(command) => format!("$ {}", super::line(&command.line)),
                 None => self.title.clone(),
             },
-            super::Question::Interrupted { .. } | super::Question::Trust(_) | super::Question::Mode(_) => self.title.clone(),
+            super::Question::Keep(_)
+            | super::Question::Interrupted { .. }
+            | super::Question::Trust(_)
+            | super::Question::Mode(_) => self.title.clone(),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::entry::wrapped;
 use super::{Fold, Look};
-use crate::protocol::{CallId, Proposal};
+use crate::protocol::tool::hidden_words;
+use crate::protocol::{CallId, Proposal, Redaction};
 use crate::text;
 use crate::tui::diff::Diff;
 use crate::tui::glyphs::Glyphs;
@@ -60,6 +61,8 @@ pub struct Card {
     output: String,
     live: Live,
     diff: Option<Diff>,
+    /// What the model was not shown, in words.
+    hidden: Option<String>,
 }
 
 impl Card {
@@ -73,6 +76,7 @@ impl Card {
             output: String::new(),
             live: Live::default(),
             diff: None,
+            hidden: None,
         }
     }
 
@@ -106,6 +110,10 @@ impl Card {
                 self.diff = Some(Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path)));
             }
         }
+    }
+
+    pub fn hid(&mut self, redactions: &[Redaction]) {
+        self.hidden = hidden_words(redactions);
     }
 
     pub fn summary(&self) -> &str {
@@ -242,6 +250,9 @@ impl Card {
             | CardState::Running { .. }
             | CardState::Done { .. }
             | CardState::Unknown => {}
+        }
+        if let Some(hidden) = &self.hidden {
+            rows.extend(wrapped(hidden, width, look, Token::Warn));
         }
         if !self.is_open(look.fold) {
             return rows;

@@ -70,7 +70,9 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::PolicyInForce { layers, name, message } => {
             model.policy = Policy { layers, broken: None };
             model.header.policy = name;
-            message.iter().for_each(|message| note(model, message, Tone::Plain));
+            if let Some(message) = message {
+                note(model, &message, Tone::Plain);
+            }
         }
         EventKind::PolicyRejected { message } => {
             note(model, &message, Tone::Warning);
@@ -124,7 +126,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
                 card.printed(&text);
             }
         }
-        EventKind::ToolCompleted { tool_call_id, status, latency_ms, output_text, error, proposal, .. } => {
+        EventKind::ToolCompleted { tool_call_id, status, latency_ms, output_text, error, proposal, redactions, .. } => {
             model.panels.forget_call(&tool_call_id, model.keys.last_text);
             tool_ended(model, &tool_call_id, now);
             let stopped = error.as_ref().is_some_and(|error| matches!(error.code, ErrorCode::Cancelled));
@@ -137,6 +139,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             };
             if let Some(card) = model.transcript.card_mut(&tool_call_id) {
                 card.ended(state, &output_text, proposal.as_ref());
+                card.hid(&redactions);
             }
         }
         EventKind::StepLimitApproaching { step_count, max_steps } => {

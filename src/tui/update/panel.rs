@@ -46,6 +46,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::End => panel.scroll_by(isize::MAX),
         KeyCode::Tab => model.panels.turn(true, model.keys.last_text),
         KeyCode::BackTab => model.panels.turn(false, model.keys.last_text),
+        KeyCode::Esc if model.panels.close_always(Some(now)) => {}
         KeyCode::Esc => model.panels.put_off(),
         KeyCode::Char('c') if ctrl => model.panels.put_off(),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
@@ -92,13 +93,18 @@ fn to_draft(model: &mut Model, text: &str, now: u64) {
 
 fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.panels.open_mut() else { return };
-    let Some(act) = panel.choices.get(choice).map(|choice| choice.act) else { return };
+    let Some(act) = panel.choices.get(choice).filter(|choice| choice.enabled).map(|choice| choice.act) else { return };
     if panel.only_shows(act) {
         return panel.show_unseen();
     }
-    if act == Act::DenyWithWords {
-        panel.words = Some(Field::new());
-        return;
+    match act {
+        Act::DenyWithWords => return panel.words = Some(Field::new()),
+        Act::Always => {
+            model.panels.open_always(Some(now));
+            return;
+        }
+        Act::Widen | Act::End | Act::Diff => return model.panels.turn_always(act, Some(now)),
+        Act::Approve | Act::Keep(_) | Act::Deny | Act::Resolve(_) | Act::Trust(_) | Act::Mode(_) => {}
     }
     answer(model, act, None, now, effects);
 }

@@ -6,6 +6,7 @@ use crate::text;
 use crate::tui::approval::{Panel, Question};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
+use std::cmp::Ordering;
 
 pub const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
 
@@ -32,16 +33,16 @@ pub fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) 
         return model.say(format!("the mode is {now_on}; `/mode` with plan, ask, auto-edit or auto changes it"), now);
     };
     take(model, now, effects);
-    if mode == model.header.mode {
-        model.say(format!("the mode is {name} already"), now);
-    } else if mode < model.header.mode {
-        effects.push(Effect::Send(Command::SetMode { mode }));
-    } else {
-        let last_text = model.keys.last_text;
-        model.panels.forget(|panel| matches!(panel.question, Question::Mode(_)), last_text);
-        model.panels.add(Panel::mode(mode), false, last_text);
-        // It was asked for just now; the guard holds back what is typed on.
-        model.panels.focus(model.panels.len() - 1, last_text);
+    match mode.cmp(&model.header.mode) {
+        Ordering::Equal => model.say(format!("the mode is {name} already"), now),
+        Ordering::Less => effects.push(Effect::Send(Command::SetMode { mode })),
+        Ordering::Greater => {
+            let last_text = model.keys.last_text;
+            model.panels.forget(|panel| matches!(panel.question, Question::Mode(_)), last_text);
+            model.panels.add(Panel::mode(mode), false, last_text);
+            // It was asked for just now; the guard holds back what is typed on.
+            model.panels.focus(model.panels.len() - 1, last_text);
+        }
     }
 }
 

@@ -14,6 +14,8 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("/continue", "go on with a paused or interrupted task"),
     ("/mode", "plan, ask, auto-edit or auto; a laxer one asks first"),
     ("/policy", "what is in force; `/policy reload` reads the files again"),
+    ("/policy grants", "which rules are kept"),
+    ("/policy undo", "take back the rule that was kept last"),
     ("/theme", "other colours: a name, or auto"),
     ("/quit", "save and leave"),
 ];
@@ -69,6 +71,14 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
             effects.push(Effect::Send(Command::Continue));
         }
         ("mode", name) => policy::mode(model, name, now, effects),
+        ("policy", "grants") => {
+            take(model, now, effects);
+            effects.push(Effect::Send(Command::ListGrants));
+        }
+        ("policy", "undo") => {
+            take(model, now, effects);
+            effects.push(Effect::Send(Command::UndoGrant));
+        }
         ("policy", what) => policy::policy(model, what, now, effects),
         ("theme", name) => theme(model, name, now, effects),
         _ => {

@@ -166,7 +166,55 @@ fn always_takes_two_keys() {
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "a");
     assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
-    assert_eq!(play(&mut model, 6500, "<enter>"), ["a ApprovedForSession"]);
+    assert!(draw(&mut model, 6400).contains("nothing is saved before enter"));
+    assert_eq!(play(&mut model, 6500, "<enter>"), Vec::<String>::new(), "nothing is preselected");
+    for (letter, scope, until) in [('1', "Session", "None"), ('2', "Project", "None"), ('3', "Everywhere", "None")] {
+        let mut model = asked(vec![edit_approval("a")]);
+        play(&mut model, 6000, "a");
+        wait(&mut model, 6400);
+        assert_eq!(play(&mut model, 7500, &letter.to_string()), Vec::<String>::new());
+        assert_eq!(wait(&mut model, 7900), Vec::<String>::new(), "a digit only moves the highlight");
+        let sent = format!("a ApprovedAlways {{ remember: Remember {{ scope: {scope}, offer: 0, until: {until} }} }}");
+        assert_eq!(play(&mut model, 8000, "<enter>"), [sent]);
+        assert!(!model.panels.is_open());
+    }
+}
+
+#[test]
+fn an_end_and_a_look_at_the_file_change_what_is_shown_and_decide_nothing() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "a");
+    wait(&mut model, 6400);
+    for (at, letter, shown) in [
+        (7500, "x", "until 2026-11-21"),
+        (9500, "x", "for 7 days"),
+        (11_500, "d", "+expires_at = 2026-11-27T"),
+        (13_500, "d", "expires_at = 2026-11-27T"),
+    ] {
+        assert_eq!(play(&mut model, at, letter), Vec::<String>::new());
+        wait(&mut model, at + 400);
+        let drawn = draw(&mut model, at + 1500);
+        assert!(drawn.contains(shown), "{letter}: {drawn}");
+    }
+    play(&mut model, 15_500, "2");
+    wait(&mut model, 15_900);
+    let sent = play(&mut model, 16_000, "<enter>");
+    assert!(sent[0].contains("scope: Project") && sent[0].contains("until: Some(2026-11-27T"), "{sent:?}");
+}
+
+#[test]
+fn escape_goes_back_to_the_question_and_typing_to_the_draft() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "a");
+    wait(&mut model, 6400);
+    play(&mut model, 7500, "<esc>");
+    assert!(draw(&mut model, 7600).contains("apply it, once"));
+    wait(&mut model, 9000);
+    play(&mut model, 9100, "a");
+    wait(&mut model, 9500);
+    assert_eq!(play(&mut model, 11_000, "2 of them"), Vec::<String>::new());
+    assert_eq!(model.composer.text(), "2 of them");
+    assert!(!model.panels.is_open());
 }
 
 #[test]
@@ -514,7 +562,7 @@ fn tab_completes_a_command_as_far_as_it_is_clear() {
 fn the_menu_shows_what_a_command_could_become() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "/");
-    assert!(draw(&mut model, 2000).contains("/continue   go on with"));
+    assert!(draw(&mut model, 2000).contains("/continue        go on with"));
     play(&mut model, 3000, "q");
     let screen = draw(&mut model, 4000);
     assert!(screen.contains("/quit") && !screen.contains("/continue"), "{screen}");

@@ -78,6 +78,25 @@ fn an_edit_to_approve() {
 }
 
 #[test]
+fn a_rule_to_choose() {
+    check("always", |model| {
+        cards(model);
+        let rule =
+            |words: &[&str], exact| GrantRule::Command { words: words.iter().map(|word| (*word).to_owned()).collect(), exact };
+        let mut wide = always(vec![rule(&["cargo", "clippy"], false)]);
+        let mut kept = always(vec![rule(&["cargo", "clippy", "--all-targets"], true)]);
+        kept.offers.append(&mut wide.offers);
+        kept.offers[0].places[1].note = Some("a new file: a copy of the built-in policy and this rule".to_owned());
+        kept.offers[0].asks_still = vec![GrantScope::Everywhere];
+        let mut approval = Approval { always: kept, risk_level: Risk::Medium, critical: false, ..command_approval("a") };
+        approval.parts.clear();
+        approval.command.as_mut().unwrap().line = "cargo clippy --all-targets".to_owned();
+        tell(model, EventKind::ApprovalRequested(approval), 9500);
+        assert!(model.panels.open_always(None));
+    });
+}
+
+#[test]
 fn a_command_to_approve() {
     check("command", |model| {
         cards(model);
@@ -163,13 +182,17 @@ fn a_long_path_is_shown_whole_and_what_is_granted_is_said_to_its_end() {
         let mut approval = edit_approval("a");
         approval.action_summary = format!("Edit {path}");
         approval.proposal.diff = "--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n-a\n+b\n".to_owned();
-        approval.remember = Some(format!("writes to {path}"));
+        approval.always = always(vec![GrantRule::Write { paths: vec![path.clone()] }]);
         tell(&mut model, EventKind::ApprovalRequested(approval), 10_000);
         picture(&mut model, 10_000);
         let drawn = picture(&mut model, 20_000);
         let flat: String = drawn.split_whitespace().collect();
-        assert!(flat.matches(&path).count() >= 2, "{drawn}");
-        assert!(flat.contains(&format!("allowwritesto{path}(thenenter)")), "{drawn}");
+        assert!(flat.contains(&path), "{drawn}");
+        assert!(model.panels.open_always(None));
+        picture(&mut model, 20_000);
+        let drawn = picture(&mut model, 20_000);
+        let flat: String = drawn.split_whitespace().collect();
+        assert!(flat.contains(&format!("paths=[\"{path}\"]")) && flat.contains("inthisproject"), "{drawn}");
     }
 }
 
@@ -183,10 +206,10 @@ fn a_choice_in_few_words_says_all_before_it_is_confirmed() {
         feed(&mut model, Msg::Input(crate::tui::input::Input::Key(crossterm::event::KeyCode::PageDown.into())), at);
     }
     picture(&mut model, 9000);
-    assert!(picture(&mut model, 9000).contains("a  always +enter"));
+    assert!(picture(&mut model, 9000).contains("a  always …"));
     feed(&mut model, Msg::Input(crate::tui::input::Input::Key(crossterm::event::KeyCode::Char('a').into())), 10_000);
+    assert!(picture(&mut model, 10_100).contains("a  always allow this …"));
     feed(&mut model, Msg::Time, 10_400);
     let drawn = picture(&mut model, 10_400);
-    let flat = drawn.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("until I quit allow writes to src/main.rs enter confirms"), "{drawn}");
+    assert!(drawn.contains("Always allow this …") && drawn.contains("paths = [\"${workspace}/src/main.rs\"]"), "{drawn}");
 }

@@ -122,7 +122,7 @@ impl World {
                 }
                 Effect::Wake { ticket, .. } => self.wakes.push(ticket),
                 Effect::SaveDraft(text) => self.drafts.extend(text.split("\n\n").map(ToOwned::to_owned)),
-                Effect::KillTools | Effect::ReloadPolicy => {}
+                Effect::KillTools | Effect::ReloadPolicy | Effect::Remember { .. } | Effect::Forget(_) | Effect::ListGrants => {}
                 Effect::End => self.ended = true,
             }
         }
@@ -239,7 +239,9 @@ impl World {
             1..=13 if !self.questions.is_empty() => {
                 let approval_id = self.questions[usize::from(which) % self.questions.len()].clone();
                 let no = Decision::Denied { reason: None };
-                let decision = [Decision::Approved, no, Decision::ApprovedForSession][usize::from(how) % 3].clone();
+                let decision = [Decision::Approved, no, Decision::ApprovedAlways { remember: Remember::default() }]
+                    [usize::from(how) % 3]
+                    .clone();
                 Input::Command(Command::Decide { approval_id, decision })
             }
             1..=13 if !self.unknown.is_empty() => {

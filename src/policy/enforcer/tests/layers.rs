@@ -202,8 +202,9 @@ fn nothing_lifts_what_a_managed_layer_asks() {
         enforcer.grant(Grant::Command { words: vec!["make".into()], directory: PathBuf::from(ROOT) });
         enforcer.grant(Grant::Write { path: Path::new(ROOT).join("a") });
         for (action, rule) in [(run("make"), "managed:3"), (write("a"), "managed:7")] {
-            let Verdict::Ask(question) = enforcer.judge(&[action], now()) else { panic!("{mode:?} asks") };
-            assert_eq!((question.rule.as_str(), question.remember), (rule, None), "{mode:?}");
+            let action = [action];
+            let Verdict::Ask(question) = enforcer.judge(&action, now()) else { panic!("{mode:?} asks") };
+            assert_eq!((question.rule.as_str(), enforcer.always(&action, now()).offers), (rule, Vec::new()), "{mode:?}");
         }
     }
 }
@@ -330,8 +331,8 @@ fn key(name: &'static str, values: &'static [&'static str]) -> BoxedStrategy<Str
 /// A table that may be there, of such keys and rules.
 fn table(name: &'static str, keys: Vec<BoxedStrategy<String>>, rules: BoxedStrategy<String>) -> BoxedStrategy<String> {
     let whole = (keys, prop::collection::vec(rules, 0..3)).prop_map(move |(keys, rules)| {
-        let rules: String = rules.into_iter().map(|rule| format!("[[{name}.rules]]\n{rule}")).collect();
-        format!("[{name}]\n{}{rules}", keys.concat())
+        let rules: Vec<_> = rules.into_iter().map(|rule| format!("[[{name}.rules]]\n{rule}")).collect();
+        format!("[{name}]\n{}{}", keys.concat(), rules.concat())
     });
     prop::option::of(whole).prop_map(Option::unwrap_or_default).boxed()
 }
@@ -397,6 +398,12 @@ fn bundles() -> BoxedStrategy<String> {
         key("writable_paths", &["[\"/opt\"]", "[]"]),
     ];
     let tool_keys = vec![key("allowed_tools", &["[]", "[\"*\"]", "[\"docs/*\"]"]), key("requires_approval", SWITCH)];
+    let network = vec![
+        key("allowed_domains", &["[]", "[\"docs.rs\", \"*.example.com\"]", "[\"10.0.0.7\"]"]),
+        key("blocked_domains", &["[]", "[\"docs.rs\"]"]),
+        key("allowed_private_hosts", &["[\"10.0.0.7\"]", "[\"127.0.0.1:8080\"]"]),
+        key("requires_approval", SWITCH),
+    ];
     let llm = vec![
         key("allowed_models", &["[]", "[\"*\"]", "[\"a/*\"]"]),
         key("max_output_tokens", &["1", "99_999_999"]),
@@ -412,6 +419,9 @@ fn bundles() -> BoxedStrategy<String> {
         files("capabilities.\"File.Delete\""),
         table("capabilities.\"Shell.Exec\"", shell_keys, shell_rule()),
         table("capabilities.\"Mcp.Invoke\"", tool_keys, tool_rule()),
+        prop::option::of(network.prop_map(|keys| format!("[capabilities.\"Network.Http\"]\n{}", keys.concat())))
+            .prop_map(Option::unwrap_or_default)
+            .boxed(),
     ])
 }
 
@@ -443,6 +453,8 @@ fn actions() -> BoxedStrategy<Vec<Action>> {
         prop::sample::select(lines.to_vec()).prop_map(run),
         (prop::sample::select(vec!["docs", "git"]), prop::sample::select(vec!["search", "log"]))
             .prop_map(|(server, tool)| invoke(server, tool, "f")),
+        prop::sample::select(vec!["https://docs.rs/x", "https://a.example.com", "http://10.0.0.7/", "http://127.0.0.1:8080"])
+            .prop_map(|url| Action::Fetch { url: url.to_owned(), method: "GET".to_owned() }),
     ];
     prop::collection::vec(one, 1..3).boxed()
 }
@@ -498,8 +510,8 @@ fn gives(environment: &Environment, name: &str) -> bool {
 
 /// A bundle of one capability that allows nothing by list, so that only rules and approval decide.
 fn ruled(rules: &[String], capability: &str) -> String {
-    let rules: String = rules.iter().map(|rule| format!("[[capabilities.\"{capability}\".rules]]\n{rule}")).collect();
-    format!("[capabilities.\"{capability}\"]\nrequires_approval = true\n{rules}")
+    let rules: Vec<_> = rules.iter().map(|rule| format!("[[capabilities.\"{capability}\".rules]]\n{rule}")).collect();
+    format!("[capabilities.\"{capability}\"]\nrequires_approval = true\n{}", rules.concat())
 }
 
 proptest! {

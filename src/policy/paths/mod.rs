@@ -1,8 +1,17 @@
 //! Which paths a pattern reaches and which places are protected from every bundle.
 
+mod macos;
+mod names;
+mod protected;
+#[cfg(test)]
+mod tests;
+mod windows;
+
+pub use protected::{credentials, of_the_machine, protected};
+
 use super::bundle::Pattern;
 use crate::protocol::Mode;
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use std::path::{Component, Path, PathBuf};
 
 /// Where the engine stands: all that it knows of the machine.
@@ -27,6 +36,11 @@ pub enum Sandbox {
 impl Context {
     pub fn in_workspace(&self, path: &Path) -> bool {
         self.roots.iter().any(|root| path.starts_with(root))
+    }
+
+    /// The credentials that a path is or lies in: a command that names them asks, however it is allowed.
+    pub fn credential_place(&self, path: &Path) -> Option<&'static str> {
+        credentials(path, self).map(|found| found.name)
     }
 
     pub fn is_own(&self, path: &Path) -> bool {
@@ -72,12 +86,31 @@ fn normal(path: &Path) -> PathBuf {
     result
 }
 
+/// What an operation would do at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(test), expect(dead_code, reason = "asked of the rules of systems that aye does not run on yet"))]
+pub enum Use {
+    Reads,
+    Changes,
+}
+
+/// Where an operation would go, on a system whose rules are known here but whose disk is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judged {
+    Inside,
+    Outside,
+    /// Whatever a bundle says, and why.
+    Blocked(&'static str),
+}
+
 /// Patterns of one list, compiled once for one context.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
     prefixes: Vec<(PathBuf, usize)>,
     globs: GlobSet,
     glob_lines: Vec<usize>,
+    /// Each glob and the directory that it starts from.
+    globs_within: Vec<(PathBuf, GlobMatcher)>,
     folds: bool,
 }
 
@@ -92,6 +125,7 @@ impl Places {
                 if !text.contains(['*', '?', '[', '{']) {
                     places.prefixes.push((places.fold(&normal(Path::new(&text))), pattern.line));
                 } else if let Ok(glob) = GlobBuilder::new(&text).literal_separator(true).case_insensitive(folds).build() {
+                    places.globs_within.push((places.fold(&start_of(&text)), glob.compile_matcher()));
                     globs.add(glob);
                     places.glob_lines.push(pattern.line);
                 }
@@ -103,6 +137,17 @@ impl Places {
 
     fn fold(&self, path: &Path) -> PathBuf {
         if self.folds { PathBuf::from(path.to_string_lossy().to_lowercase()) } else { path.to_path_buf() }
+    }
+
+    /// Whether a pattern speaks of `place` itself, or of something in it, and reaches the path: one that starts above it
+    /// never meant it.
+    pub fn names(&self, place: &Path, path: &Path) -> bool {
+        let (place, path) = (&self.fold(place), &self.fold(path));
+        self.prefixes.iter().any(|(prefix, _)| prefix.starts_with(place) && path.starts_with(prefix))
+            || self
+                .globs_within
+                .iter()
+                .any(|(start, glob)| start.starts_with(place) && path.ancestors().any(|part| glob.is_match(part)))
     }
 
     /// The line of the pattern that reaches the path or a directory it is in.
@@ -117,6 +162,12 @@ impl Places {
                 .find_map(|part| self.globs.matches(part).first().and_then(|index| self.glob_lines.get(*index).copied()))
         })
     }
+}
+
+/// The directory before the first wildcard of a glob.
+fn start_of(glob: &str) -> PathBuf {
+    let plain = glob.split('/').take_while(|name| !name.contains(['*', '?', '[', '{', '\\']));
+    normal(Path::new(&plain.collect::<Vec<_>>().join("/")))
 }
 
 /// A pattern with `${workspace}` and `~` put in; what is relative is below the workspace, `**/…` is anywhere.
@@ -143,33 +194,4 @@ fn expand(text: &str, context: &Context) -> Vec<String> {
 
 fn rooted(text: String) -> String {
     if text.is_empty() { "/".to_owned() } else { text }
-}
-
-const PROTECTED: &[&str] =
-    &[".git", ".aye", ".vscode", ".idea", ".cursor", ".claude", ".codex", ".gemini", ".mcp.json", ".envrc"];
-
-/// A protected place, and whether a bundle may open it.
-pub struct Protected {
-    pub name: String,
-    pub may_be_opened: bool,
-}
-
-/// The protected place that a path is or lies in; what stands above the workspace does not count.
-pub fn protected(path: &Path, context: &Context) -> Option<Protected> {
-    let below = context.roots.iter().filter_map(|root| path.strip_prefix(root).ok()).min_by_key(|rest| rest.as_os_str().len());
-    below.unwrap_or(path).components().find_map(|component| {
-        let Component::Normal(name) = component else { return None };
-        let folded = fold_name(&name.to_string_lossy());
-        let name = PROTECTED.iter().find(|name| **name == folded || (**name == ".git" && folded == "git~1"))?;
-        Some(Protected { name: (*name).to_owned(), may_be_opened: !matches!(*name, ".git" | ".aye") })
-    })
-}
-
-/// The name as the most forgiving file system would take it.
-fn fold_name(name: &str) -> String {
-    let name = name.split(':').next().unwrap_or(name);
-    let visible = name.chars().filter(|c| {
-        !matches!(u32::from(*c), 0x00AD | 0x180E | 0x200B..=0x200F | 0x202A..=0x202E | 0x2060..=0x206F | 0xFE00..=0xFE0F | 0xFEFF)
-    });
-    visible.collect::<String>().to_lowercase().trim_end_matches([' ', '.']).to_owned()
 }

@@ -1,0 +1,35 @@
+//! Any text as a path pattern of a bundle, and any path held against it.
+
+#![no_main]
+
+#[allow(dead_code, unused_imports)]
+#[path = "../../src/policy/mod.rs"]
+mod policy;
+#[allow(dead_code, unused_imports)]
+#[path = "../../src/protocol/mod.rs"]
+mod protocol;
+
+use libfuzzer_sys::fuzz_target;
+use policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
+use protocol::{Action, Mode, Place, Target};
+use std::path::PathBuf;
+
+fuzz_target!(|texts: (&str, &str)| {
+    let (pattern, path) = texts;
+    let text = format!(
+        "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${{workspace}}\"]\nblocked_paths = [{}]\n",
+        toml::Value::from(pattern)
+    );
+    let Ok(bundle) = Bundle::parse(&text, "policy.toml") else { return };
+    let context = Context {
+        roots: vec![PathBuf::from("/home/user/project")],
+        home: PathBuf::from("/home/user"),
+        mode: Mode::Ask,
+        sandbox: Sandbox::Present,
+        own: Vec::new(),
+    };
+    let real = PathBuf::from("/home/user/project").join(path);
+    let target = Target { given: path.to_owned(), real, place: Place::File { bytes: 1 } };
+    let enforcer = Enforcer::new(vec![Layer::new(Scope::User, bundle)], context);
+    enforcer.explain(&[Action::Read { target }], jiff::Timestamp::UNIX_EPOCH);
+});

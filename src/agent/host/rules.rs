@@ -1,0 +1,35 @@
+//! The person's rule files, which only their port touches: where a rule would stand, and keeping or forgetting it.
+
+use super::Host;
+use crate::agent::turn::{Effect, Input, Kept};
+use crate::protocol::EventKind;
+
+impl Host {
+    /// A question with where its rules would stand, which only the files tell.
+    pub(super) fn with_places(&self, mut kind: EventKind) -> EventKind {
+        if let EventKind::ApprovalRequested(approval) = &mut kind {
+            for offer in &mut approval.always.offers {
+                offer.places = self.rules.places(offer);
+            }
+        }
+        kind
+    }
+
+    pub(super) fn keep_rules(&self, effect: Effect) {
+        let (rules, inputs) = (self.rules.clone(), self.inputs.clone());
+        tokio::spawn(async move {
+            let kept = match effect {
+                Effect::Remember { grant, until } => {
+                    let saved = rules.save(grant.rules.clone(), grant.scope, until).await;
+                    Kept::Saved(grant, saved)
+                }
+                Effect::Forget(grant) => {
+                    let removed = rules.remove(grant.rules.clone(), grant.scope).await;
+                    Kept::Removed(grant, removed)
+                }
+                _ => Kept::Listed(rules.list().await),
+            };
+            let _ = inputs.send(Input::Kept(kept)).await;
+        });
+    }
+}

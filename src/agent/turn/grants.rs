@@ -1,0 +1,111 @@
+//! "Always allow": what the person chose is kept in memory or in their files, and taken back again.
+
+use super::{Effect, Machine};
+use crate::ports::{Durability, Record, Saved};
+use crate::protocol::{Always, EventKind, GrantRule, GrantScope, Remember};
+use std::path::PathBuf;
+
+/// What the person chose to keep in this run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    pub rules: Vec<GrantRule>,
+    pub scope: GrantScope,
+    /// What verdicts call it.
+    pub names: Vec<String>,
+    /// Where a command was asked about.
+    pub directory: Option<PathBuf>,
+}
+
+/// How a change of the person's files came out.
+#[derive(Debug)]
+pub enum Kept {
+    Saved(Grant, Result<Saved, String>),
+    Removed(Grant, Result<Saved, String>),
+    Listed(Result<Vec<String>, String>),
+}
+
+impl Machine {
+    /// Keeps what the person chose of an offer. What is asked about runs once, whatever becomes of this.
+    pub(super) fn remember(&mut self, always: &Always, remember: Remember, directory: Option<PathBuf>) {
+        let Some(offer) = always.offers.get(remember.offer) else {
+            return self.notice("no rule was kept: there is no such offer; it was allowed this once");
+        };
+        let rules = offer.rules_for(remember.scope).to_vec();
+        let grant = Grant { rules, scope: remember.scope, names: Vec::new(), directory };
+        match (remember.scope, &offer.memory_only) {
+            (GrantScope::Session, _) => {
+                if let Err(error) = self.policy.keep(&grant.rules, grant.directory.clone()) {
+                    return self.notice(format!("no rule was kept: {error}; it was allowed this once"));
+                }
+                let words = said(&grant.rules);
+                self.grants.push(grant);
+                self.notice(format!("allowed until aye quits: {words} — /policy undo takes it back"));
+            }
+            (GrantScope::Project | GrantScope::Everywhere, Some(why)) => {
+                self.notice(format!("no rule was saved: {why}; it was allowed this once"));
+            }
+            (GrantScope::Project | GrantScope::Everywhere, None) => {
+                // The answer is in the journal before the file is touched.
+                self.commit(Durability::Process);
+                self.out.push(Effect::Remember { grant, until: remember.until });
+            }
+        }
+    }
+
+    /// Takes back what was kept last.
+    pub(super) fn undo_grant(&mut self) {
+        match self.grants.pop() {
+            None => self.notice("no rule was saved in this session; `aye policy grants list` shows those of others"),
+            Some(grant) if grant.scope == GrantScope::Session => {
+                self.policy.ungrant(&grant.rules, grant.directory.as_deref());
+                self.notice(format!("no longer allowed: {}", said(&grant.rules)));
+            }
+            Some(grant) => self.out.push(Effect::Forget(grant)),
+        }
+    }
+
+    pub(super) fn list_grants(&mut self) {
+        self.out.push(Effect::ListGrants);
+    }
+
+    pub(super) fn kept(&mut self, kept: Kept) {
+        match kept {
+            Kept::Saved(grant, Ok(saved)) => {
+                let names = saved.names.join(", ");
+                let grant = Grant { names: saved.names, ..grant };
+                self.policy.put(saved.layer, grant.scope);
+                self.note(Record::RuleSaved { rules: grant.rules.clone(), scope: grant.scope, names: grant.names.clone() });
+                self.commit(Durability::Process);
+                self.grants.push(grant);
+                self.notice(format!("rule saved: {names} — /policy undo removes it"));
+            }
+            Kept::Saved(_, Err(why)) => self.notice(format!("the rule was not saved, so it asks again next time: {why}")),
+            Kept::Removed(grant, Ok(saved)) => {
+                self.policy.put(saved.layer, grant.scope);
+                self.note(Record::RuleRemoved { rules: grant.rules.clone(), scope: grant.scope });
+                self.commit(Durability::Process);
+                self.notice(format!("rule removed: {}", grant.names.join(", ")));
+            }
+            Kept::Removed(grant, Err(why)) => {
+                let names = grant.names.join(", ");
+                self.grants.push(grant);
+                self.notice(format!("{names} is still there: {why}"));
+            }
+            Kept::Listed(Err(why)) => self.notice(format!("the saved rules cannot be read: {why}")),
+            Kept::Listed(Ok(lines)) => {
+                let session = self.grants.iter().filter(|grant| grant.scope == GrantScope::Session);
+                let mut all: Vec<String> = session.map(|grant| format!("until aye quits  {}", said(&grant.rules))).collect();
+                all.extend(lines);
+                self.notice(if all.is_empty() { "no rule is saved for this project".to_owned() } else { all.join("\n") });
+            }
+        }
+    }
+
+    fn notice(&mut self, message: impl Into<String>) {
+        self.emit(EventKind::Notice { message: message.into() });
+    }
+}
+
+fn said(rules: &[GrantRule]) -> String {
+    rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

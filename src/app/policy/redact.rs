@@ -1,0 +1,81 @@
+//! `aye policy redact`: what would be hidden of a text, so that a `[[redaction]]` can be tried.
+
+use crate::app::cli::Common;
+use crate::app::exit::Exit;
+use crate::app::place::Place;
+use crate::app::trouble::Trouble;
+use crate::app::{redaction, say, say_json, warn};
+use crate::policy::Sandbox;
+use crate::policy::redact::{Redactor, has_marker};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::io::{BufRead, Read};
+
+/// A text is held whole.
+const TEXT_BYTES: u64 = 256 << 20;
+
+#[derive(Deserialize)]
+struct Line {
+    id: Option<Box<RawValue>>,
+    text: String,
+    /// More values that are secret whatever they look like.
+    #[serde(default, rename = "knownValues", alias = "known_values")]
+    known_values: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Hidden {
+    kind: String,
+    count: usize,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    id: Option<Box<RawValue>>,
+    text: String,
+    redacted: Vec<Hidden>,
+}
+
+pub fn run(place: &Place, common: &Common, jsonl: bool) -> Result<Exit, Trouble> {
+    let policy = super::in_force(place, common)?;
+    let rules = place.enforcer(&policy, Sandbox::Absent, place.mode).redactions();
+    let redactor = redaction::redactor(place, rules.clone(), &[]);
+    let input = std::io::stdin().lock();
+    if !jsonl {
+        let mut text = String::new();
+        input
+            .take(TEXT_BYTES)
+            .read_to_string(&mut text)
+            .map_err(|error| Trouble::usage(format!("stdin cannot be read as text: {error}")))?;
+        return Ok(plain(&redactor, &text));
+    }
+    for (number, line) in input.lines().enumerate() {
+        let line = line.map_err(|error| Trouble::usage(format!("stdin cannot be read as text: {error}")))?;
+        let line: Line = serde_json::from_str(&line)
+            .map_err(|error| Trouble::usage(format!("line {}: {error}; expected {{\"id\": …, \"text\": \"…\"}}", number + 1)))?;
+        if line.known_values.is_empty() {
+            answer(&redactor, line);
+        } else {
+            answer(&redaction::redactor(place, rules.clone(), &line.known_values), line);
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+fn answer(redactor: &Redactor, line: Line) {
+    let hidden = redactor.redact(&line.text);
+    let redacted = hidden.found.into_iter().map(|found| Hidden { kind: found.kind, count: found.count }).collect();
+    say_json(&Answer { id: line.id, text: hidden.text.into_owned(), redacted });
+}
+
+fn plain(redactor: &Redactor, text: &str) -> Exit {
+    let hidden = redactor.redact(text);
+    say(&hidden.text);
+    let kinds: Vec<String> = hidden.found.iter().map(|found| format!("{} {}", found.count, found.kind)).collect();
+    match (kinds.is_empty(), has_marker(text)) {
+        (false, _) => warn(&format!("hid {}", kinds.join(", "))),
+        (true, None) => warn("found nothing to hide"),
+        (true, Some(_)) => warn("found nothing to hide but what is hidden already"),
+    }
+    Exit::Completed
+}

@@ -1,0 +1,234 @@
+//! "Always allow" in the person's files: where a rule would stand, putting it there and taking it out.
+
+use super::cli::Nesting;
+use super::place::Place;
+use crate::config::{ConfigError, grants};
+use crate::policy::{Bundle, Layer, Scope};
+use crate::ports::{BoxFuture, Rules, Saved};
+use crate::protocol::{GrantRule, GrantScope, Offer, RulePlace};
+use jiff::Timestamp;
+use std::path::{Path, PathBuf};
+
+const SCOPES: [GrantScope; 2] = [GrantScope::Project, GrantScope::Everywhere];
+
+/// The rule files of one person, for one workspace.
+#[derive(Debug, Clone)]
+pub struct PersonsRules {
+    config: PathBuf,
+    workspace: PathBuf,
+    home: PathBuf,
+    /// Why nothing is saved in this run.
+    refused: Option<&'static str>,
+}
+
+/// One rule of a file, as people name it.
+#[derive(Debug, Clone)]
+pub struct Named {
+    pub name: String,
+    pub file: PathBuf,
+    /// Which directory it is for; `None` for all.
+    pub directory: Option<String>,
+    pub kept: grants::Kept,
+}
+
+impl PersonsRules {
+    pub fn new(place: &Place, policy_file: Option<&Path>) -> Self {
+        let refused = match (policy_file, Nesting::of_process()) {
+            (Some(_), _) => Some("not with --policy FILE, which stands in the place of your own rules"),
+            (None, Nesting::InsideAye) => Some("not inside a command that aye runs (AYE=1)"),
+            (None, Nesting::Outermost) => None,
+        };
+        let (config, workspace, home) = (place.directories.config.clone(), place.workspace.clone(), place.home.clone());
+        Self { config, workspace, home, refused }
+    }
+
+    fn file(&self, scope: GrantScope) -> PathBuf {
+        match scope {
+            GrantScope::Session | GrantScope::Project => grants::project_file(&self.config, &self.workspace),
+            GrantScope::Everywhere => grants::user_file(&self.config),
+        }
+    }
+
+    /// What a new file begins with. The built-in policy is no more where a person has their own, so that is written out.
+    fn start(&self, scope: GrantScope) -> String {
+        match scope {
+            GrantScope::Session | GrantScope::Project => {
+                let directory = self.workspace.to_string_lossy();
+                format!("# What you always allow in {}.\nschema_version = 1\n", directory.escape_debug())
+            }
+            GrantScope::Everywhere => {
+                let rest = Bundle::built_in_text().trim_start_matches(|letter| letter != '\n');
+                let rest = rest.replacen("\"built-in.", "\"ask.", 1);
+                format!("# Made by \"always allow\": a copy of the built-in policy, and your own rules.{rest}")
+            }
+        }
+    }
+
+    fn with(
+        &self,
+        text: Option<&str>,
+        rules: &[GrantRule],
+        scope: GrantScope,
+        until: Option<Timestamp>,
+    ) -> Result<grants::Added, String> {
+        let reason = format!("{}{}", grants::REASON, Timestamp::now().strftime("%Y-%m-%d"));
+        let start = || self.start(scope);
+        let added = grants::added(&text.map_or_else(start, str::to_owned), rules, &reason, until)?;
+        // What is written is what is read at the next start, so it has to be understood now.
+        self.layer(&added.text, scope).map_err(|error| error.to_string())?;
+        Ok(added)
+    }
+
+    fn layer(&self, text: &str, scope: GrantScope) -> Result<Layer, crate::policy::BundleError> {
+        let file = self.file(scope);
+        let name = file.display().to_string();
+        Ok(match scope {
+            GrantScope::Session | GrantScope::Project => Layer::from_file(Scope::Mine, Bundle::parse_rules(text, &name)?, &file),
+            GrantScope::Everywhere => Layer::from_file(Scope::User, Bundle::parse(text, &name)?, &file),
+        })
+    }
+
+    fn place(&self, offer: &Offer, scope: GrantScope) -> RulePlace {
+        let file = self.file(scope);
+        let shown = self.for_people(&file);
+        let empty = RulePlace { scope, file: shown, line: 0, diff: String::new(), note: None, refused: None };
+        let refused = |why: String| RulePlace { refused: Some(why), ..empty.clone() };
+        if let Some(why) = self.refused {
+            return refused(why.to_owned());
+        }
+        let old = match grants::read(&file) {
+            Ok(old) => old,
+            Err(error) => return refused(error.to_string()),
+        };
+        match self.with(old.as_deref(), offer.rules_for(scope), scope, None) {
+            Err(why) => refused(why),
+            Ok(added) => {
+                let copy = old.is_none() && scope == GrantScope::Everywhere;
+                let before = if copy { self.start(scope) } else { old.unwrap_or_default() };
+                let diff = similar::TextDiff::from_lines(&before, &added.text);
+                let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                RulePlace {
+                    line: added.line,
+                    diff: diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string(),
+                    note: copy.then(|| "a new file: a copy of the built-in policy and this rule".to_owned()),
+                    ..empty
+                }
+            }
+        }
+    }
+
+    fn for_people(&self, file: &Path) -> String {
+        match file.strip_prefix(&self.home) {
+            Ok(rest) if self.home.parent().is_some() => format!("~/{}", rest.display()),
+            Ok(_) | Err(_) => file.display().to_string(),
+        }
+    }
+
+    fn save_now(&self, rules: &[GrantRule], scope: GrantScope, until: Option<Timestamp>) -> Result<Saved, String> {
+        if let Some(why) = self.refused {
+            return Err(why.to_owned());
+        }
+        let file = self.file(scope);
+        let text = {
+            let _only_one = grants::lock(&self.config).map_err(|error| error.to_string())?;
+            let text = grants::change(&file, |old| {
+                let added = self.with(old, rules, scope, until).map_err(ConfigError::one)?;
+                Ok((added.text.clone(), added.text))
+            });
+            text.map_err(|error| error.to_string())?
+        };
+        if scope == GrantScope::Project
+            && let Err(error) = grants::note_directory(&file, &self.workspace)
+        {
+            tracing::warn!(%error, "the directory of a project's rules could not be noted");
+        }
+        self.saved(&text, rules, scope)
+    }
+
+    fn remove_now(&self, rules: &[GrantRule], scope: GrantScope) -> Result<Saved, String> {
+        let file = self.file(scope);
+        let _only_one = grants::lock(&self.config).map_err(|error| error.to_string())?;
+        let text = grants::change(&file, |old| {
+            let old = old.unwrap_or_default();
+            let kept = grants::list(old).map_err(ConfigError::one)?;
+            let lines: Vec<usize> = kept.iter().filter(|kept| rules.contains(&kept.rule)).map(|kept| kept.line).collect();
+            let (text, _) = grants::removed(old, &lines).map_err(ConfigError::one)?;
+            self.layer(&text, scope).map_err(|error| ConfigError::one(error.to_string()))?;
+            Ok((text.clone(), text))
+        });
+        self.saved(&text.map_err(|error| error.to_string())?, &[], scope)
+    }
+
+    fn saved(&self, text: &str, rules: &[GrantRule], scope: GrantScope) -> Result<Saved, String> {
+        let layer = self.layer(text, scope).map_err(|error| error.to_string())?;
+        let kept = grants::list(text)?;
+        let named = kept.iter().filter(|kept| rules.contains(&kept.rule));
+        Ok(Saved { names: named.map(|kept| layer.scope.rule(kept.line)).collect(), layer: Some(layer) })
+    }
+
+    /// The saved rules that hold here, those of this project first.
+    fn here(&self) -> Result<Vec<Named>, ConfigError> {
+        let mut all = Vec::new();
+        for scope in SCOPES {
+            let directory = (scope == GrantScope::Project).then(|| self.workspace.display().to_string());
+            all.extend(in_file(&self.file(scope), scope, directory)?);
+        }
+        Ok(all)
+    }
+}
+
+/// The saved rules of one file. In the person's own policy those count that say they were saved.
+pub fn in_file(file: &Path, scope: GrantScope, directory: Option<String>) -> Result<Vec<Named>, ConfigError> {
+    let Some(text) = grants::read(file)? else { return Ok(Vec::new()) };
+    let kept = grants::list(&text).map_err(|why| ConfigError::one(format!("`{}`: {why}", file.display())))?;
+    let own = if scope == GrantScope::Everywhere { Scope::User } else { Scope::Mine };
+    let saved = kept.into_iter().filter(|kept| own == Scope::Mine || kept.since().is_some());
+    Ok(saved.map(|kept| Named { name: own.rule(kept.line), file: file.to_owned(), directory: directory.clone(), kept }).collect())
+}
+
+impl Named {
+    /// `since 2026-11-21, until 2026-12-21T10:00:00Z`
+    pub fn times(&self, now: Timestamp) -> String {
+        let since = self.kept.since().map_or_else(|| "written by hand".to_owned(), |day| format!("since {day}"));
+        match self.kept.expires_at {
+            Some(end) if end <= now => format!("{since}, EXPIRED {end}"),
+            Some(end) => format!("{since}, until {end}"),
+            None => since,
+        }
+    }
+}
+
+impl Rules for PersonsRules {
+    fn places(&self, offer: &Offer) -> Vec<RulePlace> {
+        if offer.memory_only.is_some() {
+            return Vec::new();
+        }
+        SCOPES.into_iter().map(|scope| self.place(offer, scope)).collect()
+    }
+
+    fn save(&self, rules: Vec<GrantRule>, scope: GrantScope, until: Option<Timestamp>) -> BoxFuture<'_, Result<Saved, String>> {
+        let own = self.clone();
+        off_the_loop(move || own.save_now(&rules, scope, until))
+    }
+
+    fn remove(&self, rules: Vec<GrantRule>, scope: GrantScope) -> BoxFuture<'_, Result<Saved, String>> {
+        let own = self.clone();
+        off_the_loop(move || own.remove_now(&rules, scope))
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Vec<String>, String>> {
+        let own = self.clone();
+        off_the_loop(move || {
+            let now = Timestamp::now();
+            let line = |named: Named| format!("{}  {}  {}", named.name, named.kept.rule, named.times(now));
+            own.here().map(|all| all.into_iter().map(line).collect()).map_err(|error| error.to_string())
+        })
+    }
+}
+
+/// Files are waited for where nobody else waits.
+fn off_the_loop<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> BoxFuture<'static, Result<T, String>> {
+    Box::pin(async move { tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string())) })
+}

@@ -1,0 +1,118 @@
+//! A person's policy file on the disk: changed as a whole or not at all, by one process at a time.
+
+use crate::config::ConfigError;
+use crate::sys::file::{Parents, PreImage, ReadError, WriteError, replace};
+use crate::sys::path::{Kind, Resolved, resolve};
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+/// More is no policy a person wrote.
+const MOST_BYTES: u64 = 4 << 20;
+/// How often a file that somebody else writes at the same moment is read anew.
+const TRIES: usize = 5;
+
+/// Whether a file that is there gives way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Existing {
+    Keep,
+    Replace,
+}
+
+/// Held while rules are changed, so that two processes cannot undo each other's change.
+pub fn lock(config_dir: &Path) -> Result<File, ConfigError> {
+    let path = config_dir.join("grants.lock");
+    let taken = make_private(config_dir).and_then(|()| crate::sys::file::lock(&path));
+    taken.map_err(|error| ConfigError::one(format!("cannot lock `{}`: {error}; make its directory writable", path.display())))
+}
+
+/// The text of a file; `None` where there is none. Links are followed to where they lead.
+pub fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+    let Some(bytes) = bytes_of(&located(path)?, path)? else { return Ok(None) };
+    text(bytes, path).map(Some)
+}
+
+/// Replaces a file by what `edit` makes of its text; of one that is not there `edit` gets `None`. Call it with the lock.
+///
+/// What another program wrote meanwhile is not lost: then `edit` is asked again. On error nothing has changed.
+pub fn change<T>(path: &Path, mut edit: impl FnMut(Option<&str>) -> Result<(String, T), ConfigError>) -> Result<T, ConfigError> {
+    for _ in 0..TRIES {
+        let place = located(path)?;
+        let old = bytes_of(&place, path)?;
+        let before = old.as_deref().map_or(PreImage::Absent, PreImage::of);
+        let old = old.map(|bytes| text(bytes, path)).transpose()?;
+        let (new, made) = edit(old.as_deref())?;
+        if old.as_deref() == Some(new.as_str()) {
+            return Ok(made);
+        }
+        let written = match before {
+            PreImage::Absent => match create(&place.real, new.as_bytes(), Existing::Keep) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(WriteError::Changed),
+                written => written.map_err(WriteError::Io),
+            },
+            PreImage::Content(_) => replace(&place.real, new.as_bytes(), &before, Parents::MustExist),
+        };
+        match written {
+            Ok(()) => return Ok(made),
+            Err(WriteError::Changed) => {}
+            Err(error) => return Err(wrong(path, "written", &error)),
+        }
+    }
+    Err(ConfigError::one(format!("`{}` is being changed by another program; try again", path.display())))
+}
+
+/// A new file that only its owner may read, whole or not at all.
+pub(super) fn create(real: &Path, content: &[u8], existing: Existing) -> std::io::Result<()> {
+    let directory = real.parent().unwrap_or(real);
+    make_private(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    match existing {
+        Existing::Keep => file.persist_noclobber(real)?,
+        Existing::Replace => file.persist(real)?,
+    };
+    // Best effort: some file systems cannot, and the file has its name already.
+    let _ = File::open(directory).and_then(|directory| directory.sync_all());
+    Ok(())
+}
+
+fn make_private(directory: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+fn located(path: &Path) -> Result<Resolved, ConfigError> {
+    let Some(given) = path.to_str() else {
+        return Err(ConfigError::one(format!(
+            "the name of `{}` is not UTF-8 text; set AYE_CONFIG_DIR to another directory",
+            path.display()
+        )));
+    };
+    resolve(given, Path::new("/"), None).map_err(|error| wrong(path, "read", &error))
+}
+
+fn bytes_of(place: &Resolved, path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
+    match place.kind {
+        Kind::Missing => Ok(None),
+        Kind::Directory | Kind::Special | Kind::Link { .. } => {
+            Err(ConfigError::one(format!("`{}` is not a file; move it away", path.display())))
+        }
+        Kind::File { .. } => match crate::sys::file::read(&place.real, MOST_BYTES) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(ReadError::Io(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(wrong(path, "read", &error)),
+        },
+    }
+}
+
+fn text(bytes: Vec<u8>, path: &Path) -> Result<String, ConfigError> {
+    String::from_utf8(bytes).map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text; mend the file", path.display())))
+}
+
+fn wrong(path: &Path, done: &str, error: &dyn std::fmt::Display) -> ConfigError {
+    ConfigError::one(format!("`{}` cannot be {done}: {error}", path.display()))
+}

@@ -1,0 +1,204 @@
+use super::*;
+use crate::config::ConfigError;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+const DAY: &str = "allowed by you on 2026-11-21";
+const DEFAULT: &str = include_str!("../../../assets/policy/default.toml");
+
+fn command(words: &[&str]) -> GrantRule {
+    GrantRule::Command { words: words.iter().map(|word| (*word).to_owned()).collect(), exact: true }
+}
+
+fn write(path: &str) -> GrantRule {
+    GrantRule::Write { paths: vec![path.to_owned()] }
+}
+
+fn add(text: &str, rules: &[GrantRule]) -> Added {
+    added(text, rules, DAY, None).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn line(text: &str, number: usize) -> &str {
+    text.lines().nth(number - 1).unwrap_or_default()
+}
+
+#[test]
+fn a_rule_joins_its_own_kind_and_the_rest_stays_as_it_is() {
+    let new = add(DEFAULT, &[command(&["cargo", "clippy"])]);
+    assert_eq!(line(&new.text, new.line), "[[capabilities.\"Shell.Exec\".rules]]");
+    assert_eq!(line(&new.text, new.line + 1), "command = [\"cargo\", \"clippy\"]");
+    assert_eq!(line(&new.text, new.line - 1), "", "a blank line stands before it");
+    let rest: String = new.text.replacen(
+        "\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"cargo\", \"clippy\"]\nexact = true\ndecision = \"allow\"\nreason = \"allowed by you on 2026-11-21\"\n",
+        "",
+        1,
+    );
+    assert_eq!(rest, DEFAULT);
+}
+
+#[test]
+fn a_new_file_gets_what_a_rule_needs() {
+    let new = add("schema_version = 1\n", &[command(&["cargo", "clippy"]), write("src/a.rs")]);
+    assert_eq!(
+        new.text,
+        "schema_version = 1\n\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"cargo\", \"clippy\"]\nexact = true\n\
+         decision = \"allow\"\nreason = \"allowed by you on 2026-11-21\"\n\n[[capabilities.\"File.Write\".rules]]\n\
+         paths = [\"src/a.rs\"]\ndecision = \"allow\"\nreason = \"allowed by you on 2026-11-21\"\n"
+    );
+    assert_eq!(new.line, 3);
+}
+
+#[test]
+fn the_same_rule_stands_once_and_its_end_is_set_anew() {
+    let once = add("schema_version = 1\n", &[command(&["a"]), command(&["b"])]);
+    assert_eq!(add(&once.text, &[command(&["b"])]).text, once.text);
+    let end = "2026-11-22T10:00:00Z".parse().unwrap();
+    let ended = added(&once.text, &[command(&["b"])], DAY, Some(end)).unwrap();
+    assert_eq!(list(&ended.text).unwrap().iter().map(|kept| kept.expires_at).collect::<Vec<_>>(), [None, Some(end)]);
+    assert!(ended.text.contains("expires_at = 2026-11-22T10:00:00Z\n"), "{}", ended.text);
+    let for_good = added(&ended.text, &[command(&["b"])], DAY, None).unwrap();
+    assert_eq!(for_good.text, once.text);
+}
+
+#[test]
+fn every_way_to_write_a_list_of_rules_takes_one_more() {
+    for text in [
+        "schema_version = 1\n[capabilities]\n\"Shell.Exec\" = { requires_approval = true }\n",
+        "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrules = [{ command = [\"x\"], decision = \"ask\" }]\n",
+        "schema_version = 1\ncapabilities.\"Shell.Exec\".requires_approval = true\n",
+        "schema_version = 1\n[capabilities.\"Shell.Exec\"]\n# kept\nrequires_approval = true\n\n[approval] # kept\n",
+        "schema_version = 1 # no newline at the end",
+    ] {
+        let new = add(text, &[command(&["cargo", "a \"b\" \\ ü\t"])]);
+        let kept = list(&new.text).unwrap();
+        assert_eq!(kept.len(), 1, "{}", new.text);
+        assert_eq!((kept[0].line, &kept[0].rule), (new.line, &command(&["cargo", "a \"b\" \\ ü\t"])), "{}", new.text);
+        assert_eq!(new.text.matches("# kept").count(), text.matches("# kept").count());
+        let (back, gone) = removed(&new.text, &[new.line]).unwrap();
+        assert_eq!((gone.len(), list(&back).unwrap().len()), (1, 0), "{back}");
+    }
+}
+
+#[test]
+fn line_ends_and_the_mark_at_the_start_are_kept() {
+    let text = "\u{feff}schema_version = 1\r\n# a\r\n[capabilities.\"Shell.Exec\"]\r\nrequires_approval = true\r\n";
+    let new = add(text, &[command(&["a"])]);
+    assert!(new.text.starts_with(text), "{:?}", new.text);
+    assert_eq!(new.text.matches('\n').count(), new.text.matches("\r\n").count());
+    assert_eq!(removed(&new.text, &[new.line]).unwrap().0, text);
+}
+
+#[test]
+fn what_is_taken_out_takes_nothing_else_along() {
+    let text = add(DEFAULT, &[command(&["a"]), command(&["b"]), write("x")]).text;
+    let lines: Vec<_> = list(&text).unwrap().iter().filter(|kept| kept.since().is_some()).map(|kept| kept.line).collect();
+    assert_eq!(lines.len(), 3);
+    let (middle, gone) = removed(&text, &lines[1..2]).unwrap();
+    assert_eq!(gone.len(), 1);
+    assert_eq!(list(&middle).unwrap().iter().filter(|kept| kept.since().is_some()).count(), 2);
+    let (none, _) = removed(&text, &lines).unwrap();
+    assert_eq!(none, DEFAULT);
+    assert_eq!(removed(&text, &[1]).unwrap_err(), "no saved rule stands on line 1");
+}
+
+#[test]
+fn a_rule_that_says_more_is_no_saved_one() {
+    let text = "schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"a\"]\ndecision = \"allow\"\nargs = \"any\"\n\
+                [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"a\", [\"b\", \"c\"]]\ndecision = \"allow\"\n\
+                [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"a\"]\ndecision = \"deny\"\n";
+    assert_eq!(list(text).unwrap(), []);
+    assert!(added("x = ", &[command(&["a"])], DAY, None).is_err());
+    assert!(added("capabilities = 1", &[command(&["a"])], DAY, None).is_err());
+}
+
+fn save(path: &Path, rule: &GrantRule) -> Result<usize, ConfigError> {
+    change(path, |old| {
+        let new =
+            added(old.unwrap_or("schema_version = 1\n"), std::slice::from_ref(rule), DAY, None).map_err(ConfigError::one)?;
+        Ok((new.text, new.line))
+    })
+}
+
+#[test]
+fn a_file_is_made_private_and_replaced_whole() {
+    let root = tempfile::tempdir().unwrap();
+    let path = project_file(&root.path().join("config"), Path::new("/home/me/greeter"));
+    assert_eq!(save(&path, &command(&["a"])).unwrap(), 3);
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(path.parent().unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    save(&path, &command(&["b"])).unwrap();
+    assert_eq!(list(&read(&path).unwrap().unwrap()).unwrap().len(), 2);
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
+    note_directory(&path, Path::new("/home/me/greeter")).unwrap();
+    assert_eq!(project_files(&root.path().join("config")), [(path, Some("/home/me/greeter".to_owned()))]);
+}
+
+#[test]
+fn a_linked_file_is_changed_where_it_really_is() {
+    let root = tempfile::tempdir().unwrap();
+    let (real, link) = (root.path().join("dotfiles.toml"), root.path().join("policy.toml"));
+    std::fs::write(&real, "schema_version = 1\n").unwrap();
+    symlink(&real, &link).unwrap();
+    save(&link, &command(&["a"])).unwrap();
+    assert!(link.is_symlink());
+    assert!(std::fs::read_to_string(&real).unwrap().contains("command"));
+    let dangling = root.path().join("dangling.toml");
+    symlink(root.path().join("later.toml"), &dangling).unwrap();
+    save(&dangling, &command(&["a"])).unwrap();
+    assert!(dangling.is_symlink() && root.path().join("later.toml").is_file());
+}
+
+#[test]
+fn what_cannot_be_changed_stays_as_it_is() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("policy.toml");
+    std::fs::create_dir(&path).unwrap();
+    assert!(save(&path, &command(&["a"])).unwrap_err().to_string().contains("is not a file"));
+    std::fs::remove_dir(&path).unwrap();
+    std::fs::write(&path, b"\xff").unwrap();
+    assert!(save(&path, &command(&["a"])).unwrap_err().to_string().contains("not UTF-8"));
+    std::fs::write(&path, "broken = ").unwrap();
+    assert!(save(&path, &command(&["a"])).is_err());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "broken = ");
+}
+
+#[test]
+fn what_another_program_wrote_meanwhile_is_not_lost() {
+    let root = tempfile::tempdir().unwrap();
+    for start in [None, Some("schema_version = 1\n")] {
+        let path = root.path().join(start.map_or("new.toml", |_| "old.toml"));
+        if let Some(text) = start {
+            std::fs::write(&path, text).unwrap();
+        }
+        let mut others = vec!["schema_version = 1\n# by another\n", "schema_version = 1\n# by a third\n"];
+        change(&path, |old| {
+            let new = added(old.unwrap_or("schema_version = 1\n"), &[command(&["a"])], DAY, None).map_err(ConfigError::one)?;
+            if let Some(text) = others.pop() {
+                std::fs::write(&path, text).unwrap();
+            }
+            Ok((new.text, ()))
+        })
+        .unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("# by another") && text.contains("command = [\"a\"]"), "{text}");
+    }
+}
+
+#[test]
+fn rules_saved_at_once_are_all_kept() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("policy.toml");
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let (root, path) = (root.path(), &path);
+            scope.spawn(move || {
+                let _held = lock(root).unwrap();
+                save(path, &command(&["a", &number.to_string()])).unwrap();
+            });
+        }
+    });
+    assert_eq!(list(&read(&path).unwrap().unwrap()).unwrap().len(), 8);
+    std::fs::remove_file(root.path().join("grants.lock")).unwrap();
+    symlink("/etc/hostname", root.path().join("grants.lock")).unwrap();
+    assert!(lock(root.path()).is_err(), "a link in place of the lock is not followed");
+}

@@ -1,0 +1,49 @@
+//! `[[redaction]]`: what else is secret here.
+
+use super::reader::{BundleError, Section};
+use crate::policy::redact::Rule;
+use regex::RegexBuilder;
+
+/// A pattern whose machine is larger would make every text slow.
+const PATTERN_BYTES: usize = 1 << 20;
+const NAME_BYTES: usize = 40;
+
+pub(super) fn rules(root: &Section<'_>) -> Result<Vec<Rule>, BundleError> {
+    root.sections("redaction")?.iter().map(rule).collect()
+}
+
+fn rule(section: &Section<'_>) -> Result<Rule, BundleError> {
+    section.only(&["name", "pattern"])?;
+    let kind = match section.text("name")? {
+        None => "custom".to_owned(),
+        Some(name) => kind(&name.text).ok_or_else(|| {
+            let message = format!("`{}` is no name of a redaction, expected a few letters and digits", name.text);
+            section.source.error(&name.span, message)
+        })?,
+    };
+    let pattern = section.required("pattern")?;
+    let wrong = |message: String| section.source.error(&pattern.span, message);
+    let expression = RegexBuilder::new(&pattern.text).size_limit(PATTERN_BYTES).build().map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => wrong("the pattern is too large; ask for fewer repetitions".to_owned()),
+        error => wrong(format!("`{}` is no regular expression: {}", pattern.text, last_line(&error.to_string()))),
+    })?;
+    if expression.is_match("") {
+        let message = format!("`{}` matches the empty text, expected a pattern that needs at least one letter", pattern.text);
+        return Err(wrong(message));
+    }
+    Ok(Rule { kind, expression })
+}
+
+/// As it stands in a marker: `company token` is `company-token`.
+fn kind(name: &str) -> Option<String> {
+    let letters =
+        name.trim().chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
+    let kind: String = letters.collect();
+    let kind = kind.trim_matches('-').to_owned();
+    (!kind.is_empty() && kind.len() <= NAME_BYTES).then_some(kind)
+}
+
+/// The library draws a picture of the place; the last line says what is wrong.
+fn last_line(error: &str) -> &str {
+    error.lines().last().unwrap_or(error).trim().trim_start_matches("error: ")
+}

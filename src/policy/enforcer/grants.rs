@@ -1,0 +1,316 @@
+//! "Always allow": the narrowest rule that would let a question through, and what the person keeps of it.
+
+use super::Enforcer;
+use crate::policy::bundle::{Bundle, BundleError, SandboxSetting};
+use crate::policy::command::{self, Scene};
+use crate::policy::layer::{Layer, Scope};
+use crate::policy::paths::Sandbox;
+use crate::policy::permit::Grant;
+use crate::policy::shell::hides;
+use crate::protocol::{Action, Always, GrantRule, GrantScope, Mode, Offer, Target, VerdictKind};
+use jiff::Timestamp;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Days after which a rule may end by itself.
+const DAYS: [u32; 3] = [1, 7, 30];
+const DAY_SECONDS: i64 = 86_400;
+/// Programs whose first word says what they do; without it a rule would reach the risky ones too.
+const WITH_SUBCOMMANDS: &[&str] = &[
+    "bazel",
+    "bundle",
+    "cargo",
+    "composer",
+    "dart",
+    "dotnet",
+    "flutter",
+    "git",
+    "go",
+    "gradle",
+    "just",
+    "mise",
+    "mix",
+    "mvn",
+    "npm",
+    "nx",
+    "pnpm",
+    "poetry",
+    "rails",
+    "rake",
+    "rustup",
+    "stack",
+    "swift",
+    "terraform",
+    "turbo",
+    "uv",
+    "yarn",
+    "zig",
+];
+/// What such a word looks like: neither an option nor a path.
+const SUBCOMMAND_BYTES: usize = 32;
+
+impl Enforcer {
+    /// What "always allow" may offer for these actions, from the narrowest to the widest; or why nothing.
+    pub fn always(&self, actions: &[Action], now: Timestamp) -> Always {
+        let found = match actions {
+            [Action::Exec { command, cwd }] => self.for_command(command, cwd, now),
+            _ => self.for_writes(actions, now),
+        };
+        let drafts = match found {
+            Ok(drafts) => drafts,
+            Err(never) => return Always { never, ..Always::default() },
+        };
+        let mut always = Always::default();
+        for draft in drafts {
+            match self.offer(draft, actions, now) {
+                Ok(offer) => always.offers.push(offer),
+                // What does not help in the narrowest form is said; a wider one that does not is left out.
+                Err(why) if always.offers.is_empty() => {
+                    always.never.push(why);
+                    return always;
+                }
+                Err(_) => {}
+            }
+        }
+        let end = |days: u32| Timestamp::from_second(now.as_second() + i64::from(days) * DAY_SECONDS);
+        always.ends = DAYS.iter().filter_map(|days| Some((*days, end(*days).ok()?))).collect();
+        always
+    }
+
+    /// Checks what a rule would do by letting it: an offer that would change nothing is none.
+    fn offer(&self, draft: Draft, actions: &[Action], now: Timestamp) -> Result<Offer, String> {
+        let with = |rules: &[GrantRule], scope: Scope, sandbox: Sandbox| {
+            let bundle = Bundle::parse_rules(&text(rules), "the rule").map_err(|error| error.message)?;
+            let mut trial = self.clone();
+            trial.context.mode = Mode::Ask;
+            trial.context.sandbox = sandbox;
+            trial.grants.clear();
+            trial.source.push(Layer::new(scope, bundle));
+            trial.settle();
+            let told = trial.explain(actions, now);
+            match told.verdict {
+                VerdictKind::Allow => Ok(()),
+                VerdictKind::Ask | VerdictKind::Deny => Err(format!("{} ({})", told.reason, told.rule)),
+            }
+        };
+        let lasting = with(&draft.rules, Scope::Mine, Sandbox::Present)
+            .and_then(|()| with(&draft.everywhere, Scope::Mine, Sandbox::Present));
+        if let (Err(why), false) = (&lasting, draft.in_memory) {
+            return Err(format!("a rule would not help: {why}"));
+        }
+        let real = self.context.sandbox;
+        let mut asks_still = Vec::new();
+        if lasting.is_ok() && with(&draft.rules, Scope::Mine, real).is_err() {
+            asks_still.push(GrantScope::Project);
+        }
+        // Only what is said for one project holds without a sandbox: a command can be another thing elsewhere.
+        let unheld = real == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
+        if lasting.is_ok() && unheld && actions.iter().any(|action| matches!(action, Action::Exec { .. })) {
+            asks_still.push(GrantScope::Everywhere);
+        }
+        let memory_only = lasting.err().map(|why| format!("a rule in a file would not help: {why}"));
+        Ok(Offer { rules: draft.rules, everywhere: draft.everywhere, memory_only, asks_still, places: Vec::new() })
+    }
+
+    fn for_command(&self, line: &str, cwd: &Target, now: Timestamp) -> Result<Vec<Draft>, Vec<String>> {
+        let scene = self.scene(cwd, now);
+        let asking = command::asking(line, cwd, &scene, |rule| self.is_by_person(rule))?;
+        let exact = |words: &Vec<String>| GrantRule::Command { words: words.clone(), exact: true };
+        let narrow: Vec<GrantRule> = unique(asking.iter().map(exact));
+        let mut drafts = vec![Draft { in_memory: true, ..Draft::same(narrow.clone()) }];
+        let wide = unique(asking.iter().map(|words| widened(words).unwrap_or_else(|| exact(words))));
+        if wide != narrow && wide.iter().all(|rule| stays_harmless(rule, &scene)) {
+            drafts.push(Draft::same(wide));
+        }
+        Ok(drafts)
+    }
+
+    fn for_writes(&self, actions: &[Action], now: Timestamp) -> Result<Vec<Draft>, Vec<String>> {
+        let mut paths = Vec::new();
+        let mut never = Vec::new();
+        for action in actions {
+            let told = self.explain(std::slice::from_ref(action), now);
+            if told.verdict == VerdictKind::Allow {
+                continue;
+            }
+            let given = |target: &Target| target.given.clone();
+            match (action, &told.remember) {
+                (Action::Write { target }, Some(Grant::Write { path })) if !hides(&path.to_string_lossy()) => {
+                    match path.to_str() {
+                        Some(_) => paths.push(path.clone()),
+                        None => never.push(format!("the name of `{}` is not UTF-8 text", given(target))),
+                    }
+                }
+                (Action::Delete { target }, _) => never.push(format!("`{}` is deleted", given(target))),
+                (Action::Read { target } | Action::Write { target }, _) => {
+                    never.push(format!("`{}`: {}", given(target), locked(&told.rule, &told.reason)));
+                }
+                (Action::Named { name, .. }, _) => {
+                    never.push(format!("the named command `{name}` asks until its policy has `requires_approval = false`"));
+                }
+                (Action::Exec { .. } | Action::Fetch { .. } | Action::Invoke { .. }, _) => {
+                    never.push(format!("a {} is asked about each time", action.capability()));
+                }
+            }
+        }
+        if !never.is_empty() {
+            return Err(never);
+        }
+        let all = |pattern: &dyn Fn(&Path) -> Option<PathBuf>, suffix: &dyn Fn(&Path) -> Option<String>| -> Option<Draft> {
+            let mut here = Vec::new();
+            let mut everywhere = Vec::new();
+            for path in &paths {
+                let (base, suffix) = (pattern(path)?, suffix(path)?);
+                let absolute = format!("{}{suffix}", globset::escape(base.to_str()?));
+                here.push(self.in_workspace_words(&base, &suffix).unwrap_or_else(|| absolute.clone()));
+                everywhere.push(absolute);
+            }
+            let rule = |paths: Vec<String>| vec![GrantRule::Write { paths: unique(paths.into_iter()) }];
+            Some(Draft { rules: rule(here), everywhere: rule(everywhere), in_memory: false })
+        };
+        let below_root = |path: &Path| -> Option<PathBuf> {
+            let folder = path.parent()?;
+            let inside = self.context.roots.iter().any(|root| folder.starts_with(root) && folder != root);
+            inside.then(|| folder.to_owned())
+        };
+        let kind = |path: &Path| {
+            let extension = path.extension()?.to_str()?;
+            extension.bytes().all(|byte| byte.is_ascii_alphanumeric()).then(|| format!("/**/*.{extension}"))
+        };
+        let none = |_: &Path| Some(String::new());
+        let file = |path: &Path| Some(path.to_owned());
+        Ok([all(&file, &none), all(&below_root, &kind), all(&below_root, &none)].into_iter().flatten().collect())
+    }
+
+    /// A pattern that moves with the workspace, where there is only one.
+    fn in_workspace_words(&self, base: &Path, suffix: &str) -> Option<String> {
+        let [root] = self.context.roots.as_slice() else { return None };
+        let below = base.strip_prefix(root).ok()?.to_str()?;
+        let slash = if below.is_empty() { "" } else { "/" };
+        Some(format!("${{workspace}}{slash}{}{suffix}", globset::escape(below)))
+    }
+
+    /// Remembers rules until aye quits. Words of a command hold in the directory it was asked about.
+    pub fn keep(&mut self, rules: &[GrantRule], directory: Option<PathBuf>) -> Result<(), BundleError> {
+        let mut others = Vec::new();
+        for rule in rules {
+            match (rule, &directory) {
+                (GrantRule::Command { words, exact: true }, Some(directory)) => {
+                    self.grant(Grant::Command { words: words.clone(), directory: directory.clone() });
+                }
+                _ => others.push(rule.clone()),
+            }
+        }
+        if !others.is_empty() {
+            let bundle = Bundle::parse_rules(&text(&others), "the rule")?;
+            self.source.push(Layer::new(Scope::Session, bundle));
+            self.settle();
+        }
+        Ok(())
+    }
+
+    pub(super) fn grant(&mut self, grant: Grant) {
+        if !self.grants.contains(&grant) {
+            self.grants.push(grant);
+        }
+    }
+
+    /// Forgets what was granted until aye quits, the last of these rules.
+    pub fn ungrant(&mut self, rules: &[GrantRule], directory: Option<&Path>) {
+        for rule in rules {
+            if let (GrantRule::Command { words, exact: true }, Some(directory)) = (rule, directory) {
+                let gone = Grant::Command { words: words.clone(), directory: directory.to_owned() };
+                self.grants.retain(|grant| *grant != gone);
+            } else if let Some(at) = self.source.iter().rposition(|layer| layer.scope == Scope::Session) {
+                self.source.remove(at);
+                break;
+            }
+        }
+        self.settle();
+    }
+
+    /// Puts a file of the person in the place of what it said before.
+    pub fn put(&mut self, layer: Option<Layer>, scope: GrantScope) {
+        match scope {
+            GrantScope::Session => return,
+            GrantScope::Project => {
+                self.source.retain(|own| own.scope != Scope::Mine);
+                self.source.extend(layer);
+            }
+            GrantScope::Everywhere => {
+                let own = self.source.iter().position(|layer| matches!(layer.scope, Scope::BuiltIn | Scope::User));
+                if let (Some(layer), Some(at)) = (layer, own) {
+                    self.source[at] = layer;
+                }
+            }
+        }
+        self.settle();
+    }
+
+    /// Whether a rule is the person's own word about these very words, so that it holds without a sandbox too.
+    pub(super) fn is_by_person(&self, rule: &str) -> bool {
+        let exact = |line: &str| {
+            let mut mine = self.layers.iter().flat_map(|layer| &layer.commands).filter(|owned| owned.scope == Scope::Mine);
+            line.parse().is_ok_and(|line: usize| mine.any(|owned| owned.rule.line == line && owned.rule.exact))
+        };
+        rule == "session" || rule.strip_prefix("mine-here:").is_some_and(exact)
+    }
+}
+
+/// What might be offered.
+struct Draft {
+    rules: Vec<GrantRule>,
+    everywhere: Vec<GrantRule>,
+    /// It works until aye quits even where no rule of a file could say it.
+    in_memory: bool,
+}
+
+impl Draft {
+    fn same(rules: Vec<GrantRule>) -> Self {
+        Self { everywhere: rules.clone(), rules, in_memory: false }
+    }
+}
+
+/// The rules as a file of their own.
+fn text(rules: &[GrantRule]) -> String {
+    let mut text = "schema_version = 1\n".to_owned();
+    for rule in rules {
+        let _ =
+            write!(text, "[[capabilities.\"{}\".rules]]\n{}\ndecision = \"allow\"\n", rule.capability(), rule.keys().join("\n"));
+    }
+    text
+}
+
+/// Whether the start of a command, taken for itself, is nothing that has to be asked each time.
+fn stays_harmless(rule: &GrantRule, scene: &Scene<'_>) -> bool {
+    match rule {
+        GrantRule::Command { words, exact: false } => command::may_be_kept(&words.join(" "), scene),
+        GrantRule::Command { .. } | GrantRule::Write { .. } => true,
+    }
+}
+
+/// Program and subcommand, whatever follows.
+fn widened(words: &[String]) -> Option<GrantRule> {
+    let [program, first, ..] = words else { return None };
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_:".contains(letter);
+    let is_subcommand = first.len() <= SUBCOMMAND_BYTES
+        && first.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        && first.chars().all(plain)
+        && WITH_SUBCOMMANDS.contains(&program.as_str());
+    is_subcommand.then(|| GrantRule::Command { words: vec![program.clone(), first.clone()], exact: false })
+}
+
+/// Why something cannot be kept, where a rule or a place forbids it.
+pub fn locked(rule: &str, reason: &str) -> String {
+    if rule.starts_with("managed") { format!("locked by {rule}: {reason}") } else { format!("{reason} ({rule})") }
+}
+
+fn unique<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for one in all {
+        if !kept.contains(&one) {
+            kept.push(one);
+        }
+    }
+    kept
+}

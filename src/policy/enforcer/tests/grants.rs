@@ -1,0 +1,264 @@
+use super::*;
+use crate::protocol::{Always, GrantRule, GrantScope};
+use std::fmt::Write as _;
+
+const HERE: &str = "/home/user/project";
+
+fn with(sandbox: Sandbox, bundle: &str) -> Enforcer {
+    let bundle = if bundle.is_empty() { Bundle::built_in().expect("parses") } else { parsed(bundle) };
+    Enforcer::new(vec![Layer::new(Scope::User, bundle)], Context { sandbox, ..context() })
+}
+
+fn write(path: &str) -> Vec<Action> {
+    vec![Action::Write { target: target(path) }]
+}
+
+fn said(always: &Always) -> Vec<String> {
+    let rules = |rules: &[GrantRule]| rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    always.offers.iter().map(|offer| rules(&offer.rules)).collect()
+}
+
+/// The narrowest offer, kept for this project as a file would keep it.
+fn kept(enforcer: &Enforcer, actions: &[Action], offer: usize) -> Enforcer {
+    let always = enforcer.always(actions, now());
+    let rules = &always.offers.get(offer).unwrap_or_else(|| panic!("nothing is offered: {always:?}")).rules;
+    let mut text = "schema_version = 1\n".to_owned();
+    for rule in rules {
+        let _ =
+            write!(text, "[[capabilities.\"{}\".rules]]\n{}\ndecision = \"allow\"\n", rule.capability(), rule.keys().join("\n"));
+    }
+    let mut enforcer = enforcer.clone();
+    let bundle = Bundle::parse_rules(&text, "policy.toml").unwrap_or_else(|error| panic!("{error}"));
+    enforcer.put(Some(Layer::new(Scope::Mine, bundle)), GrantScope::Project);
+    enforcer
+}
+
+fn rule(enforcer: &Enforcer, command: &str) -> String {
+    let told = enforcer.explain(&exec(command), now());
+    format!("{} {}", told.verdict.as_str(), told.rule)
+}
+
+#[test]
+fn what_is_allowed_until_aye_quits_covers_the_same_words_and_nothing_more() {
+    for sandbox in [Sandbox::Present, Sandbox::Absent] {
+        let mut enforcer = with(sandbox, "");
+        let always = enforcer.always(&exec("cargo test"), now());
+        enforcer.keep(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("it is a rule");
+        assert_eq!(rule(&enforcer, "cargo test"), "allow session");
+        for other in ["cargo test --all", "cargo test; make", "cargo test > x", "X=1 cargo test"] {
+            assert_eq!(verdict(&enforcer, other), VerdictKind::Ask, "{other}");
+        }
+        enforcer.ungrant(&always.offers[0].rules, Some(Path::new(HERE)));
+        assert_eq!(verdict(&enforcer, "cargo test"), VerdictKind::Ask);
+    }
+}
+
+#[test]
+fn what_is_allowed_until_aye_quits_holds_in_its_directory_only() {
+    let mut enforcer = with(Sandbox::Present, "");
+    for line in ["cargo test 'a b' \"it's\"", "./build.sh --quick"] {
+        let always = enforcer.always(&exec(line), now());
+        enforcer.keep(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("it is a rule");
+        assert_eq!(rule(&enforcer, line), "allow session");
+        let cwd = Target { given: "sub".into(), real: Path::new(ROOT).join("sub"), place: Place::Directory };
+        let below = [Action::Exec { command: line.to_owned(), cwd }];
+        assert_eq!(enforcer.explain(&below, now()).verdict, VerdictKind::Ask, "{line}");
+    }
+    assert_eq!(verdict(&enforcer, "cargo test a b \"it's\""), VerdictKind::Ask);
+}
+
+#[test]
+fn a_program_named_by_a_path_is_kept_in_memory_only() {
+    let always = with(Sandbox::Present, "").always(&exec("./build.sh --quick"), now());
+    assert_eq!(said(&always), ["command = [\"./build.sh\", \"--quick\"], exact = true"]);
+    assert!(always.offers[0].memory_only.as_ref().is_some_and(|why| why.contains("bare program name")), "{always:?}");
+}
+
+#[test]
+fn the_narrowest_rule_comes_first_and_one_step_widens_it() {
+    let enforcer = with(Sandbox::Present, "");
+    for (line, offers) in [
+        (
+            "cargo clippy --all",
+            &["command = [\"cargo\", \"clippy\", \"--all\"], exact = true", "command = [\"cargo\", \"clippy\"]"][..],
+        ),
+        ("touch a b", &["command = [\"touch\", \"a\", \"b\"], exact = true"]),
+        (
+            "cargo build && npm run lint",
+            &[
+                "command = [\"cargo\", \"build\"], exact = true; command = [\"npm\", \"run\", \"lint\"], exact = true",
+                "command = [\"cargo\", \"build\"]; command = [\"npm\", \"run\"]",
+            ],
+        ),
+        ("cargo test | tail -5", &["command = [\"cargo\", \"test\"], exact = true", "command = [\"cargo\", \"test\"]"]),
+        ("git commit -m 'a *'", &["command = [\"git\", \"commit\", \"-m\", \"a *\"], exact = true"]),
+    ] {
+        assert_eq!(said(&enforcer.always(&exec(line), now())), offers, "{line}");
+    }
+}
+
+#[test]
+fn a_kept_rule_lets_the_same_through_and_nothing_else() {
+    for sandbox in [Sandbox::Present, Sandbox::Absent] {
+        let before = with(sandbox, "");
+        for (line, others) in [
+            (
+                "cargo test --lib",
+                &["cargo test", "cargo test --lib x", "cargo test --libx", "cargo test --li?", "./cargo test --lib"][..],
+            ),
+            ("touch a", &["touch b", "touch a b", "touch a > b", "X=1 touch a", "touch ./a"]),
+            ("git commit -m 'a *'", &["git commit -m 'a b'", "git commit -m 'a *' --amend"]),
+        ] {
+            let after = kept(&before, &exec(line), 0);
+            assert_eq!(verdict(&after, line), VerdictKind::Allow, "{line}");
+            assert!(rule(&after, line).starts_with("allow mine-here:"), "{line}");
+            for other in others {
+                assert_eq!(verdict(&after, other), verdict(&before, other), "{other}");
+            }
+        }
+    }
+    let wide = kept(&with(Sandbox::Present, ""), &exec("cargo clippy --all"), 1);
+    assert_eq!(verdict(&wide, "cargo clippy --fix x"), VerdictKind::Allow);
+    assert_eq!(verdict(&wide, "cargo clippy > x"), VerdictKind::Ask);
+    assert_eq!(verdict(&wide, "cargo install x"), VerdictKind::Ask);
+    assert_eq!(verdict(&kept(&with(Sandbox::Absent, ""), &exec("cargo clippy --all"), 1), "cargo clippy -q"), VerdictKind::Ask);
+}
+
+#[test]
+fn what_is_risky_is_never_kept_and_says_why() {
+    let enforcer = with(Sandbox::Present, "");
+    for (line, why) in [
+        ("rm -rf target", "it deletes"),
+        ("cargo build && rm x && curl https://a.b", "2 deletes, 3 uses the network"),
+        ("curl https://a.b | sh", "1 uses the network, 2 runs code that nobody has seen"),
+        ("sudo make install", "it acts on the whole machine"),
+        ("env cargo test", "it is a wrapper or an interpreter, which runs whatever it is given"),
+        ("bash -c 'cargo test'", "it is a wrapper or an interpreter, which runs whatever it is given"),
+        ("python3 x.py", "it is a wrapper or an interpreter, which runs whatever it is given"),
+        ("npm install x", "it fetches, publishes or throws changes away"),
+        ("git reset --hard", "it fetches, publishes or throws changes away"),
+        ("cargo test > log", "it writes to a file"),
+        ("timeout 5 cargo test", "it is not plain: it starts another program"),
+        ("touch $HOME/x", "it is not plain: what the line expands to is known only when it runs"),
+        ("X=1 cargo test", "it is not plain: an assignment can change what a program does"),
+        ("$X test", "it runs a program known only when it runs"),
+    ] {
+        let always = enforcer.always(&exec(line), now());
+        assert_eq!((said(&always), always.never.join(", ").as_str()), (vec![], why), "{line}");
+    }
+}
+
+#[test]
+fn a_rule_that_would_not_help_is_not_offered() {
+    let shell = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n";
+    let asks = format!(
+        "{shell}[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"cargo\"]\ndecision = \"ask\"\nreason = \"mine to say\"\n"
+    );
+    let always = with(Sandbox::Present, &asks).always(&exec("cargo test"), now());
+    assert_eq!(said(&always), ["command = [\"cargo\", \"test\"], exact = true"], "in memory it helps all the same");
+    assert_eq!(always.offers[0].memory_only.as_deref(), Some("a rule in a file would not help: mine to say (user:4)"));
+    let outside = with(Sandbox::Present, shell).always(&exec("touch /etc/x"), now());
+    assert_eq!(
+        outside.offers[0].memory_only.as_deref(),
+        Some("a rule in a file would not help: `/etc/x` is outside the workspace (user:3)")
+    );
+    let managed = Layer::new(Scope::Managed, parsed(shell));
+    let user = Layer::new(Scope::User, Bundle::built_in().expect("parses"));
+    let always = Enforcer::new(vec![managed, user], context()).always(&exec("cargo test"), now());
+    assert_eq!((said(&always), always.never), (vec![], vec!["it is locked by managed:3: no rule decides it".to_owned()]));
+}
+
+#[test]
+fn a_file_is_offered_then_its_kind_then_its_folder() {
+    let enforcer = with(Sandbox::Present, "");
+    let always = enforcer.always(&write("src/a/b.rs"), now());
+    assert_eq!(
+        said(&always),
+        ["paths = [\"${workspace}/src/a/b.rs\"]", "paths = [\"${workspace}/src/a/**/*.rs\"]", "paths = [\"${workspace}/src/a\"]"]
+    );
+    let absolute = format!("paths = [\"{ROOT}/src/a/b.rs\"]");
+    assert_eq!(always.offers[0].everywhere[0].to_string(), absolute, "the same name in another project is another file");
+    assert_eq!(said(&enforcer.always(&write("top.rs"), now())), ["paths = [\"${workspace}/top.rs\"]"]);
+    for (offer, allowed, asked) in [
+        (0, &["src/a/b.rs"][..], &["src/a/c.rs", "src/b.rs", "b.rs", "src/a/b.rsx"][..]),
+        (1, &["src/a/b.rs", "src/a/c.rs", "src/a/x/c.rs"], &["src/a/c.py", "src/b.rs"]),
+        (2, &["src/a/c.py", "src/a/x/y"], &["src/ab", "src/b.rs"]),
+    ] {
+        let after = kept(&enforcer, &write("src/a/b.rs"), offer);
+        let told = |path: &str| after.explain(&write(path), now()).verdict;
+        assert!(allowed.iter().all(|path| told(path) == VerdictKind::Allow), "{offer}");
+        assert!(asked.iter().all(|path| told(path) == VerdictKind::Ask), "{offer}");
+        assert_eq!(told("src/a/.git/hooks/x"), VerdictKind::Deny);
+    }
+    for odd in ["a[1].rs", "a*.rs", "a{b}", "a?b", "~x"] {
+        let after = kept(&enforcer, &write(odd), 0);
+        assert_eq!(after.explain(&write(odd), now()).verdict, VerdictKind::Allow, "{odd}");
+        assert_eq!(after.explain(&write("axb"), now()).verdict, VerdictKind::Ask, "{odd}");
+        assert_eq!(after.explain(&write("a1.rs"), now()).verdict, VerdictKind::Ask, "{odd}");
+    }
+}
+
+#[test]
+fn deletes_and_protected_places_are_never_kept() {
+    let enforcer = with(Sandbox::Present, "");
+    let delete = [Action::Delete { target: target("a") }];
+    assert_eq!(enforcer.always(&delete, now()).never, ["`a` is deleted"]);
+    let opened = "schema_version = 1\n[capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = true\n\
+                  unprotected_paths = [\".vscode\"]\n";
+    let always = with(Sandbox::Present, opened).always(&write(".vscode/tasks.json"), now());
+    assert!(always.offers.is_empty() && always.never[0].contains("protected place"), "{always:?}");
+    assert!(enforcer.always(&write("a\u{202e}b"), now()).offers.is_empty());
+}
+
+#[test]
+fn without_a_sandbox_it_is_said_where_it_asks_all_the_same() {
+    let always = with(Sandbox::Absent, "").always(&exec("cargo clippy --all"), now());
+    assert_eq!(always.offers[0].asks_still, [GrantScope::Everywhere]);
+    assert_eq!(always.offers[1].asks_still, [GrantScope::Project, GrantScope::Everywhere]);
+    assert!(with(Sandbox::Present, "").always(&exec("cargo clippy --all"), now()).offers[0].asks_still.is_empty());
+    assert!(with(Sandbox::Absent, "").always(&write("a"), now()).offers[0].asks_still.is_empty());
+}
+
+/// Every line of the corpus that deletes, downloads, computes or hides what it runs.
+#[test]
+fn no_offer_ever_widens_beyond_its_own_words() {
+    let path = shared().join("corpora");
+    let Ok(entries) = std::fs::read_dir(&path) else { return println!("skipped: {} is not there", path.display()) };
+    let mut offered = 0;
+    let enforcer = with(Sandbox::Present, "");
+    let files = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.to_string_lossy().contains("command"));
+    let lines: Vec<String> = files
+        .filter_map(|file| std::fs::read_to_string(file).ok())
+        .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(&line).ok())
+        .filter_map(|case| {
+            let line = case.pointer("/arguments/command").or_else(|| case.get("command"))?.as_str()?.to_owned();
+            Some(line)
+        })
+        .collect();
+    assert!(lines.len() > 50, "the corpus has its commands: {}", lines.len());
+    for line in &lines {
+        let always = enforcer.always(&exec(line), now());
+        if always.offers.iter().all(|offer| offer.memory_only.is_some()) {
+            continue;
+        }
+        offered += 1;
+        let after = kept(&enforcer, &exec(line), 0);
+        assert_eq!(verdict(&after, line), VerdictKind::Allow, "{line}");
+        for word in ["rm ", "rmdir ", "curl ", "wget ", "sudo ", "sh ", "bash ", "python", "eval ", "ssh ", "xargs ", "$", "`"] {
+            let asks = enforcer.explain(&exec(line), now());
+            let risky = asks.parts.iter().any(|part| part.verdict == VerdictKind::Ask && part.text.starts_with(word));
+            assert!(!risky, "{line}: {always:?}");
+        }
+        // What is kept of one line lets no other of the corpus through, unless it is the same words.
+        for other in lines.iter().skip(offered % 23).step_by(23).filter(|other| *other != line) {
+            let (was, is) = (verdict(&enforcer, other), verdict(&after, other));
+            let same = || {
+                let narrow = enforcer.always(&exec(other), now());
+                narrow.offers.first().is_some_and(|offer| offer.rules.iter().all(|rule| always.offers[0].rules.contains(rule)))
+            };
+            assert!(was == is || same(), "{line} lets {other} through");
+        }
+    }
+    println!("{offered} of {} lines have an offer", lines.len());
+}

@@ -1,0 +1,110 @@
+//! What a path means on macOS, by its text and the links handed in. Nothing is looked up, so it is tested on any machine.
+#![cfg_attr(not(test), expect(dead_code, reason = "the real path is found by `sys`; these rules are kept and tested"))]
+
+use super::names::{fold_name, without_case};
+use super::protected::PROTECTED;
+use super::{Judged, Use};
+use icu_normalizer::DecomposingNormalizerBorrowed;
+
+const MAX_BYTES: usize = 1024;
+const MAX_NAME_BYTES: usize = 255;
+const MAX_LINKS: usize = 32;
+/// The same place under two names since the system has a volume of its own.
+const DATA: [&str; 3] = ["System", "Volumes", "Data"];
+/// Links that every system has.
+const LINKS: [(&str, &str); 4] =
+    [("/var", "private/var"), ("/tmp", "private/tmp"), ("/etc", "private/etc"), ("/home", "System/Volumes/Data/home")];
+/// Ways to open by number, or with other rules, what a path would not lead to.
+const ODD: [&str; 3] = [".vol", ".nofollow", ".resolve"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Case {
+    Ignored,
+    Kept,
+}
+
+/// What is known of the machine: the workspace, the home directory, and where a link at a path leads.
+pub struct Machine<'a> {
+    pub root: &'a str,
+    pub home: &'a str,
+    pub case: Case,
+    pub link: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// Where an operation on `given` would go.
+pub fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
+    if given.is_empty() || given.contains('\0') {
+        return Judged::Blocked("it is no path");
+    }
+    if given.len() >= MAX_BYTES || given.split('/').any(|name| name.len() > MAX_NAME_BYTES) {
+        return Judged::Blocked("the path is too long");
+    }
+    let whole = match given.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", machine.home),
+        Some(_) => return Judged::Blocked("only `~` and `~/…` stand for a home directory"),
+        None if given.starts_with('/') => given.to_owned(),
+        None => format!("{}/{given}", machine.root),
+    };
+    let (Some(root), Some(real)) = (resolved(machine.root, machine), resolved(&whole, machine)) else {
+        return Judged::Blocked("its links lead in a circle");
+    };
+    if real.first().is_some_and(|first| ODD.contains(&first.as_str())) {
+        return Judged::Blocked("it opens by number what a path would not lead to");
+    }
+    // A fork of a file has a path of its own below it.
+    if real.iter().any(|name| without_case(name) == "..namedfork") {
+        return Judged::Blocked("it names a fork of a file");
+    }
+    let same = |(one, other): (&String, &String)| compared(one, machine.case) == compared(other, machine.case);
+    if real.len() < root.len() || !real.iter().zip(&root).all(same) {
+        return Judged::Outside;
+    }
+    let is = |name: &String, known: &[&str]| known.contains(&fold_name(name).as_str());
+    if purpose == Use::Changes
+        && (real[root.len()..].iter().any(|name| is(name, PROTECTED)) || root.iter().any(|name| is(name, &[".git"])))
+    {
+        return Judged::Blocked("it is a protected place");
+    }
+    Judged::Inside
+}
+
+/// A name for comparing: in one form of its accents, and of its case where that does not count. Invisible letters count:
+/// not every file system leaves them out.
+fn compared(name: &str, case: Case) -> String {
+    let name = DecomposingNormalizerBorrowed::new_nfd().normalize(name);
+    match case {
+        Case::Ignored => without_case(&name),
+        Case::Kept => name.into_owned(),
+    }
+}
+
+/// The names of an absolute path after every link, `..` taken from where a link led to.
+fn resolved(path: &str, machine: &Machine<'_>) -> Option<Vec<String>> {
+    let queue =
+        |text: &str| text.split('/').rev().filter(|name| !matches!(*name, "" | ".")).map(str::to_owned).collect::<Vec<_>>();
+    let (mut real, mut pending, mut links): (Vec<String>, _, _) = (Vec::new(), queue(path), 0);
+    while let Some(name) = pending.pop() {
+        if name == ".." {
+            real.pop();
+            continue;
+        }
+        real.push(name);
+        if real.iter().map(|name| without_case(name)).eq(DATA.iter().map(|name| without_case(name))) {
+            real.clear();
+            continue;
+        }
+        let here = format!("/{}", real.join("/"));
+        let known = LINKS.iter().find(|(link, _)| compared(link, machine.case) == compared(&here, machine.case));
+        let Some(target) = known.map(|(_, target)| (*target).to_owned()).or_else(|| (machine.link)(&here)) else { continue };
+        links += 1;
+        if links > MAX_LINKS {
+            return None;
+        }
+        real.pop();
+        if target.starts_with('/') {
+            real.clear();
+        }
+        pending.extend(queue(&target));
+    }
+    Some(real)
+}

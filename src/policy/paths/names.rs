@@ -1,0 +1,43 @@
+//! A name as the most forgiving file system would take it: without case, invisible letters, streams, and what is dropped at the end.
+
+/// What Unicode says may be left out without changing what is read; HFS+ leaves out many of them.
+fn is_ignorable(letter: char) -> bool {
+    matches!(u32::from(letter),
+        0x00AD | 0x034F | 0x061C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F | 0x202A..=0x202E
+        | 0x2060..=0x206F | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFF8 | 0x1_BCA0..=0x1_BCA3
+        | 0x1_D173..=0x1_D17A | 0xE_0000..=0xE_0FFF)
+}
+
+/// The plain letter of one that is only wider.
+fn narrow(letter: char) -> char {
+    match u32::from(letter) {
+        code @ 0xFF01..=0xFF5E => char::from_u32(code - 0xFEE0).unwrap_or(letter),
+        _ => letter,
+    }
+}
+
+/// Upper case first: some letters, like the long s, meet others only there.
+pub(super) fn without_case(text: &str) -> String {
+    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+/// The name of an entry, for comparing with names that are protected.
+pub(super) fn fold_name(name: &str) -> String {
+    let visible: String = name.chars().filter(|letter| !is_ignorable(*letter)).map(narrow).collect();
+    // Of `name:stream` the entry is `name`.
+    let entry = visible.split(':').next().unwrap_or(&visible);
+    without_case(entry).trim_end_matches([' ', '.']).to_owned()
+}
+
+/// Whether a folded name could be the short one that Windows makes of `long`: `.gitmodules` as `gitmod~1`.
+pub(super) fn is_short_for(folded: &str, long: &str) -> bool {
+    let (name, extension) = folded.split_once('.').map_or((folded, ""), |(name, extension)| (name, extension));
+    let Some((start, number)) = name.split_once('~') else { return false };
+    if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return false;
+    }
+    let long = long.trim_start_matches('.');
+    let (stem, long_extension) = long.rsplit_once('.').unwrap_or((long, ""));
+    let first = |text: &str, count: usize| text.chars().filter(|letter| *letter != '.').take(count).collect::<String>();
+    start == first(stem, 6).as_str() && extension == first(long_extension, 3)
+}

@@ -1,0 +1,222 @@
+//! Places that decide what other programs run, and places that hold credentials: shut whatever a bundle allows.
+
+use super::Context;
+use super::names::{fold_name, is_short_for};
+use std::path::{Component, Path, PathBuf};
+
+/// At any depth, in a project and outside.
+pub(super) const PROTECTED: &[&str] =
+    &[".git", ".aye", ".vscode", ".idea", ".cursor", ".claude", ".codex", ".gemini", ".mcp.json", ".envrc"];
+
+/// What programs read as they start, in a home directory: a shell, an editor, git, the desktop, a package manager.
+const START_UP: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".bash_completion",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".oh-my-zsh",
+    ".kshrc",
+    ".mkshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".logout",
+    ".inputrc",
+    ".pam_environment",
+    ".xprofile",
+    ".xinitrc",
+    ".xsession",
+    ".xsessionrc",
+    ".gitconfig",
+    ".config/git",
+    ".ripgreprc",
+    ".curlrc",
+    ".wgetrc",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".condarc",
+    ".pythonrc",
+    ".irbrc",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".cargo/env",
+    ".vimrc",
+    ".vim",
+    ".config/nvim",
+    ".exrc",
+    ".emacs",
+    ".emacs.d",
+    ".config/emacs",
+    ".gdbinit",
+    ".lldbinit",
+    ".tmux.conf",
+    ".config/tmux",
+    ".screenrc",
+    ".config/fish",
+    ".config/zsh",
+    ".config/direnv",
+    ".config/autostart",
+    ".config/environment.d",
+    ".config/systemd",
+    ".config/powershell",
+    "library/launchagents",
+];
+
+/// What lets its holder in, in a home directory.
+const CREDENTIALS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/hub",
+    ".config/doctl",
+    ".config/rclone",
+    ".config/op",
+    ".config/containers/auth.json",
+    ".config/git/credentials",
+    ".kube",
+    ".docker/config.json",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".my.cnf",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".m2/settings.xml",
+    ".gradle/gradle.properties",
+    ".terraform.d/credentials.tfrc.json",
+    ".terraformrc",
+    ".vault-token",
+    ".s3cfg",
+    ".boto",
+    ".oci",
+    ".aliyun",
+    ".password-store",
+    ".local/share/keyrings",
+    ".cache/huggingface/token",
+    ".huggingface/token",
+    ".claude/.credentials.json",
+    ".claude.json",
+    ".codex/auth.json",
+    ".gemini/oauth_creds.json",
+    "library/keychains",
+];
+
+/// A place that is not written, deleted or moved, and whether a bundle may open it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Protected {
+    pub name: String,
+    pub may_be_opened: bool,
+    why: &'static str,
+}
+
+impl Protected {
+    fn runs(name: &str, may_be_opened: bool) -> Self {
+        Self { name: name.to_owned(), may_be_opened, why: "it decides what other programs run" }
+    }
+
+    /// In a sentence.
+    pub fn reason(&self) -> String {
+        format!("`{}` is protected: {}", self.name, self.why)
+    }
+}
+
+/// A place that is read only where a person's bundle names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    pub name: &'static str,
+    pub place: PathBuf,
+}
+
+impl Credentials {
+    /// In a sentence.
+    pub fn reason(&self) -> String {
+        format!("`{}` holds credentials; only a bundle of yours that names it in `allowed_paths` opens it", self.name)
+    }
+}
+
+/// The protected place that a path is or lies in; what stands above the workspace counts only where it is a repository.
+pub fn protected(path: &Path, context: &Context) -> Option<Protected> {
+    let root = context.roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
+    let below = root.and_then(|root| path.strip_prefix(root).ok());
+    if let Some(name) = names(below.unwrap_or(path)).find_map(|name| protected_name(&name)) {
+        return Some(Protected::runs(name, !matches!(name, ".git" | ".aye")));
+    }
+    if root.is_some_and(|root| names(root).any(|name| protected_name(&name) == Some(".git"))) {
+        return Some(Protected::runs(".git", false));
+    }
+    if let Some(found) = credentials(path, context) {
+        return Some(Protected { name: found.name.to_owned(), may_be_opened: false, why: "it holds credentials" });
+    }
+    find(START_UP, path, context).map(|(name, _)| Protected::runs(name, true))
+}
+
+/// The credentials that a path is or lies in.
+pub fn credentials(path: &Path, context: &Context) -> Option<Credentials> {
+    find(CREDENTIALS, path, context).map(|(name, place)| Credentials { name, place })
+}
+
+/// What belongs to a running process, whose memory and open files it shows; and, for a change, what is the kernel's own.
+pub fn of_the_machine(path: &Path, changes: bool) -> bool {
+    let process = |below: &Path| {
+        let first = below.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
+        first.bytes().all(|byte| byte.is_ascii_digit()) && !first.is_empty() || matches!(&*first, "self" | "thread-self")
+    };
+    let kernel = ["/proc", "/sys", "/dev"].iter().any(|place| path.starts_with(place)) && !path.starts_with("/dev/shm");
+    path.strip_prefix("/proc").is_ok_and(process) || path.starts_with("/dev/fd") || (changes && kernel)
+}
+
+/// The entry of a list that a path is or lies in, in the person's home directory or, outside the workspace, in another's.
+fn find(list: &[&'static str], path: &Path, context: &Context) -> Option<(&'static str, PathBuf)> {
+    let homes = std::iter::once(context.home.clone()).chain(home_of(path).filter(|_| !context.in_workspace(path)));
+    homes.filter(|home| home.parent().is_some()).find_map(|home| {
+        let below = path.strip_prefix(&home).ok()?;
+        let name = list.iter().find(|entry| starts_with(below, entry)).copied()?;
+        Some((name, place(path, home.components().count(), name)))
+    })
+}
+
+/// Whose home directory a path is in, by where systems keep them.
+fn home_of(path: &Path) -> Option<PathBuf> {
+    let above = [("/root", 0), ("/var/root", 0), ("/home", 1), ("/Users", 1)];
+    let (above, names) = above.into_iter().find(|(above, _)| path.starts_with(above))?;
+    Some(path.components().take(Path::new(above).components().count() + names).collect())
+}
+
+/// The start of `path` that ends where `name`, found after `skipped` components, does.
+fn place(path: &Path, skipped: usize, name: &str) -> PathBuf {
+    path.components().take(skipped + name.split('/').count()).collect()
+}
+
+fn starts_with(path: &Path, entry: &str) -> bool {
+    let mut names = names(path);
+    entry.split('/').all(|wanted| names.next().is_some_and(|name| name == wanted))
+}
+
+/// The names of a path, folded.
+fn names(path: &Path) -> impl Iterator<Item = String> {
+    path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(fold_name(&name.to_string_lossy())),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+    })
+}
+
+/// Which protected name a folded one is. The short name of `.git` is known everywhere: a disk may go to Windows.
+pub(super) fn protected_name(folded: &str) -> Option<&'static str> {
+    PROTECTED.iter().find(|name| **name == folded || (**name == ".git" && is_short_for(folded, name))).copied()
+}

@@ -1,0 +1,188 @@
+//! What a path means on Windows, by its text and the links handed in. Nothing is looked up, so it is tested on any machine.
+#![cfg_attr(not(test), expect(dead_code, reason = "aye does not run on Windows yet; its rules are kept and tested"))]
+
+use super::names::{fold_name, is_short_for, without_case};
+use super::protected::PROTECTED;
+use super::{Judged, Use};
+
+/// Names of devices, in every directory and with any extension.
+const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$", "clock$"];
+/// Those that have a number.
+const PORTS: &[&str] = &["com", "lpt"];
+const MAX_UNITS: usize = 32_767;
+const MAX_NAME_UNITS: usize = 255;
+const MAX_LINKS: usize = 31;
+
+/// What is known of the machine: the workspace, and where a junction or link at a path leads.
+pub struct Machine<'a> {
+    pub root: &'a str,
+    pub link: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// What the start of a path says about the rest.
+enum Start {
+    Drive(char),
+    /// From the root of the drive that the workspace is on.
+    Rooted,
+    Relative,
+}
+
+/// Where an operation on `given` would go.
+pub fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> Judged {
+    let Ok(root) = absolute(machine.root, &[], ' ') else { return Judged::Blocked("the workspace is no path with a drive") };
+    let (drive, names) = match absolute(given, &root.names, root.drive) {
+        Ok(found) => (found.drive, found.names),
+        Err(judged) => return judged,
+    };
+    let Some(real) = resolved(Located { drive, names }, machine) else { return Judged::Blocked("its links lead in a circle") };
+    let real = match real {
+        Ok(real) => real,
+        Err(judged) => return judged,
+    };
+    let Some(below) = real.below(&root) else { return Judged::Outside };
+    let protected = |name: &String| {
+        let folded = fold_name(name);
+        PROTECTED.iter().any(|known| *known == folded || is_short_for(&folded, known))
+    };
+    if purpose == Use::Changes && (below.iter().any(protected) || root.names.iter().any(|name| fold_name(name) == ".git")) {
+        return Judged::Blocked("it is a protected place");
+    }
+    Judged::Inside
+}
+
+/// A drive and the names below its root.
+struct Located {
+    drive: char,
+    names: Vec<String>,
+}
+
+impl Located {
+    fn text(&self, count: usize) -> String {
+        format!("{}:\\{}", self.drive, self.names[..count].join("\\"))
+    }
+
+    /// The names below `root`, compared as the system does.
+    fn below(&self, root: &Self) -> Option<&[String]> {
+        let same = |(one, other): (&String, &String)| without_case(one) == without_case(other);
+        let starts =
+            self.drive == root.drive && self.names.len() >= root.names.len() && self.names.iter().zip(&root.names).all(same);
+        starts.then(|| &self.names[root.names.len()..])
+    }
+}
+
+/// The path that is meant, `..` taken by the text as Windows does; `base` and `drive` are where a relative one starts.
+fn absolute(given: &str, base: &[String], drive: char) -> Result<Located, Judged> {
+    if given.is_empty() {
+        return Err(Judged::Blocked("the path is empty"));
+    }
+    if given.encode_utf16().count() > MAX_UNITS {
+        return Err(Judged::Blocked("the path is too long"));
+    }
+    if let Some(rest) = given.strip_prefix(r"\\?\") {
+        return verbatim(rest);
+    }
+    let text = given.replace('/', "\\");
+    if text.starts_with(r"\??\") || text.starts_with(r"\\?\") || text.starts_with(r"\\.\") || text == r"\\." || text == r"\\?" {
+        return Err(Judged::Blocked("it names a device or speaks to the kernel"));
+    }
+    if text.starts_with(r"\\") {
+        // To open it would send the person's credentials there.
+        return Err(Judged::Outside);
+    }
+    if text == "~" || text.starts_with(r"~\") {
+        return Err(Judged::Outside);
+    }
+    let (start, rest) = start_of(&text)?;
+    let (drive, mut names) = match start {
+        Start::Drive(letter) => (letter, Vec::new()),
+        Start::Rooted => (drive, Vec::new()),
+        Start::Relative => (drive, base.to_vec()),
+    };
+    for name in rest.split('\\') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop();
+            }
+            name => names.push(usable(name)?),
+        }
+    }
+    Ok(Located { drive, names })
+}
+
+fn start_of(text: &str) -> Result<(Start, &str), Judged> {
+    let mut letters = text.chars();
+    match (letters.next(), letters.next()) {
+        (Some(letter), Some(':')) if letter.is_ascii_alphabetic() => match text[2..].strip_prefix('\\') {
+            Some(rest) => Ok((Start::Drive(letter.to_ascii_lowercase()), rest)),
+            None => Err(Judged::Blocked("it is relative to whatever directory that drive is at")),
+        },
+        (Some('\\'), _) => Ok((Start::Rooted, &text[1..])),
+        _ => Ok((Start::Relative, text)),
+    }
+}
+
+/// After `\\?\`: taken as it stands, so that nothing in it is dropped or turned.
+fn verbatim(rest: &str) -> Result<Located, Judged> {
+    if rest.len() >= 4 && rest.is_char_boundary(4) && rest[..4].eq_ignore_ascii_case("UNC\\") {
+        return Err(Judged::Outside);
+    }
+    let Ok((Start::Drive(drive), rest)) = start_of(rest) else {
+        return Err(Judged::Blocked("it names a volume or a device"));
+    };
+    let names = rest.split('\\').filter(|name| !name.is_empty()).map(|name| match name {
+        "." | ".." => Err(Judged::Blocked("`..` after `\\\\?\\` is a name that nothing has")),
+        name => usable(name),
+    });
+    Ok(Located { drive, names: names.collect::<Result<_, _>>()? })
+}
+
+/// A name that means what it says.
+fn usable(name: &str) -> Result<String, Judged> {
+    if name.chars().any(|letter| letter.is_control() || "<>\"|?*/".contains(letter)) {
+        return Err(Judged::Blocked("it has a letter that no name has"));
+    }
+    if name.contains(':') {
+        return Err(Judged::Blocked("it names a stream of a file"));
+    }
+    if name.ends_with(['.', ' ']) {
+        return Err(Judged::Blocked("the system drops dots and blanks at the end of a name"));
+    }
+    if name.encode_utf16().count() > MAX_NAME_UNITS {
+        return Err(Judged::Blocked("a name is too long"));
+    }
+    if is_device(name) {
+        return Err(Judged::Blocked("it is the name of a device"));
+    }
+    Ok(name.to_owned())
+}
+
+fn is_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name).trim_end_matches(' ').to_lowercase();
+    let number = |rest: &str| matches!(rest, "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³");
+    DEVICES.contains(&stem.as_str()) || PORTS.iter().any(|port| stem.strip_prefix(port).is_some_and(number))
+}
+
+/// After every junction and link; `None` for a circle.
+fn resolved(mut path: Located, machine: &Machine<'_>) -> Option<Result<Located, Judged>> {
+    let (mut checked, mut links) = (0, 0);
+    while checked < path.names.len() {
+        checked += 1;
+        let Some(target) = (machine.link)(&path.text(checked)) else { continue };
+        links += 1;
+        if links > MAX_LINKS {
+            return None;
+        }
+        // A junction keeps its target in the kernel's own form.
+        let target = target.strip_prefix(r"\??\").unwrap_or(&target);
+        let above: Vec<String> = path.names[..checked - 1].to_vec();
+        let mut led = match absolute(target, &above, path.drive) {
+            Ok(led) => led,
+            Err(judged) => return Some(Err(judged)),
+        };
+        led.names.extend_from_slice(&path.names[checked..]);
+        path = led;
+        checked = 0;
+    }
+    Some(Ok(path))
+}

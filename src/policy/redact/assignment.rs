@@ -1,0 +1,352 @@
+//! Values of names that say they are secrets: assignments, fields, headers, flags.
+
+use super::name::{Promise, promise};
+use super::value::{is_code, is_password, is_placeholder, is_random};
+use super::{Span, header};
+
+/// Longer names and values are no such thing.
+const NAME_BYTES: usize = 80;
+const VALUE_BYTES: usize = 8 * 1024;
+
+/// A name and its value as they stand in a text.
+struct Field<'a> {
+    text: &'a str,
+    name: &'a str,
+    /// Where the name begins.
+    at: usize,
+    value: Value,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Value {
+    start: usize,
+    end: usize,
+    quoted: bool,
+    link: Link,
+}
+
+/// What joins a name and its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Link {
+    /// `=` without spaces.
+    Tight,
+    /// `=` or `:` with a space.
+    Loose,
+    /// A space, or a word such as `is`.
+    Bare,
+}
+
+fn in_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+/// The name around `at`.
+fn name_at(text: &str, at: usize) -> (usize, usize) {
+    let bytes = text.as_bytes();
+    let start = at - bytes[..at].iter().rev().take(NAME_BYTES).take_while(|byte| in_name(**byte)).count();
+    let end = at + bytes[at..].iter().take(NAME_BYTES).take_while(|byte| in_name(**byte)).count();
+    (start, end)
+}
+
+/// Looks at the name that a trigger stands in; answers where it ends, so that it is not looked at twice.
+pub(super) fn find(text: &str, at: usize, spans: &mut Vec<Span>) -> usize {
+    let (mut start, mut end) = name_at(text, at);
+    let bytes = text.as_bytes();
+    // `%3Dtoken`, `\ntoken`: what an escape leaves is no part of a name.
+    if start >= 1 && bytes[start - 1] == b'\\' && start < at && matches!(bytes[start], b'n' | b'r' | b't') {
+        start += 1;
+    }
+    while end > start && matches!(bytes[end - 1], b'.' | b'-') {
+        end -= 1;
+    }
+    let name = text[start..end].trim_start_matches(['-', '.']);
+    let Some(promise) = promise(name) else { return end.max(at + 1) };
+    if let Some(value) = value_after(text, start, end) {
+        let field = Field { text, name, at: start, value };
+        field.judge(promise, spans);
+    }
+    end.max(at + 1)
+}
+
+/// Skips what closes a quoted or indexed name, then the link; `None` where no value follows.
+fn value_after(text: &str, name_start: usize, name_end: usize) -> Option<Value> {
+    let bytes = text.as_bytes();
+    let mut at = name_end;
+    let mut closed = false;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' | b'\'' | b'`' | b']' => closed = true,
+            b'\\' if matches!(bytes.get(at + 1), Some(b'"' | b'\'' | b'\\')) => {}
+            _ => break,
+        }
+        at += 1;
+    }
+    let spaces = skip_spaces(bytes, at);
+    // `<add key="ApiSecret" value="…" />`
+    if closed && spaces > at && text[spaces..].starts_with("value") {
+        return pair(text, spaces, closed, name_start);
+    }
+    let next = *bytes.get(spaces)?;
+    match next {
+        b'=' | b':' => {
+            let mut after = spaces;
+            while after < bytes.len() && after < spaces + 3 && matches!(bytes[after], b'=' | b':' | b'>') {
+                after += 1;
+            }
+            let start = skip_spaces(bytes, after);
+            let link = if next == b'=' && spaces == at && start == after { Link::Tight } else { Link::Loose };
+            if next == b':'
+                && !closed
+                && let Some(typed) = after_type(text, start)
+            {
+                return quoted(text, typed, Link::Loose);
+            }
+            value_at(text, start, link)
+        }
+        // `<password>value</password>`
+        b'>' if !closed && name_start > 0 && bytes[name_start - 1] == b'<' => {
+            let end = text[spaces + 1..].bytes().take(VALUE_BYTES).position(|byte| byte == b'<')?;
+            let value = text[spaces + 1..spaces + 1 + end].trim();
+            let start = spaces + 1 + text[spaces + 1..].find(value)?;
+            Some(Value { start, end: start + value.len(), quoted: true, link: Link::Loose })
+        }
+        // `set("password", "value")`, `setPassword("value")`, `"name": "DB_PASSWORD", "value": "…"`
+        b',' | b'(' | b'\n' | b'}' => pair(text, spaces, closed, name_start),
+        _ if spaces > at => bare(text, name_start, spaces),
+        _ => None,
+    }
+}
+
+fn skip_spaces(bytes: &[u8], at: usize) -> usize {
+    at + bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+/// The quote after `: Type =`.
+fn after_type(text: &str, at: usize) -> Option<usize> {
+    const TYPE_BYTES: usize = 48;
+    let bytes = text.as_bytes();
+    let length = bytes[at..].iter().take(TYPE_BYTES).position(|byte| matches!(byte, b'=' | b'"' | b'\'' | b'\n'))?;
+    let quote = skip_spaces(bytes, at + length + 1);
+    (bytes[at + length] == b'=' && length > 0 && matches!(bytes.get(quote), Some(b'"' | b'\'' | b'`'))).then_some(quote)
+}
+
+fn pair(text: &str, at: usize, closed: bool, name_start: usize) -> Option<Value> {
+    let bytes = text.as_bytes();
+    if bytes[at] == b'(' {
+        let quote = skip_spaces(bytes, at + 1);
+        return quoted(text, quote, Link::Bare);
+    }
+    let next = at + bytes[at..].iter().take_while(|byte| matches!(byte, b',' | b' ' | b'\t' | b'\n' | b'\r')).count();
+    let rest = text[next..].trim_start_matches(['"', '\'', '\\']);
+    let key = next + (text[next..].len() - rest.len());
+    if rest.get(..5).is_some_and(|word| word.eq_ignore_ascii_case("value")) {
+        let line = text[..name_start].rfind('\n').map_or(0, |line| line + 1);
+        let before = text[line..name_start].trim_end_matches(['"', '\'', '\\', ' ']).to_ascii_lowercase();
+        if before.ends_with("name\":")
+            || before.ends_with("name:")
+            || before.ends_with("name=")
+            || before.ends_with("key=")
+            || before.ends_with("key\":")
+            || before.ends_with("key:")
+            || before.ends_with("name\\\":")
+        {
+            return value_after(text, key, key + 5);
+        }
+        return None;
+    }
+    (bytes[at] == b',' && closed).then(|| quoted(text, next, Link::Loose)).flatten()
+}
+
+/// `--token VALUE`, `password VALUE`, `the password is VALUE`.
+fn bare(text: &str, name_start: usize, at: usize) -> Option<Value> {
+    let flag = text[name_start..].starts_with("--") || text[name_start..].starts_with('-');
+    let mut at = at;
+    for word in ["is ", "was ", "are "] {
+        if text[at..].starts_with(word) {
+            at = skip_spaces(text.as_bytes(), at + word.len());
+            at += usize::from(text[at..].starts_with(':'));
+            at = skip_spaces(text.as_bytes(), at);
+            break;
+        }
+    }
+    let link = if flag { Link::Loose } else { Link::Bare };
+    value_at(text, at, link)
+}
+
+fn value_at(text: &str, at: usize, link: Link) -> Option<Value> {
+    let bytes = text.as_bytes();
+    let mut start = at;
+    // `b"…"`, `r'…'`, `@"…"`, `f"…"`
+    if matches!(bytes.get(at), Some(b'b' | b'r' | b'f' | b'u' | b'@' | b'L')) && matches!(bytes.get(at + 1), Some(b'"' | b'\'')) {
+        start += 1;
+    }
+    if let Some(value) = quoted(text, start, link) {
+        return Some(value);
+    }
+    let end = unquoted_end(text, at);
+    (end > at).then_some(Value { start: at, end, quoted: false, link })
+}
+
+fn quoted(text: &str, at: usize, link: Link) -> Option<Value> {
+    let rest = text.get(at..)?;
+    let marks = ["\\\\\"", "\\\"", "\"\"\"", "'''", "&quot;", "%22", "\"", "'", "`"];
+    let mark = marks.iter().find(|mark| rest.starts_with(**mark))?;
+    let start = at + mark.len();
+    let inside = &text[start..];
+    let bytes = inside.as_bytes();
+    let mut end = 0;
+    while end < bytes.len() && end < VALUE_BYTES && bytes[end] != b'\n' {
+        if inside.is_char_boundary(end) && inside[end..].starts_with(mark) {
+            break;
+        }
+        let escaped = bytes[end] == b'\\' && mark.len() == 1 && *mark != "'";
+        end += if escaped && bytes.get(end + 1).is_some_and(|next| *next != b'\n') { 2 } else { 1 };
+    }
+    end = end.min(bytes.len());
+    while !inside.is_char_boundary(end) {
+        end += 1;
+    }
+    Some(Value { start, end: start + end, quoted: true, link })
+}
+
+/// Up to a space, or to a mark that begins the next field.
+fn unquoted_end(text: &str, at: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut end = at;
+    while end < bytes.len() && end < at + VALUE_BYTES {
+        match bytes[end] {
+            byte if byte.is_ascii_whitespace() => break,
+            b'"' | b'\'' | b'`' => break,
+            b'\\' if matches!(bytes.get(end + 1), Some(b'n' | b'r' | b't' | b'"' | b'\\')) => break,
+            b'&' | b';' | b',' | b'|' | b'#' if begins_field(&bytes[end + 1..]) => break,
+            _ => end += 1,
+        }
+    }
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    let value = &text[at..end];
+    at + value.trim_end_matches([',', ';', ')', '}', ']', '>', '|', '&']).trim_end_matches('.').len()
+}
+
+/// Nothing more, or a name and its `=`.
+fn begins_field(rest: &[u8]) -> bool {
+    let name = rest.iter().take(NAME_BYTES).take_while(|byte| in_name(**byte) || **byte == b' ').count();
+    match rest.get(name) {
+        None => true,
+        Some(byte) if name == 0 => byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b')' | b'}' | b']' | b'&' | b'|'),
+        Some(byte) => matches!(byte, b'=' | b':') || (rest[0] == b' '),
+    }
+}
+
+impl Field<'_> {
+    fn value(&self) -> &str {
+        &self.text[self.value.start..self.value.end]
+    }
+
+    fn judge(&self, promise: Promise, spans: &mut Vec<Span>) {
+        let value = self.value();
+        match promise {
+            Promise::Authorization => return header::credentials(self.text, self.value.start, self.line_end(), spans),
+            Promise::Cookie => return header::cookies(self.text, self.value.start, self.line_end(), spans),
+            Promise::Login => {
+                if header::is_login(value) || (self.name.starts_with('_') && is_random(value, 16) && !is_placeholder(value)) {
+                    self.hide("login", spans);
+                }
+                return;
+            }
+            Promise::Password | Promise::Secret | Promise::Token | Promise::Key => {}
+        }
+        if is_placeholder(value) || value.contains(char::is_whitespace) {
+            return;
+        }
+        // `Bearer` and the like under another name.
+        if self.is_code() {
+            return;
+        }
+        let machine = |least| is_random(value, least);
+        let holds = match (promise, self.value.link) {
+            (Promise::Password, Link::Tight) => is_password(value) || (self.is_variable() && machine_letters(value)),
+            (Promise::Password, Link::Loose) if self.value.quoted || self.is_field() => is_password(value),
+            (Promise::Password, Link::Bare) => {
+                machine(8)
+                    || (is_password(value) && has_digit_and_letter(value) && value.len() >= 8 && !reads_like_version(value))
+            }
+            (Promise::Password, Link::Loose) => machine(8) || (is_password(value) && has_mark(value)),
+            (Promise::Secret, Link::Bare) => machine(12),
+            (Promise::Secret, _) => {
+                machine(8) || (self.is_variable() && (machine_letters(value) || has_digit_and_letter(value) && value.len() >= 8))
+            }
+            (Promise::Token, Link::Bare) => machine(16),
+            (Promise::Token, _) => machine(12) || (self.is_variable() && value.len() >= 16 && machine_letters(value)),
+            (Promise::Key, _) => machine(16),
+            (Promise::Authorization | Promise::Login | Promise::Cookie, _) => false,
+        };
+        if holds {
+            self.hide(
+                match promise {
+                    Promise::Password => "password",
+                    Promise::Secret => "secret",
+                    Promise::Token | Promise::Authorization | Promise::Login | Promise::Cookie => "token",
+                    Promise::Key => "key",
+                },
+                spans,
+            );
+        }
+    }
+
+    fn hide(&self, kind: &'static str, spans: &mut Vec<Span>) {
+        spans.push(Span::named(self.value.start, self.value.end, kind));
+    }
+
+    fn line_end(&self) -> usize {
+        if self.value.quoted {
+            return self.value.end;
+        }
+        self.text[self.value.start..].find('\n').map_or(self.text.len(), |end| self.value.start + end)
+    }
+
+    /// `NAME=value` in a file of variables, where a value may be anything.
+    fn is_variable(&self) -> bool {
+        self.value.link == Link::Tight && !self.name.bytes().any(|byte| byte.is_ascii_lowercase())
+    }
+
+    /// `name: value` that begins its line.
+    fn is_field(&self) -> bool {
+        let line = self.text[..self.at].rfind('\n').map_or(0, |line| line + 1);
+        self.text[line..self.at].bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'-' | b'"' | b'\'' | b'{'))
+    }
+
+    fn is_code(&self) -> bool {
+        if self.value.quoted || self.is_variable() {
+            return false;
+        }
+        let value = self.value();
+        let after = self.text[self.value.end..].chars().next();
+        let digits = value.bytes().filter(u8::is_ascii_digit).count();
+        is_code(value) && !(digits >= 3 && is_random(value, 16) && !value.contains(['(', ')', '[', ']', '{', '}', '<', '>']))
+            || matches!(after, Some('(' | '[' | '<'))
+            || (value.starts_with(['&', '*', '!']) && !is_random(value, 12))
+    }
+}
+
+/// Sixteen letters and no word mark between them: nobody writes a word that long.
+fn machine_letters(value: &str) -> bool {
+    value.len() >= 16
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && !value.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn has_digit_and_letter(value: &str) -> bool {
+    value.bytes().any(|byte| byte.is_ascii_digit()) && value.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+fn has_mark(value: &str) -> bool {
+    value.bytes().any(|byte| b"!@#$%^&*?+~".contains(&byte)) && has_digit_and_letter(value)
+}
+
+/// `v2.0.1-beta`, `sha256sum`, `step-12`.
+fn reads_like_version(value: &str) -> bool {
+    value.contains('.')
+        || value.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') && value.contains('-')
+}

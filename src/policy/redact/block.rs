@@ -1,0 +1,165 @@
+//! Private keys that are blocks of lines.
+
+use std::ops::Range;
+
+/// What a line begins with that opens a block.
+pub(super) const BEGIN: &str = "-----BEGIN ";
+const SSH2: &str = "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----";
+const PUTTY: &str = "Private-Lines:";
+/// A name longer than this names nothing.
+const NAME_BYTES: usize = 64;
+
+/// The block that begins at `at`. One that has no end goes on as long as its lines read like a key.
+pub(super) fn from_begin(text: &str, at: usize) -> Option<Range<usize>> {
+    let rest = &text[at..];
+    if rest.starts_with(SSH2) {
+        let end = rest.find("---- END SSH2").map(|end| end + rest[end..].find("KEY ----").map_or(13, |length| length + 8));
+        return Some(at..at + end.unwrap_or_else(|| SSH2.len() + body(&rest[SSH2.len()..])));
+    }
+    let name = rest.strip_prefix(BEGIN)?;
+    let name_end = name.bytes().take(NAME_BYTES).position(|byte| matches!(byte, b'-' | b'\n' | b'\r' | b'\\'))?;
+    let title = name[..name_end].trim_end();
+    if !is_private(title) {
+        return None;
+    }
+    let head = BEGIN.len() + name_end + name[name_end..].bytes().take_while(|byte| *byte == b'-').count();
+    let end = format!("-----END {title}");
+    // What stands between may hold a public key after it, but never another beginning.
+    let until = rest[head..].find("-----BEGIN").map_or(rest.len(), |next| head + next);
+    if let Some(found) = rest[head..until].find(&end) {
+        let after = head + found + end.len();
+        return Some(at..at + after + rest[after..].bytes().take(5).take_while(|byte| *byte == b'-').count());
+    }
+    Some(at..at + head + body(&rest[head..until]))
+}
+
+fn is_private(title: &str) -> bool {
+    title.ends_with("PRIVATE KEY") || title.ends_with("PRIVATE KEY BLOCK") || title == "SSH2 ENCRYPTED PRIVATE KEY"
+}
+
+/// The lines before an end that has no beginning: the text was cut within a block.
+pub(super) fn to_end(text: &str, at: usize) -> Option<Range<usize>> {
+    let rest = text[at..].strip_prefix("-----END ")?;
+    let name_end = rest.bytes().take(NAME_BYTES).position(|byte| matches!(byte, b'-' | b'\n' | b'\r'))?;
+    if !is_private(rest[..name_end].trim_end()) {
+        return None;
+    }
+    let mut start = at;
+    let before = text[..at].trim_end_matches('\n');
+    let mut end = before.len();
+    for (index, line) in before.rsplit('\n').enumerate() {
+        // The last line of a key may be short.
+        let last = index == 0 && !line.trim().is_empty() && line.trim().bytes().all(is_key_byte);
+        if !last && !is_key_line(line) {
+            break;
+        }
+        start = end - line.len();
+        end = start.saturating_sub(1);
+    }
+    (start < at).then_some(start..at)
+}
+
+/// How much of `text` reads like the inside of a key.
+fn body(text: &str) -> usize {
+    let mut length = 0;
+    let mut kept = 0;
+    for line in text.split_inclusive('\n') {
+        // In a text of one line, breaks are written as two characters.
+        let inside = line.find(['"', '\'', '`', ',', '<']).unwrap_or(line.len());
+        let piece = line[..inside].trim_end();
+        let empty = piece.trim().is_empty();
+        if !empty && !is_key_line(piece) && !piece.replace("\\n", "").replace("\\r", "").bytes().all(is_key_byte) {
+            break;
+        }
+        length += if inside < line.len() { inside } else { line.len() };
+        if !empty {
+            kept = length - (line[..inside].len() - piece.len());
+        }
+        if inside < line.len() {
+            break;
+        }
+    }
+    kept
+}
+
+fn is_key_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\\')
+}
+
+/// Base64, or one of the headers an old key has.
+pub(super) fn is_key_line(line: &str) -> bool {
+    let line = line.trim();
+    let header =
+        ["Proc-Type:", "DEK-Info:", "Version:", "Comment:", "Charset:", "Hash:"].iter().any(|name| line.starts_with(name));
+    header
+        || line.is_empty()
+        || (line.bytes().all(is_key_byte) && (line.len() >= 40 || line.ends_with('=') || looks_encoded(line)))
+}
+
+/// The last line of a block may be short; a word of prose is not taken for one.
+fn looks_encoded(line: &str) -> bool {
+    line.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'/'))
+        && line.bytes().any(|byte| byte.is_ascii_uppercase())
+}
+
+/// The lines that `Private-Lines: N` of a PuTTY file counts.
+pub(super) fn putty(text: &str, at: usize) -> Option<Range<usize>> {
+    let rest = text[at..].strip_prefix(PUTTY)?;
+    let line_end = rest.find('\n')?;
+    let count: usize = rest[..line_end].trim().parse().ok()?;
+    let start = at + PUTTY.len() + line_end + 1;
+    let mut end = start;
+    for line in text[start..].split_inclusive('\n').take(count.min(1000)) {
+        if !line.trim_end().bytes().all(is_key_byte) {
+            break;
+        }
+        end += line.trim_end().len() + (line.len() - line.trim_end().len());
+    }
+    let end = start + text[start..end].trim_end().len();
+    (start < end).then_some(start..end)
+}
+
+/// What opens or closes a private block in one line; for who reads lines one by one.
+pub fn opens_or_closes(line: &str) -> Option<bool> {
+    if let Some(at) = line.find(BEGIN) {
+        let name = &line[at + BEGIN.len()..];
+        let title = name.split('-').next().unwrap_or_default().trim_end();
+        return is_private(title).then(|| !name.contains("-----END "));
+    }
+    line.contains("-----END ").then_some(false)
+}
+
+/// Of a text that begins within a block: where the block ends.
+pub(super) fn rest(text: &str) -> usize {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if opens_or_closes(line) == Some(false) {
+            return at + line.trim_end().len();
+        }
+        if !is_key_line(line) && !line.trim().bytes().all(is_key_byte) {
+            break;
+        }
+        at += line.len();
+    }
+    text[..at].trim_end().len()
+}
+
+/// The lines of private keys, from 1.
+pub(super) fn lines(text: &str) -> Vec<std::ops::RangeInclusive<u64>> {
+    let mut found = Vec::new();
+    let mut opened = None;
+    let mut last = 0;
+    for (number, line) in (1..).zip(text.lines()) {
+        last = number;
+        match (opens_or_closes(line), opened) {
+            (Some(true), _) => opened = Some(number),
+            (Some(false), Some(first)) => {
+                found.push(first..=number);
+                opened = None;
+            }
+            (Some(false) | None, _) => {}
+        }
+    }
+    found.extend(opened.map(|first| first..=last));
+    found
+}

@@ -1,0 +1,289 @@
+//! One pass over a text: where something could begin that is secret, and what each place comes to.
+
+use super::known::Known;
+use super::shape::{self, SHAPES};
+use super::{Rule, Span, assignment, block, header};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+/// What a word in a text makes worth a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Shape(usize),
+    WebToken,
+    Begin,
+    End,
+    Putty,
+    /// Part of a name.
+    Name,
+    Scheme,
+    Address,
+    Flag,
+    Driver,
+    /// `123456789:AA…`
+    Telegram,
+    /// A place on a server that only its secret leads to.
+    Hook(&'static str),
+    /// `abc8Q~…`
+    Azure,
+    /// Three parts, the middle one a time.
+    Discord,
+    /// A private key in base64 once more.
+    EncodedKey,
+    /// `32 hex-us12`
+    Mailchimp,
+}
+
+/// Parts of names; each is looked at whole.
+const NAMES: &[&str] = &[
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "credential",
+    "auth",
+    "jwt",
+    "psk",
+    "cookie",
+    "_pat",
+    "kennwort",
+    "bearer",
+    "sig=",
+    "signature",
+    "_pw",
+    "sas",
+];
+const HOOKS: &[(&str, &str)] = &[
+    ("https://hooks.slack.com/", "slack-webhook"),
+    ("https://discord.com/api/webhooks/", "discord-webhook"),
+    ("https://discordapp.com/api/webhooks/", "discord-webhook"),
+    ("https://hooks.zapier.com/hooks/", "zapier-webhook"),
+    ("https://maker.ifttt.com/trigger/", "ifttt-webhook"),
+];
+
+/// What is built in, made ready for search.
+#[derive(Debug)]
+pub(super) struct Detectors {
+    /// Absent only where the words above were too many for the machine, which a test would see.
+    words: Option<AhoCorasick>,
+    looks: Vec<Look>,
+    known: Known,
+    rules: Vec<Rule>,
+}
+
+impl Detectors {
+    pub(super) fn new(rules: Vec<Rule>, known: Known) -> Self {
+        let mut words: Vec<&str> = Vec::new();
+        let mut looks = Vec::new();
+        let mut add = |word: &'static str, look: Look| {
+            words.push(word);
+            looks.push(look);
+        };
+        for (index, shape) in SHAPES.iter().enumerate() {
+            add(shape.start, Look::Shape(index));
+        }
+        for name in NAMES {
+            add(name, Look::Name);
+        }
+        for (start, kind) in HOOKS {
+            add(start, Look::Hook(kind));
+        }
+        for (word, look) in [
+            ("eyJ", Look::WebToken),
+            (block::BEGIN, Look::Begin),
+            ("---- BEGIN SSH2", Look::Begin),
+            ("-----END ", Look::End),
+            ("Private-Lines:", Look::Putty),
+            ("bearer", Look::Scheme),
+            ("basic", Look::Scheme),
+            ("://", Look::Address),
+            ("@tcp(", Look::Driver),
+            ("@unix(", Look::Driver),
+            ("-u", Look::Flag),
+            ("--user", Look::Flag),
+            ("--proxy-user", Look::Flag),
+            ("-p", Look::Flag),
+            ("-a ", Look::Flag),
+            ("-w ", Look::Flag),
+            (":A", Look::Telegram),
+            ("Q~", Look::Azure),
+            (".G", Look::Discord),
+            (".X", Look::Discord),
+            (".Y", Look::Discord),
+            ("LS0tLS1CRUdJTi", Look::EncodedKey),
+            ("-us", Look::Mailchimp),
+        ] {
+            add(word, look);
+        }
+        let words = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(&words)
+            .ok();
+        Self { words, looks, known, rules }
+    }
+
+    /// All that is secret, in no order.
+    pub(super) fn find(&self, text: &str) -> Vec<Span> {
+        let mut spans = Vec::new();
+        let mut named_to = 0;
+        let mut blocked_to = 0;
+        for found in self.words.iter().flat_map(|words| words.find_overlapping_iter(text)) {
+            let at = found.start();
+            match self.looks[found.pattern().as_usize()] {
+                Look::Shape(index) => {
+                    let shape = &SHAPES[index];
+                    if let Some(end) = shape::end(shape, text, at) {
+                        spans.push(Span::shaped(at, end, shape.kind));
+                        if shape.kind == "aws-key-id" {
+                            beside_key_id(text, end, &mut spans);
+                        }
+                    }
+                }
+                Look::WebToken => {
+                    if let Some(end) = shape::web_token(text, at) {
+                        spans.push(Span::shaped(at, end, "jwt"));
+                    }
+                }
+                Look::Begin if at >= blocked_to => {
+                    if let Some(range) = block::from_begin(text, at) {
+                        blocked_to = range.end;
+                        spans.push(Span::block(range.start, range.end, "private-key"));
+                    }
+                }
+                Look::End if at >= blocked_to => {
+                    if let Some(range) = block::to_end(text, at) {
+                        blocked_to = range.end;
+                        spans.push(Span::block(range.start, range.end, "private-key"));
+                    }
+                }
+                Look::Begin | Look::End => {}
+                Look::Putty => {
+                    if let Some(range) = block::putty(text, at) {
+                        spans.push(Span::block(range.start, range.end, "private-key"));
+                    }
+                }
+                Look::Name => {
+                    if at >= named_to {
+                        named_to = assignment::find(text, at, &mut spans);
+                    }
+                }
+                Look::Scheme => header::scheme(text, at, &mut spans),
+                Look::Address => header::address(text, at, &mut spans),
+                Look::Driver => header::driver(text, at, &mut spans),
+                Look::Flag => header::flag(text, at, &mut spans),
+                Look::Telegram => telegram(text, at, &mut spans),
+                Look::Hook(kind) => hook(text, at, found.end(), kind, &mut spans),
+                Look::Azure => azure(text, at, &mut spans),
+                Look::Discord => discord(text, at, &mut spans),
+                Look::EncodedKey => encoded_key(text, at, &mut spans),
+                Look::Mailchimp => mailchimp(text, at, &mut spans),
+            }
+        }
+        self.known.find(text, &mut spans);
+        for rule in &self.rules {
+            for found in rule.expression.find_iter(text).filter(|found| !found.is_empty()) {
+                spans.push(Span::ruled(found.start(), found.end(), &rule.kind));
+            }
+        }
+        spans
+    }
+
+    /// Whether a line that is not whole yet holds something that says what a secret further on would be.
+    pub(super) fn announces(&self, line: &str) -> bool {
+        !self.rules.is_empty()
+            || self.known.has_spaces()
+            || self.words.iter().flat_map(|words| words.find_overlapping_iter(line)).any(|found| {
+                match self.looks[found.pattern().as_usize()] {
+                    Look::Name
+                    | Look::Begin
+                    | Look::End
+                    | Look::Putty
+                    | Look::Scheme
+                    | Look::Address
+                    | Look::Driver
+                    | Look::Hook(_) => true,
+                    Look::Flag => {
+                        let at = found.start();
+                        at == 0 || line.as_bytes()[at - 1].is_ascii_whitespace()
+                    }
+                    Look::Shape(index) => SHAPES[index].start.contains(' '),
+                    Look::WebToken | Look::Telegram | Look::Azure | Look::Discord | Look::EncodedKey | Look::Mailchimp => false,
+                }
+            })
+    }
+}
+
+fn telegram(text: &str, at: usize, spans: &mut Vec<Span>) {
+    let bytes = text.as_bytes();
+    let digits = bytes[..at].iter().rev().take(14).take_while(|byte| byte.is_ascii_digit()).count();
+    let length = bytes[at + 1..].iter().take_while(|byte| shape::Letters::Dashed.has(**byte)).count();
+    if bytes[at + 1] == b'A' && (8..=12).contains(&digits) && (34..=36).contains(&length) {
+        spans.push(Span::shaped(at - digits, at + 1 + length, "telegram-token"));
+    }
+}
+
+fn hook(text: &str, at: usize, from: usize, kind: &'static str, spans: &mut Vec<Span>) {
+    let length = text.as_bytes()[from..].iter().take_while(|byte| shape::Letters::Dashed.has(**byte) || **byte == b'/').count();
+    let path = &text[from..from + length];
+    let secret = path.rsplit('/').find(|part| !part.is_empty()).unwrap_or_default();
+    if super::value::is_random(secret, 16) && !super::value::is_placeholder(path.trim_matches('/')) {
+        spans.push(Span::shaped(at, from + length, kind));
+    }
+}
+
+/// Three letters, a digit, `Q~`, then the rest.
+fn azure(text: &str, at: usize, spans: &mut Vec<Span>) {
+    let bytes = text.as_bytes();
+    let Some(start) = at.checked_sub(4) else { return };
+    let has = |byte: u8| shape::Letters::Dotted.has(byte) || byte == b'~';
+    let length = bytes[at + 2..].iter().take_while(|byte| has(**byte)).count();
+    let head = bytes[start..at - 1].iter().all(|byte| has(*byte)) && bytes[at - 1].is_ascii_digit();
+    if head && text.is_char_boundary(start) && bytes[at..].starts_with(b"Q~") && (31..=40).contains(&length) {
+        spans.push(Span::shaped(start, at + 2 + length, "azure-secret"));
+    }
+}
+
+fn mailchimp(text: &str, at: usize, spans: &mut Vec<Span>) {
+    let bytes = text.as_bytes();
+    let hex = bytes[..at].iter().rev().take(33).take_while(|byte| shape::Letters::Hex.has(**byte)).count();
+    let digits = bytes[at + 3..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if hex == 32 && (1..=2).contains(&digits) {
+        spans.push(Span::shaped(at - 32, at + 3 + digits, "mailchimp-key"));
+    }
+}
+
+fn discord(text: &str, at: usize, spans: &mut Vec<Span>) {
+    let bytes = text.as_bytes();
+    let has = |byte: &u8| shape::Letters::Dashed.has(*byte);
+    if bytes.get(at + 7) != Some(&b'.') || !bytes[at + 1..at + 7].iter().all(has) {
+        return;
+    }
+    let before = bytes[..at].iter().rev().take(40).take_while(|byte| has(byte)).count();
+    let after = bytes[at + 8..].iter().take_while(|byte| has(byte)).count();
+    if (23..=28).contains(&before) && matches!(bytes[at - before], b'M' | b'N' | b'O') && (27..=45).contains(&after) {
+        spans.push(Span::shaped(at - before, at + 8 + after, "discord-token"));
+    }
+}
+
+fn encoded_key(text: &str, at: usize, spans: &mut Vec<Span>) {
+    let length = text.as_bytes()[at..].iter().take_while(|byte| shape::Letters::Base64.has(**byte)).count();
+    let head = &text[at..at + length.min(64) / 4 * 4];
+    let title = base64::Engine::decode(&base64::engine::general_purpose::STANDARD_NO_PAD, head.trim_end_matches('='));
+    if title.is_ok_and(|title| String::from_utf8_lossy(&title).contains("PRIVATE KEY")) {
+        spans.push(Span::shaped(at, at + length, "private-key"));
+    }
+}
+
+/// The secret of forty letters that stands right after its id: `AKIA…,…`.
+fn beside_key_id(text: &str, end: usize, spans: &mut Vec<Span>) {
+    let bytes = text.as_bytes();
+    let gap = bytes[end..].iter().take(4).take_while(|byte| matches!(byte, b',' | b':' | b' ' | b'\t' | b'"' | b'|')).count();
+    let has = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let length = bytes[end + gap..].iter().take(41).take_while(|byte| has(byte)).count();
+    let start = end + gap;
+    if gap > 0 && length == 40 && super::value::is_random(&text[start..start + length], 40) {
+        spans.push(Span::named(start, start + length, "aws-secret"));
+    }
+}

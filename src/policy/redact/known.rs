@@ -1,0 +1,97 @@
+//! Values aye holds itself, in every form in which they may come back.
+
+use super::Span;
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+/// A shorter value stands in too many texts by chance.
+const LEAST_BYTES: usize = 8;
+/// Of a value of several lines each line this long is one of its own.
+const LINE_BYTES: usize = 16;
+
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    forms: Option<AhoCorasick>,
+    has_spaces: bool,
+}
+
+impl Known {
+    pub(super) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut forms = Vec::new();
+        let mut has_spaces = false;
+        for value in values.into_iter().map(str::trim) {
+            let lines: Vec<&str> = value.lines().map(str::trim).collect();
+            let parts =
+                if lines.len() > 1 { lines.into_iter().filter(|line| line.len() >= LINE_BYTES).collect() } else { vec![value] };
+            for part in parts.into_iter().filter(|part| part.len() >= LEAST_BYTES) {
+                has_spaces |= part.contains(char::is_whitespace);
+                forms.extend(forms_of(part));
+            }
+        }
+        forms.sort_unstable();
+        forms.dedup();
+        let forms = (!forms.is_empty())
+            .then(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms).ok())
+            .flatten();
+        Self { forms, has_spaces }
+    }
+
+    pub(super) fn find(&self, text: &str, spans: &mut Vec<Span>) {
+        let Some(forms) = &self.forms else { return };
+        for found in forms.find_iter(text) {
+            let bytes = text.as_bytes();
+            let padding = bytes[found.end()..].iter().take(2).take_while(|byte| **byte == b'=').count();
+            spans.push(Span::known(found.start(), found.end() + padding));
+        }
+    }
+
+    pub(super) fn has_spaces(&self) -> bool {
+        self.has_spaces
+    }
+}
+
+/// Plain, in base64 wherever it stands in the text that was encoded, percent-escaped, and in hexadecimal digits.
+fn forms_of(value: &str) -> Vec<String> {
+    let mut forms = vec![value.to_owned()];
+    for before in 0..3 {
+        let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(value.bytes()).collect();
+        // Letters that also hold bits of what stands before or after are not the value's own.
+        let skip = (before * 8).div_ceil(6);
+        let whole = bytes.len() * 8 / 6;
+        for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+            let text = engine.encode(&bytes);
+            if whole > skip + LEAST_BYTES {
+                forms.push(text[skip..whole].to_owned());
+            }
+            if before == 0 {
+                forms.push(text);
+            }
+        }
+    }
+    let all_but = |keep: fn(u8) -> bool, upper: bool| -> String {
+        value
+            .bytes()
+            .map(|byte| match (keep(byte), upper) {
+                (true, _) => char::from(byte).to_string(),
+                (false, true) => format!("%{byte:02X}"),
+                (false, false) => format!("%{byte:02x}"),
+            })
+            .collect()
+    };
+    let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+    let plain = |byte: u8| byte.is_ascii_alphanumeric();
+    let path = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(&byte);
+    for keep in [unreserved as fn(u8) -> bool, plain, path, |_| false] {
+        forms.push(all_but(keep, true));
+        forms.push(all_but(keep, false));
+    }
+    forms.push(all_but(unreserved, true).replace("%20", "+"));
+    // In a JSON text.
+    forms.push(value.replace('\\', "\\\\").replace('"', "\\\""));
+    let digits = |byte: u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(u32::from(digit), 16).unwrap_or_default());
+    let hex: String = value.bytes().flat_map(digits).collect();
+    forms.push(hex.to_uppercase());
+    forms.push(hex);
+    forms
+}

@@ -1,0 +1,61 @@
+//! `[redacted:KIND:8 hex]`: what stands where a secret was.
+
+use std::ops::Range;
+
+pub(super) const START: &str = "[redacted:";
+const HASH: usize = 8;
+/// A longer kind is none of ours.
+const KIND_BYTES: usize = 48;
+
+pub(super) fn write(kind: &str, hash: &str) -> String {
+    format!("{START}{kind}:{hash}]")
+}
+
+/// The marker at `at`, whole and to the letter.
+fn whole(text: &str, at: usize) -> Option<usize> {
+    let rest = text[at..].strip_prefix(START)?;
+    let kind = rest
+        .bytes()
+        .take(KIND_BYTES)
+        .take_while(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-')
+        .count();
+    let hash = rest[kind..].strip_prefix(':')?;
+    let digits = hash.bytes().take(HASH).take_while(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).count();
+    (kind > 0 && digits == HASH && hash[HASH..].starts_with(']')).then_some(at + START.len() + kind + 1 + HASH + 1)
+}
+
+/// All whole markers, in order.
+pub(super) fn all(text: &str) -> Vec<Range<usize>> {
+    text.match_indices(START).filter_map(|(at, _)| whole(text, at).map(|end| at..end)).collect()
+}
+
+/// Something a model may have made of a marker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    Whole(Range<usize>),
+    Mangled(Range<usize>),
+}
+
+/// Markers and what looks like one, in order. `[redacted:{kind}` of a program and `\[redacted:` of a pattern do not.
+pub(super) fn pieces(text: &str) -> Vec<Piece> {
+    const LOOKED_AT: usize = 80;
+    let lower = text.to_ascii_lowercase();
+    let mut pieces = Vec::new();
+    for (at, _) in lower.match_indices("[redacted") {
+        if let Some(end) = whole(text, at) {
+            pieces.push(Piece::Whole(at..end));
+            continue;
+        }
+        let Some(rest) = lower[at..].strip_prefix(START) else { continue };
+        let first = rest.trim_start().chars().next();
+        if first.is_some_and(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '…' | '.' | '*')) {
+            let length = rest.bytes().take(LOOKED_AT).position(|byte| matches!(byte, b']' | b'\n')).map_or(0, |end| end + 1);
+            let mut end = (at + START.len() + length).min(text.len());
+            while !text.is_char_boundary(end) {
+                end += 1;
+            }
+            pieces.push(Piece::Mangled(at..end));
+        }
+    }
+    pieces
+}

@@ -1,0 +1,247 @@
+//! Secrets in a text, and the markers that stand in their place. Deterministic: the same secret has the same marker
+//! wherever it stands, and nobody without the key can tell the secret from it.
+
+mod assignment;
+mod block;
+mod detect;
+mod header;
+mod known;
+mod marker;
+mod name;
+mod plain;
+mod restore;
+mod shape;
+mod stream;
+mod value;
+
+pub use block::opens_or_closes;
+pub use name::is_secret as names_a_secret;
+pub use restore::{Restorer, has_marker};
+pub use stream::Stream;
+
+use detect::Detectors;
+use known::Known;
+use plain::Plain;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::OnceLock;
+
+/// What was hidden of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub kind: String,
+    pub count: usize,
+}
+
+/// A text without its secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redacted<'a> {
+    pub text: Cow<'a, str>,
+    /// In the order in which they first stand.
+    pub found: Vec<Found>,
+}
+
+/// A rule of a bundle.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pub kind: String,
+    pub expression: regex::Regex,
+}
+
+/// The secret that the hashes in markers are made with.
+pub type Key = [u8; 32];
+
+/// Passes after the first: a marker can bring to light what stood beside a secret.
+const PASSES: usize = 4;
+/// What is left of a secret around a marker is hidden too, unless it says nothing.
+const REST_BYTES: usize = 4;
+
+/// Finds what is secret and hides it.
+pub struct Redactor {
+    detectors: Detectors,
+    key: OnceLock<Key>,
+    make_key: Box<dyn Fn() -> Key + Send + Sync>,
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Redactor")
+    }
+}
+
+/// What says that a stretch is secret; the surest gives it its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Sureness {
+    Known,
+    Named,
+    Shaped,
+    Ruled,
+    Block,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Span {
+    start: usize,
+    end: usize,
+    kind: Cow<'static, str>,
+    sureness: Sureness,
+}
+
+impl Span {
+    fn named(start: usize, end: usize, kind: &'static str) -> Self {
+        Self { start, end, kind: Cow::Borrowed(kind), sureness: Sureness::Named }
+    }
+
+    fn shaped(start: usize, end: usize, kind: &'static str) -> Self {
+        Self { start, end, kind: Cow::Borrowed(kind), sureness: Sureness::Shaped }
+    }
+
+    fn block(start: usize, end: usize, kind: &'static str) -> Self {
+        Self { start, end, kind: Cow::Borrowed(kind), sureness: Sureness::Block }
+    }
+
+    fn known(start: usize, end: usize) -> Self {
+        Self { start, end, kind: Cow::Borrowed("known-value"), sureness: Sureness::Known }
+    }
+
+    fn ruled(start: usize, end: usize, kind: &str) -> Self {
+        Self { start, end, kind: Cow::Owned(kind.to_owned()), sureness: Sureness::Ruled }
+    }
+}
+
+impl Redactor {
+    /// `known`: values that are secret whatever they look like. `key` is asked for once, when the first marker is made.
+    pub fn new<'a>(
+        rules: Vec<Rule>,
+        known: impl IntoIterator<Item = &'a str>,
+        key: impl Fn() -> Key + Send + Sync + 'static,
+    ) -> Self {
+        Self { detectors: Detectors::new(rules, Known::new(known)), key: OnceLock::new(), make_key: Box::new(key) }
+    }
+
+    /// The text with a marker in the place of each secret. What is redacted already stays as it is.
+    pub fn redact<'a>(&self, text: &'a str) -> Redacted<'a> {
+        let mut found = Vec::new();
+        let text = self.replace(text, |kind, _, _| count(&mut found, kind));
+        Redacted { text, found }
+    }
+
+    /// Whether anything in it is secret.
+    pub fn holds_secret(&self, text: &str) -> bool {
+        !self.spans(text).is_empty()
+    }
+
+    /// Like `redact`, where only the text is wanted.
+    pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.replace(text, |_, _, _| ())
+    }
+
+    /// Of a text that begins within a private key, without the rest of that key.
+    pub fn hide_rest_of_key(&self, text: &str) -> String {
+        let end = block::rest(text);
+        if end == 0 {
+            return text.to_owned();
+        }
+        self.marker("private-key", &text[..end]) + &text[end..]
+    }
+
+    /// The lines of a text, from 1, that show a part of a private key.
+    pub fn lines_of_keys(text: &str) -> Vec<std::ops::RangeInclusive<u64>> {
+        block::lines(text)
+    }
+
+    /// Replaces every secret; `each` is told its kind, its marker and itself.
+    fn replace<'a>(&self, text: &'a str, mut each: impl FnMut(&str, &str, &str)) -> Cow<'a, str> {
+        let mut now = Cow::Borrowed(text);
+        for _ in 0..PASSES {
+            let spans = self.spans(&now);
+            if spans.is_empty() {
+                break;
+            }
+            let mut next = String::with_capacity(now.len());
+            let mut done = 0;
+            for span in spans {
+                let secret = &now[span.start..span.end];
+                let marker = self.marker(&span.kind, secret);
+                each(&span.kind, &marker, secret);
+                next.push_str(&now[done..span.start]);
+                next.push_str(&marker);
+                done = span.end;
+            }
+            next.push_str(&now[done..]);
+            now = Cow::Owned(next);
+        }
+        now
+    }
+
+    /// What is secret, in order and apart; markers are not.
+    fn spans(&self, text: &str) -> Vec<Span> {
+        let plain = Plain::of(text);
+        let mut spans = self.detectors.find(&plain.text);
+        for span in &mut spans {
+            let place = plain.back(span.start..span.end);
+            (span.start, span.end) = (place.start, place.end);
+        }
+        apart(spans, text)
+    }
+
+    fn marker(&self, kind: &str, secret: &str) -> String {
+        let key = self.key.get_or_init(|| (self.make_key)());
+        let hash = blake3::keyed_hash(key, secret.as_bytes()).to_hex();
+        marker::write(kind, &hash[..8])
+    }
+}
+
+fn count(found: &mut Vec<Found>, kind: &str) {
+    match found.iter_mut().find(|found| found.kind == kind) {
+        Some(found) => found.count += 1,
+        None => found.push(Found { kind: kind.to_owned(), count: 1 }),
+    }
+}
+
+/// What overlaps becomes one, named by the surest; markers are cut out.
+fn apart(mut spans: Vec<Span>, text: &str) -> Vec<Span> {
+    if spans.is_empty() {
+        return spans;
+    }
+    spans.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
+    let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match merged.last_mut().filter(|last| span.start < last.end) {
+            Some(last) => {
+                last.end = last.end.max(span.end);
+                // Of two forms of token the one that says more was found later: `sk-ant-` after `sk-`.
+                let closer = span.sureness == Sureness::Shaped && span.start == last.start;
+                if span.sureness > last.sureness || (closer && last.sureness == Sureness::Shaped) {
+                    (last.kind, last.sureness) = (span.kind, span.sureness);
+                }
+            }
+            None => merged.push(span),
+        }
+    }
+    let markers = marker::all(text);
+    if markers.is_empty() {
+        return merged;
+    }
+    let mut kept = Vec::with_capacity(merged.len());
+    for span in merged {
+        let mut start = span.start;
+        for marker in markers.iter().filter(|marker| marker.start < span.end && marker.end > span.start) {
+            kept.push(Span { start, end: marker.start.max(start), ..span.clone() });
+            start = marker.end;
+        }
+        kept.push(Span { start, ..span });
+    }
+    kept.retain(|span| {
+        let touches = markers.iter().any(|marker| marker.end == span.start || marker.start == span.end);
+        span.start < span.end && (!touches || says_something(&text[span.start..span.end]))
+    });
+    kept
+}
+
+fn says_something(rest: &str) -> bool {
+    rest.len() >= REST_BYTES && rest.bytes().filter(u8::is_ascii_alphanumeric).count() >= REST_BYTES
+}
+
+#[cfg(test)]
+mod tests;

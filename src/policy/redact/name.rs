@@ -1,0 +1,161 @@
+//! Whether a name says that its value is a secret, and how surely.
+
+/// What the name promises, and so how much the value must look like it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Promise {
+    Password,
+    Secret,
+    Token,
+    /// `…_KEY`: most keys are no secrets.
+    Key,
+    /// A request header with a scheme before the credentials.
+    Authorization,
+    /// A login in base64.
+    Login,
+    Cookie,
+}
+
+/// Words after the one that counts which do not change what it is.
+const NEUTRAL: &[&str] = &[
+    "base",
+    "prod",
+    "production",
+    "dev",
+    "development",
+    "staging",
+    "test",
+    "live",
+    "value",
+    "primary",
+    "secondary",
+    "current",
+    "previous",
+    "old",
+    "new",
+    "default",
+    "raw",
+    "b64",
+    "base64",
+    "plain",
+    "plaintext",
+    "string",
+    "override",
+];
+const PASSWORDS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pass",
+    "pw",
+    "psk",
+    "passwort",
+    "pwd",
+    "kennwort",
+    "requirepass",
+    "masterauth",
+    "dbpass",
+    "userpass",
+    "rootpass",
+    "keypass",
+    "storepass",
+];
+const TOKENS: &[&str] = &["token", "apikey", "credential", "credentials", "jwt", "bearer", "pat", "sas", "authtoken"];
+/// Which keys are secrets.
+const KEYS: &[&str] = &[
+    "api",
+    "access",
+    "secret",
+    "private",
+    "auth",
+    "encryption",
+    "signing",
+    "master",
+    "account",
+    "client",
+    "service",
+    "deploy",
+    "session",
+    "shared",
+    "storage",
+    "subscription",
+    "webhook",
+    "app",
+    "application",
+    "hmac",
+    "aes",
+    "admin",
+    "root",
+    "crypt",
+    "cipher",
+    "jwt",
+    "token",
+    "license",
+];
+/// What is for everyone, or a place in a list.
+const HARMLESS: &[&str] = &["public", "publishable", "pub", "page", "next", "continuation", "cursor", "sync", "cancellation"];
+
+/// `dbPassword`, `X-Api-Key`, `AWS_SECRET_ACCESS_KEY`.
+pub(super) fn promise(name: &str) -> Option<Promise> {
+    let words = words(name);
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if words.iter().any(|word| HARMLESS.contains(word)) {
+        return None;
+    }
+    while words.len() > 1
+        && words.last().is_some_and(|last| NEUTRAL.contains(last) || last.bytes().all(|byte| byte.is_ascii_digit()))
+    {
+        words.pop();
+    }
+    let (last, before) = words.split_last()?;
+    let before = before.last().copied().unwrap_or_default();
+    match *last {
+        "pwd" if matches!(name, "PWD" | "OLDPWD" | "pwd") => None,
+        "authorization" => Some(Promise::Authorization),
+        "cookie" => Some(Promise::Cookie),
+        "auth" => Some(Promise::Login),
+        "sig" | "signature" if before.is_empty() || before == "amz" => Some(Promise::Key),
+        word if PASSWORDS.contains(&word) => Some(Promise::Password),
+        word if ["password", "passwd", "passphrase"].iter().any(|end| word.ends_with(end)) => Some(Promise::Password),
+        word if word.ends_with("secret") || word == "secrets" => Some(Promise::Secret),
+        word if TOKENS.contains(&word) => Some(Promise::Token),
+        word if ["token", "apikey", "secretkey", "accesskey", "privatekey", "authkey", "apisecret"]
+            .iter()
+            .any(|end| word.ends_with(end)) =>
+        {
+            Some(Promise::Token)
+        }
+        "key" if KEYS.contains(&before) => Some(Promise::Token),
+        "key" if name.bytes().all(|byte| !byte.is_ascii_lowercase()) => Some(Promise::Key),
+        _ => None,
+    }
+}
+
+/// At every change from lower to upper case and at every mark; in lower case.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let letters: Vec<char> = name.chars().collect();
+    for (at, letter) in letters.iter().enumerate() {
+        if !letter.is_ascii_alphanumeric() {
+            words.push(String::new());
+            continue;
+        }
+        let before = at.checked_sub(1).map_or(' ', |at| letters[at]);
+        let after = letters.get(at + 1).copied().unwrap_or(' ');
+        let begins = letter.is_ascii_uppercase()
+            && (before.is_ascii_lowercase() || (before.is_ascii_uppercase() && after.is_ascii_lowercase()));
+        if begins {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut() {
+            word.push(letter.to_ascii_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Whether the value of a variable of this name is to be kept from commands and hidden.
+pub fn is_secret(name: &str) -> bool {
+    promise(name).is_some()
+}

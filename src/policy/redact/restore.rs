@@ -1,0 +1,81 @@
+//! The way back: in a text that is written to a file, a marker stands for the bytes it hid in that file.
+
+use super::Redactor;
+use super::marker::{self, Piece};
+use std::collections::{HashMap, HashSet};
+
+/// What the markers of one file stand for.
+#[derive(Debug, Default)]
+pub struct Restorer {
+    /// `None` where two secrets of the file have the same marker.
+    secrets: HashMap<String, Option<String>>,
+    /// Markers, and what looks like one, that the file itself holds as text.
+    literal: HashSet<String>,
+}
+
+/// A marker that stands for nothing that is known, as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{marker}` {why}")]
+pub struct NotRestored {
+    pub marker: String,
+    pub why: &'static str,
+}
+
+impl Redactor {
+    /// For a file with this text, as a model is shown it.
+    pub fn restorer(&self, text: &str) -> Restorer {
+        let mut restorer = Restorer::default();
+        self.replace(text, |_, marker, secret| {
+            let entry = restorer.secrets.entry(marker.to_owned()).or_insert_with(|| Some(secret.to_owned()));
+            if entry.as_deref() != Some(secret) {
+                *entry = None;
+            }
+        });
+        restorer.literal = marker::pieces(text).into_iter().map(|piece| text_of(text, &piece).to_owned()).collect();
+        restorer
+    }
+}
+
+fn text_of<'a>(text: &'a str, piece: &Piece) -> &'a str {
+    match piece {
+        Piece::Whole(range) | Piece::Mangled(range) => &text[range.clone()],
+    }
+}
+
+impl Restorer {
+    /// `text` with every marker replaced by what it hides.
+    pub fn restore(&self, text: &str) -> Result<String, NotRestored> {
+        let mut restored = String::with_capacity(text.len());
+        let mut done = 0;
+        for piece in marker::pieces(text) {
+            let range = match &piece {
+                Piece::Whole(range) | Piece::Mangled(range) => range.clone(),
+            };
+            let written = &text[range.clone()];
+            let failed = |why| NotRestored { marker: written.to_owned(), why };
+            let literal = self.literal.contains(written);
+            let secret = match (&piece, self.secrets.get(written)) {
+                (Piece::Whole(_), Some(Some(_))) if literal => {
+                    return Err(failed("stands in this file both as text and for something hidden"));
+                }
+                (Piece::Whole(_), Some(Some(secret))) => secret.as_str(),
+                (Piece::Whole(_), Some(None)) => return Err(failed("stands for two different things in this file")),
+                _ if literal => written,
+                (Piece::Whole(_), None) => return Err(failed("stands for nothing that is hidden in this file")),
+                (Piece::Mangled(_), _) => return Err(failed("is not a whole marker, so that what it hides cannot be put back")),
+            };
+            restored.push_str(&text[done..range.start]);
+            restored.push_str(secret);
+            done = range.end;
+        }
+        restored.push_str(&text[done..]);
+        Ok(restored)
+    }
+}
+
+/// The first marker in a text, or what looks like one.
+pub fn has_marker(text: &str) -> Option<&str> {
+    // Most texts have none, and need not be looked at twice.
+    let piece = marker::pieces(text).into_iter().next()?;
+    Some(text_of(text, &piece))
+}

@@ -1,0 +1,128 @@
+//! A text that comes in pieces: given on as soon as nothing in it can still become a secret.
+
+use super::{Redactor, block};
+use std::sync::Arc;
+
+/// A line longer than this is given on in pieces.
+const LINE_BYTES: usize = 16 * 1024;
+/// What stays behind of such a line: longer than any token.
+const TOKEN_BYTES: usize = 4 * 1024;
+/// What says that a secret follows stands so near before it.
+const NAME_BYTES: usize = 128;
+/// A private key that does not end is given up after so much.
+const BLOCK_BYTES: usize = 64 * 1024;
+
+/// Hides secrets in a text that comes in pieces, over every cut.
+pub struct Stream {
+    redactor: Arc<Redactor>,
+    held: String,
+    /// Within a block whose marker was given on already.
+    in_block: bool,
+}
+
+impl Stream {
+    pub fn new(redactor: Arc<Redactor>) -> Self {
+        Self { redactor, held: String::new(), in_block: false }
+    }
+
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Takes a piece; gives what is safe to show.
+    pub fn push(&mut self, piece: &str) -> String {
+        self.held.push_str(piece);
+        self.leave_block(false);
+        let cut = self.cut();
+        self.give(cut)
+    }
+
+    /// The rest, at the end.
+    pub fn finish(&mut self) -> String {
+        self.leave_block(true);
+        let rest = std::mem::take(&mut self.held);
+        self.redactor.hide(&rest).into_owned()
+    }
+
+    fn give(&mut self, cut: usize) -> String {
+        if cut == 0 {
+            return String::new();
+        }
+        let rest = self.held.split_off(cut);
+        let ready = std::mem::replace(&mut self.held, rest);
+        self.redactor.hide(&ready).into_owned()
+    }
+
+    /// Drops the lines of a key whose beginning was hidden already.
+    fn leave_block(&mut self, last: bool) {
+        while self.in_block && !self.held.is_empty() {
+            let (line_end, whole) = match self.held.find('\n') {
+                Some(end) => (end + 1, true),
+                None => (self.held.len(), false),
+            };
+            let line = &self.held[..line_end];
+            if block::opens_or_closes(line) == Some(false) {
+                self.in_block = false;
+                self.held.drain(..line_end);
+            } else if !block::is_key_line(line.trim_end()) && (whole || last) {
+                self.in_block = false;
+            } else if whole || last || line_end > LINE_BYTES {
+                self.held.drain(..line_end);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Where what is held can be cut so that no secret is.
+    fn cut(&mut self) -> usize {
+        if self.in_block {
+            return 0;
+        }
+        let lines = self.held.rfind('\n').map_or(0, |end| end + 1);
+        if let Some(begin) = self.open_block() {
+            if self.held.len() - begin < BLOCK_BYTES {
+                return begin;
+            }
+            self.in_block = true;
+            return self.held.len();
+        }
+        let line = &self.held[lines..];
+        let mut cut = lines;
+        if line.len() > LINE_BYTES {
+            cut = self.held.len() - TOKEN_BYTES;
+            while !self.held.is_char_boundary(cut) {
+                cut -= 1;
+            }
+        } else if !self.redactor.detectors.announces(&super::plain::Plain::of(line).text) {
+            cut +=
+                line.rfind(char::is_whitespace).map_or(0, |space| space + line[space..].chars().next().map_or(1, char::len_utf8));
+        }
+        // Whatever is secret already stays whole, with the name before it.
+        let spans = self.redactor.spans(&self.held);
+        match spans.iter().find(|span| span.start < cut && span.end > cut) {
+            Some(span) if span.end < self.held.len() => span.end,
+            Some(span) => {
+                let mut start = span.start.saturating_sub(NAME_BYTES);
+                while !self.held.is_char_boundary(start) {
+                    start -= 1;
+                }
+                start
+            }
+            None => cut,
+        }
+    }
+
+    /// Where the line begins that opens a private key which has not ended yet.
+    fn open_block(&self) -> Option<usize> {
+        let begin = self.held.rfind("BEGIN ")?;
+        let start = self.held[..begin].rfind('\n').map_or(0, |line| line + 1);
+        let rest = &self.held[start..];
+        let line = rest.split('\n').next().unwrap_or(rest);
+        let opened = block::opens_or_closes(line).unwrap_or(false) || line.contains("BEGIN SSH2");
+        let end = rest.find("-----END ").map(|end| end + 9).or_else(|| rest.find("---- END SSH2").map(|end| end + 9));
+        let closed = end.is_some_and(|end| rest[end..].contains("----") || rest[end..].contains('\n'));
+        (opened && !closed).then_some(start)
+    }
+}

@@ -1,0 +1,277 @@
+//! Whether a text is a secret or only stands where one would stand.
+
+/// How much of a text reads like a word, and what else it is made of.
+struct Make {
+    length: usize,
+    lower: usize,
+    upper: usize,
+    digits: usize,
+    distinct: usize,
+    /// Changes between a digit and a letter.
+    changes: usize,
+    /// Letters in runs that read like a word: a capital or not, then lower case, at least three.
+    wordy: usize,
+    /// Pieces that begin with a capital or after a mark, and those of them with one or two letters.
+    pieces: usize,
+    short: usize,
+    /// Marks that passwords have and names do not.
+    special: bool,
+}
+
+impl Make {
+    fn of(text: &str) -> Self {
+        let mut seen = [false; 128];
+        let mut make = Self {
+            length: text.chars().count(),
+            lower: 0,
+            upper: 0,
+            digits: 0,
+            distinct: 0,
+            changes: 0,
+            wordy: 0,
+            pieces: 0,
+            short: 0,
+            special: false,
+        };
+        let mut before = ' ';
+        let mut run = 0;
+        for letter in text.chars() {
+            make.lower += usize::from(letter.is_lowercase());
+            make.upper += usize::from(letter.is_uppercase());
+            make.digits += usize::from(letter.is_ascii_digit());
+            make.special |= "!@#$%^&*?+~".contains(letter);
+            make.changes += usize::from(
+                (letter.is_ascii_digit() && before.is_alphabetic()) || (letter.is_alphabetic() && before.is_ascii_digit()),
+            );
+            let slot = seen.get_mut(letter as usize);
+            make.distinct += usize::from(slot.as_ref().is_none_or(|seen| !**seen));
+            if let Some(slot) = slot {
+                *slot = true;
+            }
+            let goes_on = letter.is_lowercase() && before.is_alphabetic();
+            if goes_on {
+                run += 1;
+            } else {
+                make.end_piece(run);
+                run = usize::from(letter.is_alphabetic());
+            }
+            before = letter;
+        }
+        make.end_piece(run);
+        make
+    }
+
+    fn end_piece(&mut self, run: usize) {
+        self.wordy += if run >= 3 { run } else { 0 };
+        self.pieces += usize::from(run > 0);
+        self.short += usize::from((1..=2).contains(&run));
+    }
+
+    fn letters(&self) -> usize {
+        self.lower + self.upper
+    }
+
+    /// Words are long; of what a machine draws, many pieces between capitals are not.
+    fn reads_like_words(&self) -> bool {
+        self.wordy * 10 > self.length * 6 && self.short * 5 < self.pieces * 2
+    }
+}
+
+/// Whether it looks as if a machine had drawn it.
+pub(super) fn is_random(text: &str, least: usize) -> bool {
+    let make = Make::of(text);
+    if make.length < least || make.distinct < 6.min(least) {
+        return false;
+    }
+    if make.digits > 0 && make.letters() > 0 {
+        return !make.reads_like_words() || make.changes >= 4;
+    }
+    make.lower > 0 && make.upper > 0 && make.length >= 12 && !make.reads_like_words()
+}
+
+/// Whether it is no pattern of a few letters.
+pub(super) fn has_many_letters(text: &str) -> bool {
+    Make::of(text).distinct >= 5
+}
+
+/// Whether a person could have chosen it as a password: more than one sort of character, not a name.
+pub(super) fn is_password(text: &str) -> bool {
+    let make = Make::of(text);
+    let mixed = make.letters() > 0 && (make.digits > 0 || make.special);
+    make.length >= 6 && make.distinct >= 4 && (mixed || is_random(text, 8) || (make.digits > 0 && make.special))
+}
+
+/// What stands for a value in examples, wherever it stands in the text. Long enough that chance does not spell it.
+const STAND_INS: &[&str] = &[
+    "example",
+    "placeholder",
+    "changeme",
+    "change_me",
+    "change-me",
+    "change_this",
+    "replace",
+    "your_",
+    "your-",
+    "yourkey",
+    "yourtoken",
+    "yoursecret",
+    "yourpass",
+    "your key",
+    "your token",
+    "insert",
+    "dummy",
+    "redacted",
+    "xxxx",
+    "****",
+    "...",
+    "…",
+    "•••",
+    "1234567890",
+    "0123456789",
+    "abcdefgh",
+    "00000000",
+    "deadbeef",
+    "foobar",
+    "notasecret",
+    "not-a-secret",
+    "not_a_secret",
+];
+
+/// What a value is called where it is not given.
+const WORDS: &[&str] = &[
+    "true",
+    "false",
+    "null",
+    "none",
+    "nil",
+    "undefined",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "pass",
+    "pwd",
+    "token",
+    "key",
+    "test",
+    "testing",
+    "value",
+    "string",
+    "required",
+    "optional",
+    "hidden",
+    "private",
+    "public",
+    "admin",
+    "root",
+    "user",
+    "username",
+    "postgres",
+    "mysql",
+    "default",
+    "empty",
+    "todo",
+    "unset",
+    "mypassword",
+    "mysecret",
+    "s3cr3t",
+    "p@ssw0rd",
+    "passw0rd",
+];
+
+/// Where a value is taken from, instead of the value.
+const REFERENCES: &[&str] = &[
+    "process.env",
+    "os.environ",
+    "os.getenv",
+    "getenv",
+    "env.",
+    "env:",
+    "env(",
+    "env[",
+    "config.",
+    "settings.",
+    "secrets.",
+    "vault:",
+    "op://",
+    "ref:",
+    "ref+",
+    "file:",
+    "arn:",
+    "ssm:",
+    "!ref",
+    "!sub",
+    "!vault",
+    "keychain:",
+    "http://",
+    "https://",
+    "sha1:",
+    "sha1-",
+    "sha256:",
+    "sha256-",
+    "sha384-",
+    "sha512:",
+    "sha512-",
+    "md5:",
+    "data:",
+    "urn:",
+    "projects/",
+    "enc[",
+    "ssh-",
+    "age1",
+    "fake",
+    "mock",
+];
+
+/// Whether a text is no secret though it stands in the place of one.
+pub(super) fn is_placeholder(text: &str) -> bool {
+    let text = text.trim();
+    let lower = text.to_ascii_lowercase();
+    if lower.is_empty() || WORDS.contains(&lower.as_str()) || STAND_INS.iter().any(|word| lower.contains(word)) {
+        return true;
+    }
+    if REFERENCES.iter().any(|start| lower.starts_with(start)) {
+        return true;
+    }
+    let mut letters = text.chars();
+    let (first, second, last) =
+        (letters.next().unwrap_or(' '), letters.next().unwrap_or(' '), text.chars().last().unwrap_or(' '));
+    let wrapped = matches!((first, last), ('<', '>') | ('[', ']') | ('{', '}') | ('%', '%') | ('(', ')'));
+    let variable = first == '$' && (matches!(second, '{' | '(' | '_') || second.is_ascii_alphabetic());
+    let template = lower.starts_with("{{") || lower.starts_with("<%") || lower.starts_with("#{") || lower.starts_with("%(");
+    wrapped || variable || template || is_one_letter(text) || is_path(text)
+}
+
+/// `xxxxxx`, `--------`, `ababab`.
+fn is_one_letter(text: &str) -> bool {
+    let mut seen = Vec::new();
+    for letter in text.chars() {
+        if !seen.contains(&letter) {
+            seen.push(letter);
+        }
+        if seen.len() > 2 {
+            return false;
+        }
+    }
+    true
+}
+
+fn is_path(text: &str) -> bool {
+    let starts = ["/", "./", "../", "~/"].iter().any(|start| text.starts_with(start));
+    let drive = text.as_bytes().get(1..3).is_some_and(|rest| rest == b":\\" || rest == b":/");
+    drive || (starts && Make::of(text).reads_like_words()) || (text.starts_with("/run/") || text.starts_with("/etc/"))
+}
+
+/// `a.b_c`, `Foo::bar`, `next_token()`: text of a program, not of a secret.
+pub(super) fn is_code(text: &str) -> bool {
+    if text.contains(['(', ')', '[', ']', '{', '}', '<', '>']) || text.contains("::") || text.contains("->") {
+        return true;
+    }
+    let parts: Vec<&str> = text.split('.').collect();
+    let name = |part: &&str| {
+        part.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && part.len() < 40
+    };
+    parts.len() > 1 && parts.iter().all(name)
+}

@@ -1,0 +1,23 @@
+//! What a word says by its form: a name that is assigned to, a descriptor, a text that arithmetic would run.
+
+/// `{name}` in front of a redirect.
+pub fn names_descriptor(raw: &str) -> bool {
+    let name = raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
+    assigned(&format!("{name}=")).is_some()
+}
+
+/// A text that runs a command where it is taken for arithmetic: `a[$(…)]`.
+pub fn evaluates(text: &str) -> bool {
+    text.contains('[') && (text.contains("$(") || text.contains('`'))
+}
+
+/// The name a word assigns to: `x=1`, `a[0]=1`, `x+=1`.
+pub fn assigned(raw: &str) -> Option<String> {
+    let equals = raw.find('=')?;
+    let left = raw[..equals].strip_suffix('+').unwrap_or(&raw[..equals]);
+    let name = left.split('[').next().unwrap_or(left);
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && (left.len() == name.len() || left.ends_with(']'));
+    plain.then(|| name.to_owned())
+}

@@ -1,0 +1,185 @@
+//! Who or which rule decided what: kept beside the journal, for as long as it is of use.
+
+use super::{Store, StoreError};
+use crate::ports::{Durability, Record};
+use crate::protocol::{CallId, Decision};
+use rusqlite::{Transaction, params};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Older ones are forgotten.
+const KEPT_DAYS: i64 = 90;
+/// Of more than these the oldest are forgotten.
+const KEPT_ROWS: i64 = 50_000;
+/// How often it is looked whether something is to be forgotten: once in so many rows.
+const SWEEP_EVERY: i64 = 256;
+const DAY_MS: i64 = 86_400_000;
+/// A summary is a line in a list.
+const SUMMARY_CHARS: usize = 400;
+/// Who decided, where no rule did.
+const YOU: &str = "you";
+
+/// One verdict that let something run or refused it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoggedDecision {
+    pub time: jiff::Timestamp,
+    /// Absent for `aye tool call`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    pub workspace: String,
+    pub tool_name: String,
+    /// One line: `$ cargo test`.
+    pub summary: String,
+    /// `allow` or `deny`.
+    pub verdict: String,
+    /// `user:31`, `you`, `auto mode`.
+    pub by: String,
+    /// Why, where it was refused.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    pub mode: String,
+}
+
+/// Which of them are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct DecisionFilter {
+    /// The start of a session's id.
+    pub session: Option<String>,
+    pub denied_only: bool,
+    /// The latest so many.
+    pub most: usize,
+}
+
+/// A decision before it has its time and its session.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub tool_name: String,
+    pub summary: String,
+    pub verdict: &'static str,
+    pub by: String,
+    pub reason: String,
+}
+
+/// What the calls of a session are, as their records pass by.
+#[derive(Debug, Default)]
+pub(super) struct Calls(HashMap<CallId, (String, String)>);
+
+impl Calls {
+    /// The decision a record carries.
+    pub(super) fn decision(&mut self, record: &Record) -> Option<Row> {
+        match record {
+            Record::Intent { call, summary, .. } => {
+                self.0.insert(call.tool_call_id.clone(), (call.tool_name.clone(), summary.clone()));
+                None
+            }
+            Record::Started { tool_call_id, rule } => {
+                let by = if rule == "approved by you" { YOU } else { rule };
+                Some(self.row(tool_call_id, "allow", by, ""))
+            }
+            Record::Refused { tool_call_id, rule, reason } => Some(self.row(tool_call_id, "deny", rule, reason)),
+            Record::Decided { tool_call_id, decision: Decision::Denied { reason }, .. } => {
+                let reason = reason.as_deref().unwrap_or_default();
+                let by = if reason == "no one to ask" { reason } else { YOU };
+                Some(self.row(tool_call_id, "deny", by, if by == YOU { reason } else { "" }))
+            }
+            Record::Finished { result, .. } => {
+                self.0.remove(&result.tool_call_id);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn row(&self, id: &CallId, verdict: &'static str, by: &str, reason: &str) -> Row {
+        let (tool_name, summary) = self.0.get(id).cloned().unwrap_or_default();
+        Row { tool_name, summary, verdict, by: by.to_owned(), reason: reason.to_owned() }
+    }
+}
+
+/// Writes decisions where their records are written, and forgets the oldest now and then.
+pub(super) fn insert(
+    transaction: &Transaction<'_>,
+    rows: &[Row],
+    (session, workspace, mode): (Option<&str>, &str, &str),
+    now: i64,
+) -> rusqlite::Result<()> {
+    for row in rows {
+        transaction
+            .prepare_cached(
+                "INSERT INTO decisions (time, session, workspace, tool, summary, verdict, decider, reason, mode)
+                 VALUES (?1, ?2, coalesce((SELECT workspace FROM sessions WHERE id = ?2), ?3), ?4, ?5, ?6, ?7, ?8, ?9)",
+            )?
+            .execute(params![
+                now,
+                session,
+                workspace,
+                row.tool_name,
+                one_line(&row.summary),
+                row.verdict,
+                row.by,
+                one_line(&row.reason),
+                mode
+            ])?;
+        let key = transaction.last_insert_rowid();
+        if key % SWEEP_EVERY == 0 {
+            transaction
+                .prepare_cached("DELETE FROM decisions WHERE key <= ?1 OR time < ?2")?
+                .execute(params![key - KEPT_ROWS, now - KEPT_DAYS * DAY_MS])?;
+        }
+    }
+    Ok(())
+}
+
+fn one_line(text: &str) -> String {
+    let plain = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+    plain.take(SUMMARY_CHARS).collect()
+}
+
+impl Store {
+    /// Keeps a decision that belongs to no session.
+    pub fn log_decision(&self, decision: LoggedDecision) -> Result<(), StoreError> {
+        let path = self.inner.path.clone();
+        let verdict = if decision.verdict == "allow" { "allow" } else { "deny" };
+        let row =
+            Row { tool_name: decision.tool_name, summary: decision.summary, verdict, by: decision.by, reason: decision.reason };
+        let now = decision.time.as_millisecond();
+        let written = self.inner.writer.ask(move |desk| {
+            desk.transact(Durability::Process, row.summary.len(), |transaction| {
+                insert(transaction, &[row], (None, &decision.workspace, &decision.mode), now)
+            })
+        });
+        match written {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(StoreError::database(&path, &error)),
+            None => Err(StoreError::Database { path, reason: "its writing thread ended".to_owned() }),
+        }
+    }
+
+    /// The latest decisions, the oldest of them first.
+    pub fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError> {
+        const SQL: &str = "SELECT time, session, workspace, tool, summary, verdict, decider, reason, mode FROM decisions
+            WHERE (?1 IS NULL OR (session >= ?1 AND session < ?1 || 'g')) AND (NOT ?2 OR verdict = 'deny')
+            ORDER BY key DESC LIMIT ?3";
+        let most = i64::try_from(filter.most).unwrap_or(i64::MAX);
+        let mut found: Vec<LoggedDecision> = self.read(|reader| {
+            let mut statement = reader.prepare_cached(SQL)?;
+            let rows = statement.query_map(params![filter.session, filter.denied_only, most], |row| {
+                Ok(LoggedDecision {
+                    time: jiff::Timestamp::from_millisecond(row.get(0)?).unwrap_or_default(),
+                    session_id: row.get(1)?,
+                    workspace: row.get(2)?,
+                    tool_name: row.get(3)?,
+                    summary: row.get(4)?,
+                    verdict: row.get(5)?,
+                    by: row.get(6)?,
+                    reason: row.get(7)?,
+                    mode: row.get(8)?,
+                })
+            })?;
+            rows.collect()
+        })?;
+        found.reverse();
+        Ok(found)
+    }
+}

@@ -1,0 +1,46 @@
+//! A secret of aye's own, kept in a file that only the person can read.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// Most of what stands in such a file.
+const BYTES: usize = 32;
+
+/// The secret in the file; `fresh` is written where there is none. Of two that make it at once one wins, and both have it.
+pub fn own_secret(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8; BYTES]> {
+    if let Some(parent) = path.parent() {
+        let mut directory = DirBuilder::new();
+        directory.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
+        directory.create(parent)?;
+    }
+    match read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        found => return found,
+    }
+    // Written beside and linked into place, so that nobody ever reads a part of it.
+    let beside = path.with_extension(format!("{}.new", uuid::Uuid::new_v4().simple()));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&beside).and_then(|mut file| {
+        file.write_all(fresh)?;
+        file.sync_all()
+    });
+    let linked = written.and_then(|()| std::fs::hard_link(&beside, path));
+    let _ = std::fs::remove_file(&beside);
+    match linked {
+        Ok(()) => Ok(*fresh),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(path),
+        Err(error) => Err(error),
+    }
+}
+
+fn read(path: &Path) -> io::Result<[u8; BYTES]> {
+    let mut secret = [0; BYTES];
+    super::super::path::open_file(path)?.read_exact(&mut secret)?;
+    Ok(secret)
+}

@@ -1,0 +1,134 @@
+//! Copying: the copy is made whole under a name of its own beside its place, then gets its name.
+
+use super::remove::take_apart;
+use super::survey::{look, survey_at};
+use super::{Form, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new, temporary_name};
+use crate::sys::file::replace::{create_parents, sync_directory};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat, readlinkat};
+use nix::sys::stat::{FileStat, Mode, fchmod, mkdirat};
+use nix::unistd::symlinkat;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+/// Copies what stands at `from` to `to`, where nothing may stand, if it still is what `planned` says when it is done.
+/// Missing directories above `to` are made. Links are copied as links, modes are kept.
+pub fn duplicate(from: &Path, to: &Path, planned: &Survey) -> Result<(), TreeError> {
+    publish(copy_aside(from, to, planned)?)
+}
+
+/// A finished copy without its name; removed when it is dropped before it got that.
+pub(super) struct Copy {
+    parent: OwnedFd,
+    aside: OsString,
+    name: OsString,
+    standing: Standing,
+}
+
+#[derive(PartialEq, Eq)]
+enum Standing {
+    Aside,
+    Published,
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        if self.standing == Standing::Aside {
+            let _ = take_apart(&self.parent, &self.aside);
+        }
+    }
+}
+
+pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey) -> Result<Copy, TreeError> {
+    if let Some(special) = &planned.special {
+        return Err(TreeError::Special(special.clone()));
+    }
+    let (source, old) = parent_of(from)?;
+    let same = || Ok::<_, TreeError>(survey_at(&source, old, from, &mut |_, _| {})?.is_same(planned));
+    if !same()? {
+        return Err(TreeError::Changed);
+    }
+    create_parents(to)?;
+    let (parent, name) = parent_of(to)?;
+    if look(&parent, name).is_ok() {
+        return Err(TreeError::Exists);
+    }
+    let copy = Copy { parent, aside: temporary_name(), name: name.to_owned(), standing: Standing::Aside };
+    copy_entry((&source, old), (&copy.parent, &copy.aside), planned.form)?;
+    settle(&copy)?;
+    // What was read in parts may have changed in between.
+    if same()? { Ok(copy) } else { Err(TreeError::Changed) }
+}
+
+pub(super) fn publish(mut copy: Copy) -> Result<(), TreeError> {
+    rename_to_new((&copy.parent, &copy.aside), (&copy.parent, &copy.name))?;
+    copy.standing = Standing::Published;
+    sync_directory(&copy.parent);
+    Ok(())
+}
+
+fn copy_entry(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), expected: Form) -> Result<(), TreeError> {
+    let stat = look(from.0, from.1)?;
+    let form = Form::of(&stat);
+    if form != expected {
+        return Err(TreeError::Changed);
+    }
+    match form {
+        Form::File => copy_file(from, to, &stat),
+        Form::Link => Ok(symlinkat(readlinkat(from.0, from.1)?.as_os_str(), to.0, to.1)?),
+        Form::Directory => copy_directory(from, to, &stat),
+        Form::Special => Err(TreeError::Changed),
+    }
+}
+
+fn copy_file(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), stat: &FileStat) -> Result<(), TreeError> {
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let mut source = File::from(openat(from.0, from.1, flags, Mode::empty())?);
+    if !source.metadata()?.is_file() {
+        return Err(TreeError::Changed);
+    }
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let mut file = File::from(openat(to.0, to.1, flags, Mode::from_bits_truncate(0o600))?);
+    std::io::copy(&mut source, &mut file)?;
+    dress(&file, stat)?;
+    if cfg!(not(target_os = "linux")) {
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+fn copy_directory(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), stat: &FileStat) -> Result<(), TreeError> {
+    let source = open_directory_at(from.0, from.1)?;
+    mkdirat(to.0, to.1, Mode::from_bits_truncate(0o700))?;
+    let copy = open_directory_at(to.0, to.1)?;
+    for name in names(&source)? {
+        let form = Form::of(&look(&source, &name)?);
+        copy_entry((&source, &name), (&copy, &name), form)?;
+    }
+    Ok(dress(&copy, stat)?)
+}
+
+/// The mode of the one that was copied. Set-id bits go: they were given to another content's owner.
+fn dress(copy: impl AsFd, stat: &FileStat) -> nix::Result<()> {
+    fchmod(copy, Mode::from_bits_truncate(stat.st_mode & 0o1777))
+}
+
+/// All of the copy on disk before it gets its name.
+#[cfg(target_os = "linux")]
+fn settle(copy: &Copy) -> Result<(), TreeError> {
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    match openat(&copy.parent, copy.aside.as_os_str(), flags, Mode::empty()) {
+        Ok(file) if File::from(file.try_clone()?).metadata()?.is_dir() => Ok(nix::unistd::syncfs(&file)?),
+        Ok(file) => Ok(File::from(file).sync_all()?),
+        // A link is all name; a mode may keep even its owner from reading, and then only the disk's own time writes it.
+        Err(Errno::ELOOP | Errno::EACCES) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn settle(_: &Copy) -> Result<(), TreeError> {
+    Ok(())
+}

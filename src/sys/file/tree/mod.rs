@@ -1,0 +1,129 @@
+//! Whole trees: counted, removed, moved and copied by directory descriptors, so that no link is followed on the way.
+
+mod duplicate;
+mod relocate;
+mod remove;
+mod survey;
+#[cfg(test)]
+mod tests;
+
+pub use duplicate::duplicate;
+pub use relocate::relocate;
+pub use remove::remove;
+pub use survey::{Form, Survey, survey};
+
+use super::WriteError;
+use crate::sys::path::open_parent;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Deeper trees would need more open files than a process has.
+const MAX_DEPTH: usize = 256;
+/// Larger trees are better left to a program that can be watched.
+const MAX_ENTRIES: u64 = 500_000;
+
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// It is not what it was when it was looked at.
+    #[error("it changed")]
+    Changed,
+    #[error("something stands there already")]
+    Exists,
+    #[error("the directory `{}` does not exist", .0.display())]
+    NoParent(PathBuf),
+    #[error("`{}` may not be changed", .0.display())]
+    Sealed(PathBuf),
+    #[error("`{}` is on another file system", .0.display())]
+    OtherFileSystem(PathBuf),
+    #[error("`{}` is a device, FIFO or socket", .0.display())]
+    Special(PathBuf),
+    #[error("it has more than {MAX_ENTRIES} entries")]
+    TooMany,
+    #[error("it has more than {MAX_DEPTH} directories in each other")]
+    TooDeep,
+    /// Some of it is gone, the rest stands where it stood.
+    #[error("only a part was removed: {0}")]
+    Partly(io::Error),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<Errno> for TreeError {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            // A link, or something else, stands where a directory was when the path was resolved.
+            Errno::ELOOP | Errno::ENOTDIR | Errno::ENOENT => Self::Changed,
+            Errno::EEXIST => Self::Exists,
+            _ => Self::Io(errno.into()),
+        }
+    }
+}
+
+impl From<WriteError> for TreeError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Changed => Self::Changed,
+            WriteError::NoParent(path) => Self::NoParent(path),
+            WriteError::ReadOnly => Self::Io(io::Error::from(io::ErrorKind::PermissionDenied)),
+            WriteError::Io(error) => Self::from(error),
+        }
+    }
+}
+
+/// The directory that holds `real`, and the name in it.
+fn parent_of(real: &Path) -> Result<(OwnedFd, &OsStr), TreeError> {
+    open_parent(real).map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
+        Some(errno @ (Errno::ELOOP | Errno::ENOTDIR | Errno::ENOENT)) => errno.into(),
+        _ => TreeError::Io(error),
+    })
+}
+
+/// A name that nobody else uses, beside what it stands for until that is whole.
+fn temporary_name() -> OsString {
+    OsString::from(format!(".aye-{}", uuid::Uuid::new_v4().simple()))
+}
+
+/// Opens a directory for listing; a link in its place is an error.
+fn open_directory_at(parent: impl AsFd, name: &OsStr) -> nix::Result<OwnedFd> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    openat(parent, name, flags, Mode::empty())
+}
+
+/// The names in a directory, in their order.
+fn names(directory: &OwnedFd) -> nix::Result<Vec<OsString>> {
+    let listing = openat(directory, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+    let mut names = Vec::new();
+    for entry in nix::dir::Dir::from_fd(listing)?.iter() {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name != "." && name != ".." {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Gives an entry another name, which nobody may have yet.
+fn rename_to_new(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr)) -> nix::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::fcntl::{RenameFlags, renameat2};
+        match renameat2(from.0, from.1, to.0, to.1, RenameFlags::RENAME_NOREPLACE) {
+            // The call, or this flag of it, is not known here.
+            Err(Errno::ENOSYS | Errno::EINVAL) => {}
+            renamed => return renamed,
+        }
+    }
+    match nix::sys::stat::fstatat(to.0, to.1, nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW) {
+        Ok(_) => Err(Errno::EEXIST),
+        Err(Errno::ENOENT) => nix::fcntl::renameat(from.0, from.1, to.0, to.1),
+        Err(errno) => Err(errno),
+    }
+}

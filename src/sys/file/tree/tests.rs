@@ -1,0 +1,166 @@
+use super::*;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use tempfile::TempDir;
+
+/// A tree `ws/t` with everything a tree can hold, beside a directory that must stay as it is.
+fn place() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    for name in ["ws/t/a/b", "ws/t/empty", "outside"] {
+        fs::create_dir_all(root.join(name)).unwrap();
+    }
+    fs::write(root.join("ws/t/a/b/f"), "text").unwrap();
+    fs::write(root.join("ws/t/run"), "#!").unwrap();
+    fs::set_permissions(root.join("ws/t/run"), fs::Permissions::from_mode(0o4750)).unwrap();
+    fs::write(root.join("outside/secret"), "secret").unwrap();
+    symlink("../../outside", root.join("ws/t/out")).unwrap();
+    symlink("nowhere", root.join("ws/t/dangling")).unwrap();
+    (directory, root)
+}
+
+fn planned(real: &Path) -> Survey {
+    survey(real, &mut |_, _| {}).unwrap()
+}
+
+/// What stands in a directory, aye's own names included.
+fn listed(real: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(real).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_tree_is_counted_and_no_link_in_it_is_followed() {
+    let (_directory, root) = place();
+    let mut met = Vec::new();
+    let survey = survey(&root.join("ws/t"), &mut |path, _| met.push(path.to_owned())).unwrap();
+    assert_eq!((survey.files, survey.directories, survey.links, survey.bytes), (2, 4, 2, 6));
+    assert_eq!(survey.entries(), 7);
+    assert!(met.contains(&root.join("ws/t/out")) && !met.iter().any(|path| path.ends_with("secret")));
+}
+
+#[test]
+fn what_is_removed_is_gone_and_what_its_links_lead_to_is_not() {
+    let (_directory, root) = place();
+    for name in ["ws/t/out", "ws/t/run", "ws/t"] {
+        let real = root.join(name);
+        remove(&real, &planned(&real)).unwrap();
+        assert!(real.symlink_metadata().is_err());
+    }
+    assert_eq!(listed(&root.join("ws")), [""; 0]);
+    assert_eq!(listed(&root.join("outside")), ["secret"]);
+}
+
+#[test]
+fn any_change_since_the_plan_stops_it() {
+    let changes: [fn(&Path); 6] = [
+        |tree| fs::write(tree.join("a/b/f"), "other").unwrap(),
+        |tree| fs::write(tree.join("a/new"), "").unwrap(),
+        |tree| fs::remove_file(tree.join("run")).unwrap(),
+        |tree| fs::set_permissions(tree.join("run"), fs::Permissions::from_mode(0o600)).unwrap(),
+        |tree| {
+            fs::remove_file(tree.join("dangling")).unwrap();
+            symlink("elsewhere", tree.join("dangling")).unwrap();
+        },
+        |tree| {
+            fs::rename(tree, tree.with_file_name("away")).unwrap();
+            symlink("../outside", tree).unwrap();
+        },
+    ];
+    for change in changes {
+        let (_directory, root) = place();
+        let (tree, to) = (root.join("ws/t"), root.join("ws/new"));
+        let planned = planned(&tree);
+        change(&tree);
+        let before = listed(&root.join("ws"));
+        assert!(matches!(remove(&tree, &planned), Err(TreeError::Changed)));
+        assert!(matches!(relocate(&tree, &to, &planned), Err(TreeError::Changed)));
+        assert!(matches!(duplicate(&tree, &to, &planned), Err(TreeError::Changed)));
+        assert_eq!(listed(&root.join("ws")), before);
+        assert_eq!(listed(&root.join("outside")), ["secret"]);
+    }
+}
+
+#[test]
+fn a_copy_has_the_same_content_modes_and_links() {
+    let (_directory, root) = place();
+    let (from, to) = (root.join("ws/t"), root.join("ws/deep/er/copy"));
+    duplicate(&from, &to, &planned(&from)).unwrap();
+    assert_eq!(listed(&to), listed(&from));
+    assert_eq!(fs::read(to.join("a/b/f")).unwrap(), b"text");
+    assert_eq!(fs::read_link(to.join("out")).unwrap(), Path::new("../../outside"));
+    // Set-id bits are not carried along.
+    assert_eq!(fs::metadata(to.join("run")).unwrap().permissions().mode() & 0o7777, 0o750);
+    assert_eq!(listed(&root.join("ws/deep/er")), ["copy"]);
+}
+
+#[test]
+fn nothing_is_ever_replaced() {
+    let (_directory, root) = place();
+    let from = root.join("ws/t");
+    fs::create_dir(root.join("ws/empty")).unwrap();
+    fs::write(root.join("ws/file"), "mine").unwrap();
+    symlink("nowhere", root.join("ws/link")).unwrap();
+    for name in ["ws/empty", "ws/file", "ws/link"] {
+        let to = root.join(name);
+        assert!(matches!(relocate(&from, &to, &planned(&from)), Err(TreeError::Exists)), "{name}");
+        assert!(matches!(duplicate(&from, &to, &planned(&from)), Err(TreeError::Exists)), "{name}");
+    }
+    assert_eq!(fs::read(root.join("ws/file")).unwrap(), b"mine");
+    assert_eq!(listed(&root.join("ws")), ["empty", "file", "link", "t"]);
+}
+
+#[test]
+fn a_move_keeps_the_very_files() {
+    let (_directory, root) = place();
+    let (from, to) = (root.join("ws/t"), root.join("ws/new/name"));
+    let before = planned(&from);
+    relocate(&from, &to, &before).unwrap();
+    assert!(from.symlink_metadata().is_err());
+    assert_eq!(planned(&to).identity, before.identity);
+    assert_eq!(fs::read(to.join("a/b/f")).unwrap(), b"text");
+}
+
+#[test]
+fn a_move_to_another_file_system_is_whole_at_both_ends() {
+    let (_directory, root) = place();
+    let Ok(other) = tempfile::tempdir_in("/dev/shm") else {
+        eprintln!("skipped: no second file system to write to");
+        return;
+    };
+    let (from, to) = (root.join("ws/t"), other.path().canonicalize().unwrap().join("sub/t"));
+    relocate(&from, &to, &planned(&from)).unwrap();
+    assert!(from.symlink_metadata().is_err());
+    assert_eq!(fs::read(to.join("a/b/f")).unwrap(), b"text");
+    assert_eq!(fs::read_link(to.join("dangling")).unwrap(), Path::new("nowhere"));
+    assert_eq!(listed(to.parent().unwrap()), ["t"]);
+    assert_eq!(listed(&root.join("ws")), [""; 0]);
+}
+
+#[test]
+fn what_may_not_be_emptied_is_not_begun() {
+    let (_directory, root) = place();
+    let tree = root.join("ws/t");
+    fs::set_permissions(tree.join("a/b"), fs::Permissions::from_mode(0o500)).unwrap();
+    let planned = planned(&tree);
+    let result = remove(&tree, &planned);
+    fs::set_permissions(tree.join("a/b"), fs::Permissions::from_mode(0o700)).unwrap_or_default();
+    if nix::unistd::geteuid().is_root() {
+        return;
+    }
+    assert!(matches!(result, Err(TreeError::Sealed(path)) if path == tree.join("a/b")));
+    assert_eq!(listed(&tree), ["a", "dangling", "empty", "out", "run"]);
+}
+
+#[test]
+fn what_is_too_deep_or_special_is_said_to_be() {
+    let (_directory, root) = place();
+    let pipe = root.join("ws/t/pipe");
+    nix::unistd::mkfifo(&pipe, Mode::from_bits_truncate(0o600)).unwrap();
+    let from = root.join("ws/t");
+    assert!(matches!(duplicate(&from, &root.join("ws/c"), &planned(&from)), Err(TreeError::Special(path)) if path == pipe));
+    let deep = root.join("ws/deep").join("d/".repeat(MAX_DEPTH + 1));
+    fs::create_dir_all(deep).unwrap();
+    assert!(matches!(survey(&root.join("ws/deep"), &mut |_, _| {}), Err(TreeError::TooDeep)));
+}

@@ -1,0 +1,66 @@
+//! Markers on their way in and out: hidden in all that a tool tells, put back in what a tool writes.
+
+use super::document::Document;
+use super::file_change::Before;
+use super::replacement::with_lf;
+use super::tool::{Settings, invalid};
+use crate::policy::redact::{Found, Redactor, Restorer, has_marker};
+use crate::protocol::{Proposal, Redaction, Target, ToolError, ToolResult};
+use serde_json::{Map, Value};
+
+/// What the markers of a file stand for, as the file was shown: with LF endings.
+pub(super) fn restorer(before: &Before, settings: &Settings) -> Restorer {
+    match before {
+        Before::Text { document: Document { text, .. }, .. } => settings.redactor.restorer(&with_lf(text)),
+        Before::Absent | Before::NotText { .. } => Restorer::default(),
+    }
+}
+
+/// The text with what its markers hide in the place of them.
+pub(super) fn restored(restorer: &Restorer, text: &str, argument: &str, target: &Target) -> Result<String, ToolError> {
+    restorer.restore(text).map_err(|error| {
+        invalid(format!(
+            "{argument}: {error} (`{}`); nothing was written. a marker stands for a secret you were not shown: edit around it, keep it \
+             to the letter where it stands, or ask the person to make this change",
+            target.given
+        ))
+    })
+}
+
+/// Refuses a call that is given a marker it has no use for.
+pub(super) fn refuse(tool_name: &str, restores: bool, arguments: &Map<String, Value>) -> Result<(), ToolError> {
+    let mut looked_at = arguments.iter().filter(|(name, _)| !restores || name.to_ascii_lowercase().contains("path"));
+    let Some(marker) = looked_at.find_map(|(_, value)| first_marker(value)) else { return Ok(()) };
+    Err(invalid(format!(
+        "`{marker}` stands for something hidden from you, and {tool_name} cannot be given it; do it without, or ask the person to"
+    )))
+}
+
+fn first_marker(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => has_marker(text).map(ToOwned::to_owned),
+        Value::Array(values) => values.iter().find_map(first_marker),
+        Value::Object(values) => values.values().find_map(first_marker),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+pub(super) fn hide_in_error(redactor: &Redactor, error: ToolError) -> ToolError {
+    ToolError { message: redactor.redact(&error.message).text.into_owned(), ..error }
+}
+
+pub(super) fn hide_in_proposal(redactor: &Redactor, proposal: Proposal) -> Proposal {
+    let hide = |text: String| redactor.redact(&text).text.into_owned();
+    Proposal { summary: hide(proposal.summary), diff: hide(proposal.diff), ..proposal }
+}
+
+pub(super) fn hide_in_result(redactor: &Redactor, mut result: ToolResult) -> ToolResult {
+    let hidden = redactor.redact(&result.output_text);
+    if !hidden.found.is_empty() {
+        let found = hidden.found.into_iter().map(|Found { kind, count }| Redaction { kind, count });
+        result.redactions.extend(found);
+        result.output_text = hidden.text.into_owned();
+    }
+    result.error = result.error.map(|error| hide_in_error(redactor, error));
+    result
+}

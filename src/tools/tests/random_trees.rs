@@ -1,0 +1,129 @@
+//! Random trees with links in them, random arguments: whatever is touched is inside, and nothing fails in a way of its own.
+
+use super::*;
+use proptest::prelude::*;
+use std::os::unix::fs::symlink;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Directory(String),
+    File(String),
+    Link(String, String),
+}
+
+/// Names are few, so that paths, links and arguments meet.
+fn name() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["a", "b", "c", "..", ".", "ws", "out"])
+}
+
+fn relative() -> impl Strategy<Value = String> {
+    prop::collection::vec(name(), 1..5).prop_map(|names| names.join("/"))
+}
+
+/// `ROOT` is put in later; what a model could write, and what nobody should.
+fn argument() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => relative(),
+        2 => relative().prop_map(|path| format!("{path}/")),
+        2 => relative().prop_map(|path| format!("ROOT/{path}")),
+        1 => relative().prop_map(|path| format!("~/{path}")),
+        1 => ".{0,12}",
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        relative().prop_map(Step::Directory),
+        relative().prop_map(Step::File),
+        (relative(), argument()).prop_map(|(at, to)| Step::Link(at, to)),
+    ]
+}
+
+fn everything(directory: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let (path, kind) = (entry.path(), entry.file_type().unwrap());
+        if kind.is_dir() {
+            found.extend(everything(&path));
+        }
+        found.push((path.clone(), if kind.is_file() { fs::read(&path).ok() } else { None }));
+    }
+    found.sort();
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_touched_is_inside_wherever_links_lead(
+        steps in prop::collection::vec(step(), 0..10),
+        arguments in prop::collection::vec((argument(), argument()), 1..6),
+    ) {
+        let bench = Bench::new();
+        let (root, workspace) = (&bench.root, &bench.settings.workspace);
+        let put = |text: &str| text.replace("ROOT", &root.display().to_string());
+        fs::create_dir_all(root.join("out/c")).unwrap();
+        fs::write(root.join("out/a"), "kept").unwrap();
+        fs::write(root.join("out/c/b"), "kept").unwrap();
+        for step in &steps {
+            // What does not fit the tree there is so far is left out; names that climb are no entries.
+            let at = |path: &str| workspace.join(path.split('/').filter(|name| *name != "..").collect::<PathBuf>());
+            let _ = match step {
+                Step::Directory(path) => fs::create_dir_all(at(path)),
+                Step::File(path) if at(path).parent().is_some_and(|parent| parent.canonicalize().is_ok_and(|real| real.starts_with(workspace))) && !at(path).exists() =>
+                    at(path).symlink_metadata().map_or_else(|_| fs::write(at(path), "text\n"), |_| Ok(())),
+                Step::File(_) => Ok(()),
+                Step::Link(path, target) => symlink(put(target), at(path)),
+            };
+        }
+        // Directories made through links a moment ago are a part of what must stay.
+        let outside = |root: &Path| everything(root).into_iter().filter(|(path, _)| !path.starts_with(workspace)).collect::<Vec<_>>();
+        let before = outside(root);
+        for (one, other) in &arguments {
+            let (one, other) = (put(one), put(other));
+            let calls = [
+                ("ReadFile", json!({"path": one})),
+                ("ListDirectory", json!({"path": one, "recursive": true})),
+                ("Glob", json!({"pattern": one})),
+                ("Grep", json!({"pattern": ".", "path": one})),
+                ("WriteFile", json!({"path": one, "content": "new"})),
+                ("EditFile", json!({"path": one, "edits": [{"oldText": "n", "newText": "m"}]})),
+                ("CreateDirectory", json!({"path": other})),
+                ("Copy", json!({"source": one, "destination": other})),
+                ("Move", json!({"source": other, "destination": one})),
+                ("Delete", json!({"path": one, "recursive": true})),
+            ];
+            for (tool, arguments) in calls {
+                let Ok(plan) = bench.plan(tool, arguments.clone()) else { continue };
+                let target = |action: &Action| match action {
+                    Action::Read { target } | Action::Write { target } | Action::Delete { target } => target.clone(),
+                    action => panic!("{action:?}"),
+                };
+                let targets: Vec<_> = plan.actions.iter().map(target).collect();
+                for target in &targets {
+                    // The place that is judged is the one the kernel would go to; of a link that goes itself, the one it is in.
+                    let parent = target.real.parent().unwrap_or(Path::new("/"));
+                    prop_assert!(parent.canonicalize().is_ok_and(|real| real == parent) || parent.symlink_metadata().is_err(), "{tool} {arguments}: {target:?}");
+                }
+                let deletes_a_root = targets.iter().any(|target| workspace.starts_with(&target.real)) && !matches!(tool, "ReadFile" | "ListDirectory" | "Glob" | "Grep");
+                if deletes_a_root || !targets.iter().all(|target| target.real.starts_with(workspace)) {
+                    continue;
+                }
+                let result = bench.run(plan);
+                prop_assert!(!result.text_for_model().contains("kept"), "{tool} {arguments}: {result:?}");
+                prop_assert_eq!(outside(root), before.clone(), "{} {}: {:?}", tool, arguments, result);
+                let left = everything(workspace).into_iter().any(|(path, _)| path.display().to_string().contains("/.aye-"));
+                prop_assert!(!left, "{tool} {arguments} left a piece of its work");
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_makes_a_path_fail(text in ".*") {
+        let workspace = Path::new("/nowhere/ws");
+        for found in [crate::sys::path::resolve(&text, workspace, None), crate::sys::path::resolve_entry(&text, workspace, None)].into_iter().flatten() {
+            prop_assert!(found.real.is_absolute());
+        }
+    }
+}

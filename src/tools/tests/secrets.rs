@@ -1,0 +1,186 @@
+use super::*;
+use proptest::prelude::*;
+
+const TOKEN: &str = "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";
+const PEM: &str = "-----BEGIN PRIVATE KEY-----\nCn9uq2kE2vmN3KkWPB6sZLneiwvs6bvNEcNTr7qSXyDCFN4IFPYAwF8ylQEFKHIX\nHRl7DzCwOjPvB8Vh+XMdr5pHToAD/y5V4FGMQfoUGh9SfQag9KxLICMpRTpvpTOB\nPZ8VMES6tspQ95fW\n-----END PRIVATE KEY-----\n";
+
+fn edit(old: &str, new: &str) -> Value {
+    json!({"path": "f", "edits": [{"oldText": old, "newText": new}]})
+}
+
+#[test]
+fn a_read_hides_what_is_secret_and_says_so() {
+    let bench = Bench::new();
+    bench.write("f", format!("name = x\ntoken = {TOKEN}\n{PEM}end\n"));
+    let result = bench.call("ReadFile", json!({"path": "f"}));
+    assert!(!result.output_text.contains(TOKEN) && !result.output_text.contains("Cn9uq2kE2"), "{}", result.output_text);
+    assert!(result.output_text.starts_with("name = x\ntoken = [redacted:github-token:"), "{}", result.output_text);
+    assert!(result.output_text.ends_with("]\nend\n"), "{}", result.output_text);
+    let kinds: Vec<_> = result.redactions.iter().map(|redaction| (redaction.kind.as_str(), redaction.count)).collect();
+    assert_eq!(kinds, [("github-token", 1), ("private-key", 1)]);
+}
+
+#[test]
+fn some_lines_of_a_file_have_the_markers_of_the_whole() {
+    let bench = Bench::new();
+    bench.write("f", format!("one\ntoken = {TOKEN}\npassword: \"Xk29fjQ81ms0Zp\"\nfour\n"));
+    let whole = bench.output("ReadFile", json!({"path": "f"}));
+    for (index, line) in whole.lines().enumerate() {
+        let one = bench.output("ReadFile", json!({"path": "f", "offset": index + 1, "limit": 1}));
+        assert_eq!(one.lines().next().unwrap(), line);
+    }
+}
+
+#[test]
+fn no_range_of_lines_shows_a_part_of_a_private_key() {
+    let bench = Bench::new();
+    bench.write("f", format!("before\n{PEM}after\n"));
+    let secret: Vec<&str> = PEM.lines().filter(|line| !line.starts_with('-')).collect();
+    for offset in 1..=8 {
+        for limit in 1..=8 {
+            let result = bench.call("ReadFile", json!({"path": "f", "offset": offset, "limit": limit}));
+            let shown = secret.iter().find(|line| result.text_for_model().contains(**line));
+            assert_eq!(shown, None, "{offset} {limit}: {}", result.output_text);
+        }
+    }
+    let found = bench.output("Grep", json!({"path": "f", "pattern": "[A-Za-z]", "context": 1}));
+    assert!(secret.iter().all(|line| !found.contains(line)) && found.contains("after"), "{found}");
+}
+
+#[test]
+fn a_marker_is_written_back_as_the_bytes_it_hides() {
+    let bench = Bench::new();
+    let before = format!("a = 1\r\ntoken = {TOKEN}\r\nb = 2\r\n");
+    bench.write("f", &before);
+    let shown = bench.output("ReadFile", json!({"path": "f"}));
+    let line = shown.lines().nth(1).unwrap().to_owned();
+    bench.output("EditFile", edit(&format!("{line}\nb = 2"), &format!("{line}\nb = 3")));
+    assert_eq!(bench.read("f"), before.replace("b = 2", "b = 3").as_bytes());
+    bench.output("WriteFile", json!({"path": "f", "content": shown.replace("a = 1", "a = 0")}));
+    assert_eq!(bench.read("f"), before.replace("a = 1", "a = 0").as_bytes());
+}
+
+#[test]
+fn a_proposal_shows_no_secret_and_carries_the_real_bytes() {
+    let bench = Bench::new();
+    bench.write("f", format!("a = 1\ntoken = {TOKEN}\n{PEM}"));
+    let plan = bench.plan("EditFile", edit("a = 1", "a = 2")).unwrap();
+    let told = format!("{:?} {}", plan.proposal, plan.summary);
+    assert!(!told.contains(TOKEN) && !told.contains("Cn9uq2kE2") && told.contains("[redacted:github-token:"), "{told}");
+    bench.run(plan);
+    assert_eq!(bench.read("f"), format!("a = 2\ntoken = {TOKEN}\n{PEM}").as_bytes());
+}
+
+#[test]
+fn a_marker_that_cannot_be_put_back_is_not_written() {
+    let bench = Bench::new();
+    bench.write("f", format!("a = 1\ntoken = {TOKEN}\n"));
+    bench.write("g", "a = 1\n");
+    let shown = bench.output("ReadFile", json!({"path": "f"}));
+    let marker = shown.lines().nth(1).unwrap().strip_prefix("token = ").unwrap().to_owned();
+    let foreign = "[redacted:github-token:00000000]";
+    let half = &marker[..marker.len() - 5];
+    for wrong in [foreign, "[redacted:github-token]", "[redacted:…:12]", half, "[REDACTED:github-token:12345678]"] {
+        for (tool, arguments) in [
+            ("WriteFile", json!({"path": "f", "content": format!("token = {wrong}\n")})),
+            ("EditFile", edit("a = 1", wrong)),
+            ("WriteFile", json!({"path": "new", "content": wrong})),
+        ] {
+            let (code, message) = bench.error(tool, arguments);
+            assert_eq!(code, ErrorCode::InvalidRequest, "{wrong}");
+            assert!(message.contains("nothing was written") && message.contains("ask the person"), "{message}");
+        }
+    }
+    let (code, _) = bench.error("WriteFile", json!({"path": "g", "content": marker}));
+    assert_eq!(code, ErrorCode::InvalidRequest, "it stands for something in another file");
+    assert_eq!(bench.read("f"), format!("a = 1\ntoken = {TOKEN}\n").as_bytes());
+    assert!(!bench.path("new").exists());
+}
+
+#[test]
+fn a_text_about_markers_stays_a_text_about_markers() {
+    let bench = Bench::new();
+    bench.write("f", "A marker is `[redacted:KIND:8hex]` or [redacted:github-token:0123abcd].\nmore\n");
+    bench.output("EditFile", edit("more", "less"));
+    let shown = bench.output("ReadFile", json!({"path": "f"}));
+    bench.output("WriteFile", json!({"path": "f", "content": shown}));
+    assert_eq!(bench.read("f"), b"A marker is `[redacted:KIND:8hex]` or [redacted:github-token:0123abcd].\nless\n");
+    bench.output("WriteFile", json!({"path": "code.rs", "content": "format!(\"[redacted:{kind}:{hash}]\")"}));
+}
+
+#[test]
+fn a_command_cannot_be_given_a_marker() {
+    let bench = Bench::new();
+    let marker = "[redacted:github-token:0123abcd]";
+    for (tool, arguments) in [
+        ("RunCommand", json!({"command": format!("echo {marker}")})),
+        ("RunCommand", json!({"command": "cat", "stdin": marker})),
+        ("Grep", json!({"pattern": marker})),
+        ("ReadFile", json!({"path": marker})),
+        ("WriteFile", json!({"path": marker, "content": "x"})),
+    ] {
+        let (code, message) = bench.error(tool, arguments);
+        assert_eq!(code, ErrorCode::InvalidRequest);
+        assert!(message.contains("stands for something hidden"), "{message}");
+    }
+}
+
+#[test]
+fn what_a_command_prints_is_hidden_also_where_it_was_cut() {
+    let bench = Bench::new();
+    let bench = Bench { settings: Settings { max_output_bytes: 1000, ..bench.settings.clone() }, ..bench };
+    bench.write(".env", format!("TOKEN={TOKEN}\n"));
+    assert!(!bench.output("RunCommand", json!({"command": "cat .env; cat .env >&2"})).contains("Joz2WleSn"));
+    bench.write("many", format!("export A_TOKEN={TOKEN}\n").repeat(100));
+    // Whatever the place of the cuts, both stand within lines of which nothing is missing before.
+    for from in 0..15 {
+        let printed = bench.output("RunCommand", json!({"command": format!("tail -c +{} many", from + 1)}));
+        assert!(printed.contains("truncated") && printed.contains("[redacted:"), "{printed}");
+        assert!(!printed.contains("WleSn") && !printed.contains("0kYn6t"), "{from}: {printed}");
+    }
+}
+
+#[test]
+fn why_an_edit_does_not_fit_is_told_without_secrets() {
+    let bench = Bench::new();
+    bench.write("f", format!("alpha\ntoken = {TOKEN}\n"));
+    let (_, message) = bench.error("EditFile", edit("alpha\ntoken = something", "x"));
+    assert!(message.contains("[redacted:github-token:") && !message.contains(TOKEN), "{message}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn no_edit_of_a_text_with_markers_changes_a_secret(
+        lines in proptest::collection::vec("[a-z =\"]{0,12}", 1..8),
+        secrets in proptest::collection::vec((any::<prop::sample::Index>(), "[A-Za-z0-9]{36}", 0..4usize), 0..5),
+        at in any::<prop::sample::Index>(),
+        crlf in any::<bool>(),
+    ) {
+        let mut lines = lines;
+        for (place, letters, form) in secrets {
+            let line = match form {
+                0 => format!("token: ghp_{letters}"),
+                1 => format!("PASSWORD={letters}"),
+                2 => format!("x = \"sk-proj-{letters}{letters}\","),
+                _ => format!("-----BEGIN PRIVATE KEY-----\n{letters}{letters}\n-----END PRIVATE KEY-----"),
+            };
+            lines.insert(place.index(lines.len() + 1), line);
+        }
+        let ending = if crlf { "\r\n" } else { "\n" };
+        let place = at.index(lines.len() + 1);
+        let join = |lines: &[String]| lines.iter().map(|line| line.replace('\n', ending) + ending).collect::<String>();
+        let mut before = lines.clone();
+        before.insert(place, "@MARK@".to_owned());
+        lines.insert(place, "changed".to_owned());
+        let bench = Bench::new();
+        bench.write("f", join(&before));
+        let shown = bench.output("ReadFile", json!({"path": "f"}));
+        bench.output("EditFile", edit("@MARK@", "changed"));
+        prop_assert_eq!(bench.read("f"), join(&lines).into_bytes());
+        bench.write("f", join(&before));
+        bench.output("WriteFile", json!({"path": "f", "content": shown.replace("@MARK@", "changed")}));
+        prop_assert_eq!(bench.read("f"), join(&lines).into_bytes());
+    }
+}

@@ -1,0 +1,206 @@
+//! Delete, Move, Copy and CreateDirectory: what is shown, what is done, what is refused.
+
+use super::*;
+use std::os::unix::fs::symlink;
+
+/// A tree with a link out of it, beside what must stay.
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.write("d/a.txt", "one\ntwo\n");
+    bench.write("d/sub/b.txt", "b");
+    fs::create_dir(bench.root.join("outside")).unwrap();
+    fs::write(bench.root.join("outside/secret"), "secret").unwrap();
+    symlink(bench.root.join("outside"), bench.path("d/out")).unwrap();
+    bench
+}
+
+fn exists(bench: &Bench, name: &str) -> bool {
+    bench.path(name).symlink_metadata().is_ok()
+}
+
+#[test]
+fn a_deletion_shows_what_goes_before_it_does() {
+    let bench = bench();
+    let shown = |arguments| bench.plan("Delete", arguments).unwrap().proposal.unwrap();
+    let file = shown(json!({"path": "d/a.txt"}));
+    assert_eq!(file.summary, "Delete d/a.txt −2");
+    assert!(file.diff.contains("--- a/d/a.txt\n+++ /dev/null\n") && file.diff.contains("-one\n-two\n"), "{}", file.diff);
+    let tree = shown(json!({"path": "d", "recursive": true}));
+    assert_eq!(tree.summary, "Delete d/ with 2 files, 1 directory, 1 link, 9 bytes");
+    assert_eq!(tree.notes, ["in it: d/a.txt, d/out, d/sub/, d/sub/b.txt"]);
+    let link = shown(json!({"path": "d/out"}));
+    assert!(link.notes[0].starts_with("a link to `") && link.notes[0].ends_with("outside`, which stays"), "{:?}", link.notes);
+    assert!(exists(&bench, "d/a.txt"));
+}
+
+#[test]
+fn a_deletion_takes_what_was_named_and_nothing_it_leads_to() {
+    let bench = bench();
+    let (code, message) = bench.error("Delete", json!({"path": "d"}));
+    assert_eq!(code, ErrorCode::InvalidRequest);
+    assert!(message.contains("set `recursive`"), "{message}");
+    bench.output("rm", json!({"file_path": "d/out"}));
+    assert!(!exists(&bench, "d/out") && bench.root.join("outside/secret").exists());
+    bench.output("Delete", json!({"path": "d/", "recursive": true}));
+    assert!(!exists(&bench, "d"));
+    assert_eq!(bench.error("Delete", json!({"path": "d"})).0, ErrorCode::FileNotFound);
+}
+
+#[test]
+fn a_slash_after_a_link_means_what_it_leads_to() {
+    let bench = bench();
+    symlink("d", bench.path("link")).unwrap();
+    let real = |path: &str| match &bench.plan("Delete", json!({"path": path, "recursive": true})).unwrap().actions[0] {
+        Action::Delete { target } => target.real.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((real("link"), real("link/"), real("d/out")), (bench.path("link"), bench.path("d"), bench.path("d/out")));
+    assert_eq!(real("d/out/"), bench.root.join("outside"));
+}
+
+#[test]
+fn a_move_is_a_rename_with_both_names_and_replaces_nothing() {
+    let bench = bench();
+    let plan = bench.plan("mv", json!({"old_path": "d/a.txt", "new_path": "new/deep/a.txt"})).unwrap();
+    let proposal = plan.proposal.clone().unwrap();
+    assert_eq!(proposal.summary, "Move d/a.txt to new/deep/a.txt (8 bytes)");
+    assert!(proposal.diff.contains("rename from d/a.txt\nrename to new/deep/a.txt\n"));
+    assert_eq!(proposal.paths, [bench.path("d/a.txt"), bench.path("new/deep/a.txt")]);
+    let kinds: Vec<_> = plan.actions.iter().map(Action::capability).collect();
+    assert_eq!(kinds, ["File.Write", "File.Write", "File.Delete"]);
+    assert_eq!(bench.run(plan).status, ToolStatus::Succeeded);
+    assert_eq!(bench.read("new/deep/a.txt"), b"one\ntwo\n");
+    for (destination, part) in
+        [("d", "give `d/a.txt`"), ("d/sub/b.txt", "is not replaced"), ("new/deep/a.txt/x", "is not a directory")]
+    {
+        let (code, message) = bench.error("Move", json!({"source": "new/deep/a.txt", "destination": destination}));
+        assert_eq!(code, ErrorCode::InvalidRequest, "{message}");
+        assert!(message.contains(part), "{message}");
+    }
+    let (_, message) = bench.error("Move", json!({"source": "d", "destination": "d/sub/d"}));
+    assert!(message.contains("cannot hold itself"), "{message}");
+}
+
+#[test]
+fn a_copy_is_whole_and_its_links_are_links() {
+    let bench = bench();
+    bench.output("cp", json!({"src": "d", "dest": "copy"}));
+    assert_eq!(bench.read("copy/a.txt"), b"one\ntwo\n");
+    assert!(bench.path("copy/out").symlink_metadata().unwrap().is_symlink());
+    bench.output("Copy", json!({"source": "d/a.txt", "destination": "b.txt"}));
+    assert_eq!(bench.read("b.txt"), b"one\ntwo\n");
+    // Of a link it reads what it leads to, so that is what is judged.
+    let plan = bench.plan("Copy", json!({"source": "d/out", "destination": "c"})).unwrap();
+    assert!(plan.actions.iter().any(|action| matches!(action, Action::Read { target } if target.real.ends_with("outside"))));
+}
+
+#[test]
+fn what_changed_since_it_was_shown_is_left_alone() {
+    let calls = [
+        ("Delete", json!({"path": "d", "recursive": true})),
+        ("Move", json!({"source": "d", "destination": "e"})),
+        ("Copy", json!({"source": "d", "destination": "e"})),
+    ];
+    for (tool, arguments) in calls {
+        let bench = bench();
+        let plan = bench.plan(tool, arguments).unwrap();
+        bench.write("d/sub/new.txt", "mine");
+        assert_eq!(bench.run(plan).error.unwrap().code, ErrorCode::Conflict, "{tool}");
+        assert!(exists(&bench, "d/sub/new.txt") && !exists(&bench, "e"));
+    }
+}
+
+#[test]
+fn one_place_that_the_policy_shuts_keeps_the_whole_tree_where_it_is() {
+    let mut bench = bench();
+    bench.write("d/sub/.git/config", "");
+    let open = |path: &Path| !path.components().any(|name| name.as_os_str() == ".git");
+    bench.settings.may_write = Arc::new(open);
+    bench.settings.may_delete = Arc::new(open);
+    let calls = [
+        ("Delete", json!({"path": "d", "recursive": true})),
+        ("Move", json!({"source": "d", "destination": "e"})),
+        ("Copy", json!({"source": "d", "destination": "e"})),
+    ];
+    for (tool, arguments) in calls {
+        let plan = bench.plan(tool, arguments).unwrap();
+        let told = format!("{:?}", plan.actions);
+        assert!(told.contains("sub/.git"), "the policy is not told of it: {told}");
+        assert!(plan.proposal.is_none());
+        // Even with a permit it does nothing: what it would do was never planned.
+        assert_eq!(bench.run(plan).error.unwrap().code, ErrorCode::Conflict);
+        assert!(exists(&bench, "d/sub/.git/config") && !exists(&bench, "e"));
+    }
+}
+
+#[test]
+fn a_hidden_repository_keeps_its_configuration() {
+    let bench = bench();
+    bench.write("bare/HEAD", "ref: refs/heads/main");
+    bench.write("bare/objects/x", "");
+    bench.write("bare/refs/x", "");
+    bench.write("bare/config", "");
+    bench.write("half/objects/x", "");
+    bench.write("half/refs/x", "");
+    let calls = [
+        ("Delete", json!({"path": "bare/config"})),
+        ("Move", json!({"source": "d/a.txt", "destination": "bare/hooks/post-commit"})),
+        ("Copy", json!({"source": "d/a.txt", "destination": "bare/info/attributes"})),
+        ("CreateDirectory", json!({"path": "bare/hooks"})),
+        ("Move", json!({"source": "d/a.txt", "destination": "half/HEAD"})),
+    ];
+    for (tool, arguments) in calls {
+        let (code, message) = bench.error(tool, arguments);
+        assert_eq!(code, ErrorCode::PolicyDenied, "{message}");
+    }
+}
+
+#[test]
+fn a_directory_is_made_with_those_above_it() {
+    let bench = bench();
+    assert_eq!(bench.output("mkdir", json!({"dir": "x/y/z/"})), "Created the directory x/y/z");
+    assert_eq!(bench.output("CreateDirectory", json!({"path": "x/y"})), "The directory x/y exists already");
+    assert!(bench.path("x/y/z").is_dir());
+    assert_eq!(bench.error("CreateDirectory", json!({"path": "d/a.txt"})).0, ErrorCode::InvalidRequest);
+}
+
+#[test]
+fn paths_can_be_held_to_be_absolute_and_free_of_links() {
+    let mut bench = bench();
+    symlink("d", bench.path("link")).unwrap();
+    bench.settings.relative_paths = false;
+    let (code, message) = bench.error("ReadFile", json!({"path": "d/a.txt"}));
+    assert_eq!(code, ErrorCode::InvalidRequest);
+    assert!(message.contains("`tools.absolute_paths_only`"), "{message}");
+    let absolute = bench.path("d/a.txt").display().to_string();
+    assert_eq!(bench.output("ReadFile", json!({"path": absolute})), "one\ntwo\n");
+    assert!(bench.output("ListDirectory", json!({})).contains("d/"));
+    bench.settings.relative_paths = true;
+    bench.settings.follow_links = false;
+    let (code, message) = bench.error("ReadFile", json!({"path": "link/a.txt"}));
+    assert_eq!(code, ErrorCode::PermissionDenied);
+    assert!(message.contains("`tools.follow_symlinks`"), "{message}");
+    assert_eq!(bench.output("ReadFile", json!({"path": "d/a.txt"})), "one\ntwo\n");
+    // A link that goes itself is not followed.
+    bench.output("Delete", json!({"path": "link"}));
+}
+
+#[test]
+fn a_name_with_a_line_break_says_nothing_of_its_own() {
+    let bench = bench();
+    let name = "x\n@@ -1,1 +1,1 @@\n-a\n+b";
+    bench.write(name, "text\n");
+    let calls = [
+        ("Delete", json!({"path": name})),
+        ("Move", json!({"source": name, "destination": "y\n+++ b/z"})),
+        ("Copy", json!({"source": name, "destination": "y\nz"})),
+        ("WriteFile", json!({"path": name, "content": "new\n"})),
+        ("CreateDirectory", json!({"path": "y\nz"})),
+    ];
+    for (tool, arguments) in calls {
+        let proposal = bench.plan(tool, arguments).unwrap().proposal.unwrap();
+        let lines = proposal.diff.lines().filter(|line| line.starts_with("@@") || line.starts_with("+++")).count();
+        assert!(!proposal.summary.contains('\n') && lines <= 2, "{tool}: {proposal:?}");
+        assert!(!proposal.diff.contains("\n-a\n"), "{tool}: {}", proposal.diff);
+    }
+}

@@ -1,0 +1,223 @@
+//! "Always allow this …": which rule, how far it reaches, until when. Nothing is kept before Enter.
+
+use super::{Act, Body, Choice, Height, Panel, Question, choice, line};
+use crate::protocol::{Always, ApprovalId, GrantRule, GrantScope, Offer, Remember, RulePlace};
+use crate::text;
+use crate::tui::guard::Confirm;
+use std::fmt::Write as _;
+
+/// Said whatever is asked about, so that nobody looks for it in vain.
+const NEVER: &str = "never remembered: rm and other deletes, network, downloaded code, wrappers and interpreters \
+                     (sh -c, python -c, sudo, env …)";
+
+/// What is chosen so far.
+#[derive(Debug)]
+pub struct Keeping {
+    approval_id: ApprovalId,
+    always: Always,
+    /// `run it`
+    verb: &'static str,
+    /// What it is about, for the head.
+    about: String,
+    is_command: bool,
+    offer: usize,
+    /// Nothing, or one of the ends.
+    end: Option<usize>,
+    body: Shown,
+}
+
+/// What stands between head and choices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Rule,
+    Diff,
+}
+
+impl Keeping {
+    pub fn new(approval_id: ApprovalId, always: Always, verb: &'static str, about: String, is_command: bool) -> Self {
+        Self { approval_id, always, verb, about, is_command, offer: 0, end: None, body: Shown::Rule }
+    }
+
+    pub fn panel(self) -> Panel {
+        let reason = format!("nothing is saved before enter; then {}: {}", self.verb, self.about);
+        let (choices, body) = (self.choices(), self.body());
+        let panel = Panel::new(Question::Keep(Box::new(self)), "Always allow this …".to_owned(), reason, choices, body);
+        // Where the rules go is to be read: that is worth the rows.
+        Panel { height: Height::Full, ..panel }
+    }
+
+    /// Another rule, another end, another view of it; the same panel arms anew.
+    pub fn turned(mut self, act: Act) -> Panel {
+        match act {
+            Act::Widen => self.offer = (self.offer + 1) % self.always.offers.len().max(1),
+            Act::End => {
+                let next = self.end.map_or(0, |end| end + 1);
+                self.end = (next < self.always.ends.len()).then_some(next);
+            }
+            Act::Diff => self.body = if self.body == Shown::Rule { Shown::Diff } else { Shown::Rule },
+            Act::Approve
+            | Act::Always
+            | Act::Keep(_)
+            | Act::Deny
+            | Act::DenyWithWords
+            | Act::Resolve(_)
+            | Act::Trust(_)
+            | Act::Mode(_) => {}
+        }
+        self.panel()
+    }
+
+    pub fn remember(&self, scope: GrantScope) -> (ApprovalId, Remember) {
+        let until = self.end.and_then(|end| self.always.ends.get(end)).map(|(_, end)| *end);
+        let until = until.filter(|_| scope != GrantScope::Session);
+        (self.approval_id.clone(), Remember { scope, offer: self.offer, until })
+    }
+
+    fn offer(&self) -> Option<&Offer> {
+        self.always.offers.get(self.offer)
+    }
+
+    fn place(&self, scope: GrantScope) -> Option<&RulePlace> {
+        self.offer()?.places.iter().find(|place| place.scope == scope)
+    }
+
+    fn choices(&self) -> Vec<Choice> {
+        let mut choices = vec![choice(
+            '1',
+            Confirm::LetterThenEnter,
+            Act::Keep(GrantScope::Session),
+            "until I quit · memory only".to_owned(),
+            "until I quit",
+        )];
+        choices.push(self.file_choice('2', GrantScope::Project, "in this project", "this project"));
+        choices.push(self.file_choice('3', GrantScope::Everywhere, "everywhere, for me", "everywhere"));
+        if self.always.offers.len() > 1 {
+            let next = self.always.offers.get(self.offer + 1);
+            let words =
+                next.map_or_else(|| "back to the narrowest rule".to_owned(), |offer| format!("widen to {}", said(&offer.rules)));
+            choices.push(choice('w', Confirm::Letter, Act::Widen, words, if next.is_some() { "widen" } else { "narrow" }));
+        }
+        if self.has_files() {
+            let day = |end: &jiff::Timestamp| end.strftime("%Y-%m-%d").to_string();
+            let words = match self.end.and_then(|end| self.always.ends.get(end)) {
+                None => "until a date … · now: for good".to_owned(),
+                Some((1, end)) => format!("another date … · now: for 1 day, until {}", day(end)),
+                Some((days, end)) => format!("another date … · now: for {days} days, until {}", day(end)),
+            };
+            choices.push(choice('x', Confirm::Letter, Act::End, words, "until"));
+            let words = if self.body == Shown::Rule { "show what changes in the files" } else { "show the rule" };
+            choices.push(choice('d', Confirm::Letter, Act::Diff, words.to_owned(), "diff"));
+        }
+        choices
+    }
+
+    fn has_files(&self) -> bool {
+        self.offer().is_some_and(|offer| offer.places.iter().any(|place| place.refused.is_none()))
+    }
+
+    fn file_choice(&self, letter: char, scope: GrantScope, words: &str, short: &'static str) -> Choice {
+        let off = |why: &str| Choice {
+            enabled: false,
+            ..choice(letter, Confirm::LetterThenEnter, Act::Keep(scope), format!("{words} · {}", line(why)), short)
+        };
+        let Some(offer) = self.offer() else { return off("nothing is offered") };
+        if let Some(why) = &offer.memory_only {
+            return off(why);
+        }
+        let Some(place) = self.place(scope) else { return off("no rule can be saved in this run") };
+        if let Some(why) = &place.refused {
+            return off(why);
+        }
+        let mut whole = format!("{words} · {}:{}", line(&place.file), place.line);
+        if let Some(note) = &place.note {
+            whole = format!("{whole} · {}", line(note));
+        }
+        if offer.asks_still.contains(&scope) {
+            whole.push_str(" · asks all the same while nothing on this system can hold a command");
+        }
+        choice(letter, Confirm::LetterThenEnter, Act::Keep(scope), whole, short)
+    }
+
+    fn body(&self) -> Body {
+        let Some(offer) = self.offer() else { return Body::words(String::new()) };
+        if self.body == Shown::Diff {
+            let mut diff = String::new();
+            for place in offer.places.iter().filter(|place| place.refused.is_none()) {
+                diff.push_str(&self.with_end(&place.diff));
+            }
+            return Body::diff("what changes in the files".to_owned(), &diff);
+        }
+        let mut rows = self.toml(&offer.rules);
+        if offer.everywhere != offer.rules {
+            rows.push(String::new());
+            rows.push("everywhere, for me:".to_owned());
+            rows.extend(self.toml(&offer.everywhere));
+        }
+        if offer.rules.iter().any(|rule| matches!(rule, GrantRule::Command { exact: false, .. })) {
+            rows.push(String::new());
+            rows.push("this reaches every command that begins with these words".to_owned());
+        }
+        if self.is_command {
+            rows.push(String::new());
+            rows.push(NEVER.to_owned());
+        }
+        Body::words(rows.join("\n"))
+    }
+
+    /// The rules as they will stand.
+    fn toml(&self, rules: &[GrantRule]) -> Vec<String> {
+        let mut rows = Vec::new();
+        for (at, rule) in rules.iter().enumerate() {
+            if at > 0 {
+                rows.push(String::new());
+            }
+            rows.extend(rule.keys().into_iter().map(|key| format!("  {key}")));
+            rows.extend(self.end_row().map(|row| format!("  {row}")));
+        }
+        rows
+    }
+
+    fn end_row(&self) -> Option<String> {
+        let (_, end) = self.always.ends.get(self.end?)?;
+        Some(format!("expires_at = {end}"))
+    }
+
+    /// The diff was made before the end was chosen: it is one line more behind the reason of each rule.
+    fn with_end(&self, diff: &str) -> String {
+        let Some(row) = self.end_row() else { return diff.to_owned() };
+        let mut whole = String::new();
+        for part in diff.split_inclusive('\n') {
+            whole.push_str(part);
+            if part.starts_with("+reason = ") {
+                let _ = writeln!(whole, "+{row}");
+            }
+        }
+        recounted(&whole)
+    }
+}
+
+/// A diff whose heads say how many lines their hunks have now.
+fn recounted(diff: &str) -> String {
+    let mut whole = String::new();
+    let mut lines = diff.split_inclusive('\n').peekable();
+    while let Some(head) = lines.next() {
+        let Some((old, new)) = head.strip_prefix("@@ -").and_then(|rest| rest.split_once(" +")) else {
+            whole.push_str(head);
+            continue;
+        };
+        let start = |range: &str| range.split([',', ' ']).next().unwrap_or("1").to_owned();
+        let mut hunk = String::new();
+        let (mut before, mut after) = (0, 0);
+        while let Some(part) = lines.next_if(|part| !part.starts_with("@@ -") && !part.starts_with("--- ")) {
+            before += usize::from(part.starts_with([' ', '-']));
+            after += usize::from(part.starts_with([' ', '+']));
+            hunk.push_str(part);
+        }
+        let _ = write!(whole, "@@ -{},{before} +{},{after} @@\n{hunk}", start(old), start(new));
+    }
+    whole
+}
+
+fn said(rules: &[GrantRule]) -> String {
+    text::reveal(&rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")).into_owned()
+}

@@ -1,0 +1,178 @@
+//! "Always allow": the rule that is saved, what it lets through after a restart, how it is taken back, and the log of it all.
+
+use crate::support::{Answer, Project, Server, Terminal};
+use serde_json::{Value, json};
+
+fn touch() -> Answer {
+    Answer::call("call_1", "RunCommand", json!({"command": "touch made"}))
+}
+
+fn server(tasks: usize) -> Server {
+    Server::new((0..tasks).flat_map(|_| [touch(), Answer::text("Finished the work.")]))
+}
+
+/// Opens the choice of a rule for the question under the keys.
+fn always(terminal: &mut Terminal, title: &str) -> String {
+    terminal.review(title);
+    terminal.send("a");
+    terminal.wait_for("Always allow this");
+    terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'))
+}
+
+/// The rules that are saved.
+fn grants(project: &Project) -> Vec<Value> {
+    let listed = project.aye(&["policy", "grants", "list", "--json"]).exits(0);
+    listed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_rule_is_saved_for_this_project_and_holds_until_it_is_taken_back() {
+    let server = server(3);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("make it");
+    let screen = always(&mut terminal, "Run a command");
+    assert!(screen.contains("command = [\"touch\", \"made\"]") && screen.contains("policy.toml:"), "{screen}");
+    assert!(grants(&project).is_empty(), "nothing is saved before enter");
+    terminal.decide('2');
+    terminal.wait_for("Finished the work.");
+    terminal.wait_for("rule saved: mine-here:4");
+    assert!(project.exists("made"));
+    let saved = grants(&project);
+    assert_eq!(saved.len(), 1);
+    assert_eq!(
+        (&saved[0]["rule"], &saved[0]["toml"]),
+        (&json!("mine-here:4"), &json!("command = [\"touch\", \"made\"], exact = true"))
+    );
+    let file = std::fs::read_to_string(saved[0]["file"].as_str().unwrap()).unwrap();
+    assert!(
+        file.contains("\"Shell.Exec\".rules]]\ncommand = [\"touch\", \"made\"]\nexact = true\ndecision = \"allow\"\n"),
+        "{file}"
+    );
+    assert!(terminal.quit().success());
+
+    std::fs::remove_file(project.path("made")).unwrap();
+    let mut terminal = project.open(&[]);
+    terminal.prompt("make it again");
+    terminal.wait_for("Finished the work.");
+    assert!(project.exists("made"), "it ran without a question");
+    assert!(terminal.quit().success());
+
+    let told = project.aye(&["policy", "grants", "revoke", "mine-here:4"]).exits(0);
+    assert!(told.stdout.contains("removed mine-here:4"), "{}", told.stdout);
+    assert!(grants(&project).is_empty());
+    let mut terminal = project.open(&[]);
+    terminal.prompt("and once more");
+    terminal.review("Run a command");
+}
+
+#[test]
+fn a_rule_for_all_projects_keeps_the_built_in_policy_in_force() {
+    let server = Server::new([
+        Answer::call("call_1", "WriteFile", json!({"path": "src/a.txt", "content": "one\n"})),
+        Answer::text("Finished the work."),
+    ]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("write it");
+    let screen = always(&mut terminal, "Create src/a.txt");
+    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("a new file: a copy of the built-in policy"), "{screen}");
+    terminal.decide('3');
+    terminal.wait_for("Finished the work.");
+    terminal.wait_for("rule saved: user:");
+    let policy = std::fs::read_to_string(project.beside("config").join("policy.toml")).unwrap();
+    assert!(policy.contains("src/a.txt\"]") && policy.contains("[capabilities.\"File.Read\"]"), "{policy}");
+    terminal.prompt("/policy undo");
+    terminal.wait_for("rule removed: user:");
+    assert!(grants(&project).is_empty());
+    let check =
+        project.aye_with_input(&["policy", "check", "--jsonl"], "{\"tool\":\"ReadFile\",\"arguments\":{\"path\":\"x\"}}\n");
+    assert!(check.exits(0).stdout.contains("\"verdict\":\"allow\""));
+}
+
+#[test]
+fn what_is_allowed_until_the_end_is_in_no_file_and_can_be_taken_back() {
+    let server = server(3);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("make it");
+    always(&mut terminal, "Run a command");
+    terminal.decide('1');
+    terminal.wait_for("Finished the work.");
+    assert!(grants(&project).is_empty());
+    terminal.prompt("make it again");
+    terminal.wait_that("it ran without a question", |screen| screen.matches("Finished the work.").count() == 2);
+    terminal.prompt("/policy undo");
+    terminal.wait_for("no longer allowed");
+    terminal.prompt("once more");
+    terminal.review("Run a command");
+}
+
+#[test]
+fn a_broken_file_of_rules_stops_every_run_with_its_line() {
+    let server = server(1);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("make it");
+    always(&mut terminal, "Run a command");
+    terminal.decide('2');
+    terminal.wait_for("rule saved: mine-here:4");
+    assert!(terminal.quit().success());
+    let file = grants(&project)[0]["file"].as_str().unwrap().to_owned();
+    let text = std::fs::read_to_string(&file).unwrap();
+    for (wrong, said) in [
+        (format!("{text}decison = 1\n"), "line 9: unknown key `decison`"),
+        (
+            format!("{text}[llm]\nallowed_models = []\n"),
+            "`allowed_models` does not belong here: this file holds nothing but rules",
+        ),
+    ] {
+        std::fs::write(&file, wrong).unwrap();
+        for words in [&["exec", "hi"][..], &["tool", "list"]] {
+            let told = project.aye(words).exits(2);
+            assert!(told.stderr.contains(said) && told.stderr.contains("policy.toml"), "{}", told.stderr);
+        }
+    }
+    let own = project.beside("config").join("other.toml");
+    std::fs::write(&own, "schema_version = 1\n").unwrap();
+    project.aye(&["tool", "list", "--policy", own.to_str().unwrap()]).exits(0);
+}
+
+#[test]
+fn only_a_person_takes_rules_back() {
+    let project = Project::empty().env("AYE", "1");
+    let told = project.aye(&["policy", "grants", "revoke", "--all"]).exits(2);
+    assert!(told.stderr.contains("AYE=1"), "{}", told.stderr);
+    project.aye(&["policy", "grants", "list"]).exits(0);
+    let told = Project::empty().aye(&["policy", "grants", "revoke", "mine-here:3"]).exits(2);
+    assert!(told.stderr.contains("no saved rule `mine-here:3`"), "{}", told.stderr);
+}
+
+#[test]
+fn the_log_says_who_decided_what() {
+    let server = Server::new([
+        Answer::call("call_1", "ReadFile", json!({"path": "a.txt"})),
+        Answer::call("call_2", "RunCommand", json!({"command": "sudo id"})),
+        Answer::text("Finished the work."),
+    ]);
+    let project = Project::with(&server).file("a.txt", "alpha\n");
+    project.aye(&["exec", "look"]).exits(3);
+    project.aye(&["tool", "call", "WriteFile", "--args", "{\"path\":\"b\",\"content\":\"x\"}", "--yes"]).exits(0);
+    project.aye(&["tool", "call", "ReadFile", "--args", "{\"path\":\"/etc/shadow\"}"]).exits(1);
+    let log = |words: &[&str]| -> Vec<Value> {
+        let told = project.aye(&[&["policy", "log", "--json"], words].concat()).exits(0);
+        told.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let all = log(&[]);
+    let said: Vec<_> = all.iter().map(|one| (one["verdict"].as_str().unwrap(), one["by"].as_str().unwrap())).collect();
+    assert_eq!(said, [("allow", "built-in"), ("deny", "no one to ask"), ("allow", "you"), ("deny", "built-in")], "{all:?}");
+    assert_eq!(all[0]["summary"], "Read a.txt");
+    assert_eq!(all[0]["mode"], "ask");
+    assert!(all[0]["sessionId"].is_string() && all[2].get("sessionId").is_none());
+    assert_eq!(log(&["--denied"]).len(), 2);
+    assert_eq!(log(&["-n", "1"]).len(), 1);
+    assert_eq!(log(&["--session", all[0]["sessionId"].as_str().unwrap()]).len(), 2);
+    let text = project.aye(&["policy", "log"]).exits(0).stdout;
+    assert!(text.contains("deny   no one to ask") && text.contains("tool call"), "{text}");
+}
