@@ -410,6 +410,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         tool_call_id: plan.call.tool_call_id.clone(),
         tool_name: plan.tool_name.clone(),
         title: question.title.clone(),
+        description: question.description.clone(),
         action_summary: plan.summary.clone(),
         risk_level: question.risk,
         critical: question.critical,

@@ -47,6 +47,7 @@ impl Llm {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRule {
     pub title: String,
+    pub description: Option<String>,
 }
 
 pub fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, ApprovalRule>, BundleError> {
@@ -55,8 +56,8 @@ pub fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, ApprovalRul
     for (name, rule) in section.children()? {
         rule.only(&["title", "description"])?;
         let title = rule.text("title")?.map_or_else(|| name.text.clone(), |text| text.text);
-        rule.text("description")?;
-        rules.insert(name.text, ApprovalRule { title });
+        let description = rule.text("description")?.map(|text| text.text).filter(|text| !text.is_empty());
+        rules.insert(name.text, ApprovalRule { title, description });
     }
     Ok(rules)
 }

@@ -3,7 +3,7 @@
 mod change;
 mod grants;
 
-use super::bundle::{Environment, Llm, NamedCommand, SandboxSetting, Terms};
+use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, SandboxSetting, Terms};
 use super::command::{self, Scene};
 use super::decided::{Decided, Finding};
 use super::effective::{Entry, entries};
@@ -48,7 +48,7 @@ pub struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs: Option<&'static str>,
     #[serde(skip)]
-    title: String,
+    head: ApprovalRule,
     /// What could be remembered of it.
     #[serde(skip)]
     remember: Option<Grant>,
@@ -70,7 +70,7 @@ impl Explanation {
             critical: false,
             parts: Vec::new(),
             needs: None,
-            title: String::new(),
+            head: ApprovalRule { title: String::new(), description: None },
             remember: None,
         }
     }
@@ -114,7 +114,8 @@ impl Enforcer {
             VerdictKind::Allow => Verdict::Allow(Permit::new(actions.to_vec(), told.rule)),
             VerdictKind::Ask => Verdict::Ask(Question {
                 actions: actions.to_vec(),
-                title: told.title,
+                title: told.head.title,
+                description: told.head.description,
                 rule: told.rule,
                 reason: told.reason,
                 risk: told.risk,
@@ -150,7 +151,7 @@ impl Enforcer {
     }
 
     fn told(&self, finding: Finding, actions: &[Action], needs: Option<&'static str>) -> Explanation {
-        let title = self.title(&finding.decided, actions.first());
+        let head = self.head(&finding.decided, actions.first());
         Explanation {
             verdict: finding.decided.verdict,
             rule: finding.decided.rule,
@@ -159,15 +160,17 @@ impl Enforcer {
             critical: finding.critical,
             parts: finding.parts,
             needs,
-            title,
+            head,
             remember: finding.remember,
         }
     }
 
-    fn title(&self, decided: &Decided, action: Option<&Action>) -> String {
-        let named = decided.approval_rule.as_ref().and_then(|name| {
-            self.layers.iter().find_map(|layer| layer.bundle.approval_rules.get(name).map(|rule| rule.title.clone()))
-        });
+    /// How the question is headed: as the bundle says, or by what is asked about.
+    fn head(&self, decided: &Decided, action: Option<&Action>) -> ApprovalRule {
+        let named = decided
+            .approval_rule
+            .as_ref()
+            .and_then(|name| self.layers.iter().find_map(|layer| layer.bundle.approval_rules.get(name).cloned()));
         let otherwise = match action {
             None => "Nothing",
             Some(Action::Read { .. }) => "Read",
@@ -178,7 +181,7 @@ impl Enforcer {
             Some(Action::Named { .. }) => "Named command",
             Some(Action::Invoke { .. }) => "Tool",
         };
-        named.unwrap_or_else(|| otherwise.to_owned())
+        named.unwrap_or_else(|| ApprovalRule { title: otherwise.to_owned(), description: None })
     }
 
     fn one(&self, action: &Action, now: Timestamp) -> Finding {
