@@ -132,7 +132,8 @@ impl PersonsRules {
         let text = {
             let _only_one = grants::lock(&self.config).map_err(|error| error.to_string())?;
             let text = grants::change(&file, |old| {
-                let added = self.with(old, rules, scope, until).map_err(ConfigError::one)?;
+                let named = |why: String| ConfigError::one(format!("`{}`: {why}", self.for_people(&file)));
+                let added = self.with(old, rules, scope, until).map_err(named)?;
                 Ok((added.text.clone(), added.text))
             });
             text.map_err(|error| error.to_string())?
@@ -148,6 +149,11 @@ impl PersonsRules {
     fn remove_now(&self, rules: &[GrantRule], scope: GrantScope) -> Result<Saved, String> {
         let file = self.file(scope);
         let _only_one = grants::lock(&self.config).map_err(|error| error.to_string())?;
+        let there = grants::read(&file).map_err(|error| error.to_string())?.is_some();
+        if !there {
+            // Somebody took the file away, and the rules with it.
+            return Ok(Saved { names: Vec::new(), layer: None });
+        }
         let text = grants::change(&file, |old| {
             let old = old.unwrap_or_default();
             let kept = grants::list(old).map_err(ConfigError::one)?;
