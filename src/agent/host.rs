@@ -11,9 +11,7 @@ use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, Unfinis
 use crate::policy::Enforcer;
 use crate::policy::redact::Redactor;
 use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Record, Rules, ToolRouter};
-use crate::protocol::{
-    Command, Event, EventKind, Failure, FailureKind, Mode, SessionId, WorkspaceId,
-};
+use crate::protocol::{Command, Event, EventKind, Failure, FailureKind, Mode, SessionId, WorkspaceId};
 use futures_util::StreamExt;
 use jiff::Timestamp;
 use std::collections::VecDeque;

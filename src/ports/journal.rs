@@ -2,8 +2,8 @@
 
 use super::BoxFuture;
 use crate::protocol::{
-    Action, Approval, ApprovalId, CallId, Decision, Failure, GrantRule, GrantScope, Message, Mode, PolicyLayer, Proposal, Resolution,
-    StepId, StopReason, TaskId, ToolCall, ToolResult, Usage,
+    Action, Approval, ApprovalId, CallId, Decision, Failure, GrantRule, GrantScope, Message, Mode, PolicyLayer, Proposal,
+    Resolution, StepId, StopReason, TaskId, ToolCall, ToolResult, Usage,
 };
 use serde::{Deserialize, Serialize};
 

@@ -63,7 +63,12 @@ fn the_log_names_a_call_that_a_process_before_asked_about() {
     {
         let store = Store::open(dir.path()).unwrap();
         let _claim = store.create(session(ID));
-        append(&store, ID, vec![prompt("x"), intent("c1", "$ older"), intent("c1", "$ make"), intent("c2", "$ other")], Durability::Power);
+        append(
+            &store,
+            ID,
+            vec![prompt("x"), intent("c1", "$ older"), intent("c1", "$ make"), intent("c2", "$ other")],
+            Durability::Power,
+        );
     }
     let store = Store::open(dir.path()).unwrap();
     append(&store, ID, vec![started()], Durability::Power);

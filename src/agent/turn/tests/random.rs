@@ -315,8 +315,7 @@ impl World {
                 let no = Decision::Denied { reason: None };
                 let scope = [GrantScope::Session, GrantScope::Project, GrantScope::Everywhere][usize::from(which) % 3];
                 let remember = Remember { scope, offer: usize::from(how / 128) * 7, until: None };
-                let decision =
-                    [Decision::Approved, no, Decision::ApprovedAlways { remember }][usize::from(how) % 3].clone();
+                let decision = [Decision::Approved, no, Decision::ApprovedAlways { remember }][usize::from(how) % 3].clone();
                 Input::Command(Command::Decide { approval_id, decision })
             }
             1..=13 if !self.unknown.is_empty() => {
@@ -334,7 +333,8 @@ impl World {
                 Input::Command(Command::SetMode { mode })
             }
             20 => Input::Command(
-                [Command::UndoGrant, Command::ListGrants, Command::ReloadPolicy, Command::UndoGrant][usize::from(how) % 4].clone(),
+                [Command::UndoGrant, Command::ListGrants, Command::ReloadPolicy, Command::UndoGrant][usize::from(how) % 4]
+                    .clone(),
             ),
             21..=23 if !self.keeping.is_empty() => {
                 let effect = self.keeping.remove(usize::from(which) % self.keeping.len());

@@ -36,7 +36,9 @@ fn remove_aside(parent: &OwnedFd, name: &OsStr, real: &Path, planned: &Survey) -
         return Err(TreeError::Changed);
     }
     // What was written into it while it was looked at would go unseen. By its name nobody reaches it any more.
-    if planned.form == Form::Directory && !survey_as(name, (parent, &aside), real, &mut |_, _| {}).is_ok_and(|now| now.is_same(planned)) {
+    if planned.form == Form::Directory
+        && !survey_as(name, (parent, &aside), real, &mut |_, _| {}).is_ok_and(|now| now.is_same(planned))
+    {
         back();
         return Err(TreeError::Changed);
     }
