@@ -69,12 +69,12 @@ impl Host {
 
     /// What the person chose to keep is not kept where their choice cannot be saved before the end.
     pub(super) fn call_off_rules(&mut self) {
-        let (rules, others) = std::mem::take(&mut self.stalled)
+        let (rules, others): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.stalled)
             .into_iter()
             .partition(|effect| matches!(effect, Effect::Remember { .. } | Effect::Forget(_)));
         self.stalled = others;
         let why = || Err("aye ended before this session could be saved".to_owned());
-        for effect in VecDeque::from(rules) {
+        for effect in rules {
             let kept = match effect {
                 Effect::Remember { grant, .. } => Kept::Saved(grant, why()),
                 Effect::Forget(grant) => Kept::Removed(grant, why()),
