@@ -49,8 +49,9 @@ impl Tool for Move {
         let source = paths.entry("source", &arguments.source)?;
         let destination = paths.target("destination", &arguments.destination, Meant::Directory)?;
         let actions = actions(&source, &destination);
-        let (may_write, may_delete) = (&settings.may_write, &settings.may_delete);
-        if !may_write(&destination.real) || !may_write(&source.real) || !may_delete(&source.real) {
+        let (may_read, may_write, may_delete) = (&settings.may_read, &settings.may_write, &settings.may_delete);
+        let may_leave = |path: &Path| may_read(path) && may_write(path) && may_delete(path);
+        if !may_write(&destination.real) || !may_leave(&source.real) {
             return Ok(Draft::denied(format!("Move {} to {}", source.given, destination.given), actions));
         }
         must_be_there(&source, settings)?;
@@ -58,14 +59,18 @@ impl Tool for Move {
         guard(&source)?;
         guard(&destination)?;
         let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
-        let look = look(&source, settings, &|path| may_delete(path) && may_write(path) && may_write(&there(path)))?;
+        let look = look(&source, settings, &|path| may_leave(path) && may_write(&there(path)))?;
         let (from, to) = (shown_in_one_line(&source.real, settings), shown_in_one_line(&destination.real, settings));
         let summary = format!("Move {from} to {to}");
         if let Some(path) = &look.refused {
             let refused = refused_target(path, settings);
             let there = refused_target(&there(path), settings);
-            let more =
-                [Action::Delete { target: refused.clone() }, Action::Write { target: refused }, Action::Write { target: there }];
+            let more = [
+                Action::Read { target: refused.clone() },
+                Action::Delete { target: refused.clone() },
+                Action::Write { target: refused },
+                Action::Write { target: there },
+            ];
             return Ok(Draft::denied(summary, actions.into_iter().chain(more).collect()));
         }
         let mut notes = look.notes();
@@ -98,11 +103,13 @@ impl Tool for Move {
     }
 }
 
-/// Something is written at both ends, and one of them loses it.
+/// Something is written at both ends, and one of them loses it. It is read too: under a new name it could be, whatever blocks the
+/// old one.
 fn actions(source: &Target, destination: &Target) -> Vec<Action> {
     vec![
         Action::Write { target: destination.clone() },
         Action::Write { target: source.clone() },
         Action::Delete { target: source.clone() },
+        Action::Read { target: source.clone() },
     ]
 }
