@@ -273,3 +273,36 @@ fn a_directory_that_cannot_be_read_is_named() {
     let why = "permission denied";
     assert_eq!(unread.note(&settings), format!("\n[4 not read to the end: `a`: {why}; `b`: {why}; `c`: {why}; …]"));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_list_of_what_to_ignore_that_is_a_device_or_a_pipe_is_not_opened() {
+    use std::os::unix::fs::symlink;
+    let bench = Bench::new();
+    let pipe = |name: &str| assert!(std::process::Command::new("mkfifo").arg(bench.path(name)).status().unwrap().success());
+    bench.write("a/one", "hello");
+    bench.write("b/two", "hello");
+    bench.write("c/three", "hello");
+    bench.write("c/.gitignore", "three");
+    bench.write("d/.git", "gitdir: /nowhere\n");
+    bench.write("d/four", "hello");
+    bench.write("e/.git/info/x", "");
+    bench.write("e/five", "hello");
+    symlink("/dev/zero", bench.path("a/.ignore")).unwrap();
+    pipe("b/.gitignore");
+    pipe("e/.git/info/exclude");
+    let answer = bench.output("Grep", json!({"pattern": "hello"}));
+    assert!(answer.starts_with("d/four:1:hello\n[3 not read"), "{answer}");
+    // Where the search starts it is searched all the same.
+    assert!(bench.output("Grep", json!({"pattern": "hello", "path": "a"})).starts_with("a/one:1:hello\n[1 not"), "{answer}");
+    assert!(bench.output("Glob", json!({"pattern": "b/**"})).contains("b/two"));
+}
+
+#[test]
+fn an_edit_is_a_look_as_well() {
+    let bench = Bench::new();
+    bench.write("f", "secret line\n");
+    let edit = json!({"path": "f", "edits": [{"oldText": "secret lin", "newText": "x"}]});
+    let plan = bench.plan("EditFile", edit).unwrap();
+    assert!(matches!(plan.actions.as_slice(), [Action::Write { .. }, Action::Read { .. }]), "{:?}", plan.actions);
+}
