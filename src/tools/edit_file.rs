@@ -53,7 +53,7 @@ impl Tool for EditFile {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(actions(&paths.target("path", &arguments.path, Meant::File)?))
+        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, Meant::File)? }])
     }
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
@@ -64,8 +64,11 @@ impl Tool for EditFile {
         let before = Before::of(&target, settings)?;
         let document = match edited(&arguments, &target, &before, settings) {
             Ok(document) => document,
-            // Whether a change fits a file that nobody may read is not to be told by what is asked about it.
-            Err(error) if !(settings.may_read)(&target.real) => return Err(error),
+            // What stands in a file that may not be read is not told by why an edit does not fit.
+            Err(_) if !(settings.may_read)(&target.real) => {
+                let message = format!("the edits do not fit `{}`, which you may not read; nothing was changed", target.given);
+                return Err(invalid(message));
+            }
             Err(error) => return Ok(explanation(target, error)),
         };
         let Some(content) = document.form.encode(&document.text) else {
@@ -85,7 +88,7 @@ impl Tool for EditFile {
         let change = Change { target: target.clone(), content, before: before.image(), parents: Parents::Create, done };
         Ok(Draft {
             summary: proposal.summary.clone(),
-            actions: actions(&target),
+            actions: vec![Action::Write { target }],
             proposal: Some(proposal),
             effect: Effect::Changes,
             work: Work::Apply(change),
@@ -98,11 +101,6 @@ impl Tool for EditFile {
             Work::Explain(error) => Err(error.into()),
         })
     }
-}
-
-/// Whether an edit fits tells what stands there, so that it is a look as well.
-fn actions(target: &Target) -> Vec<Action> {
-    vec![Action::Write { target: target.clone() }, Action::Read { target: target.clone() }]
 }
 
 fn explanation(target: Target, error: ToolError) -> Draft<Work> {

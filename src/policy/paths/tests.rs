@@ -350,7 +350,8 @@ fn a_list_too_long_for_one_set_still_blocks() {
         sandbox: Sandbox::Absent,
         own: Vec::new(),
     };
-    let patterns: Vec<_> = ["*.a", "**/.env"].iter().zip(7..).map(|(text, line)| Pattern { text: (*text).to_owned(), line }).collect();
+    let patterns: Vec<_> =
+        ["*.a", "**/.env"].iter().zip(7..).map(|(text, line)| Pattern { text: (*text).to_owned(), line }).collect();
     let mut places = Places::new(&patterns, &context, true);
     for _ in 0..2 {
         assert_eq!(places.reach(Path::new("/w/d/.env")), Some(8));

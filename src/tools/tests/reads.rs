@@ -299,10 +299,14 @@ fn a_list_of_what_to_ignore_that_is_a_device_or_a_pipe_is_not_opened() {
 }
 
 #[test]
-fn an_edit_is_a_look_as_well() {
-    let bench = Bench::new();
+fn an_edit_that_does_not_fit_tells_nothing_of_a_file_that_may_not_be_read() {
+    let mut bench = Bench::new();
     bench.write("f", "secret line\n");
-    let edit = json!({"path": "f", "edits": [{"oldText": "secret lin", "newText": "x"}]});
-    let plan = bench.plan("EditFile", edit).unwrap();
-    assert!(matches!(plan.actions.as_slice(), [Action::Write { .. }, Action::Read { .. }]), "{:?}", plan.actions);
+    bench.settings.may_read = Arc::new(|_| false);
+    for old in ["secret lino", "e"] {
+        let edits = json!([{"oldText": old, "newText": "x"}]);
+        let (_, message) = bench.error("EditFile", json!({"path": "f", "edits": edits}));
+        assert!(message.starts_with("the edits do not fit `f`"), "{message}");
+        assert!(!message.contains("line"), "{message}");
+    }
 }
