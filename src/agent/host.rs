@@ -12,7 +12,7 @@ use crate::policy::Enforcer;
 use crate::policy::redact::Redactor;
 use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Record, Rules, ToolRouter};
 use crate::protocol::{Command, Event, EventKind, Failure, FailureKind, Mode, SessionId, WorkspaceId};
-use futures_util::StreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -321,7 +321,9 @@ impl Host {
             Effect::Emit { task_id, step_id, kind } => self.emit(task_id, step_id, self.with_places(kind)),
             Effect::Request(request) => {
                 let request = super::secrets::hide_in_request(&self.redactor, request);
-                self.stream = Some(self.model.stream(request));
+                let redactor = self.redactor.clone();
+                let hide = move |error| super::secrets::hide_in_failure(&redactor, error);
+                self.stream = Some(self.model.stream(request).map_err(hide).boxed());
             }
             Effect::StopModel => self.stream = None,
             Effect::Plan(calls) => self.plan(calls),

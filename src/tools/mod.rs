@@ -12,6 +12,7 @@ mod glob;
 mod grep;
 mod habits;
 mod http_request;
+mod ignore_files;
 mod list_directory;
 mod markers;
 mod move_path;

@@ -4,7 +4,7 @@ use super::Enforcer;
 use crate::policy::bundle::{Bundle, BundleError, SandboxSetting};
 use crate::policy::command::{self, Scene};
 use crate::policy::layer::{Layer, Scope};
-use crate::policy::paths::Sandbox;
+use crate::policy::paths::{Sandbox, literal};
 use crate::policy::permit::Grant;
 use crate::policy::shell::hides;
 use crate::protocol::{Action, Always, GrantRule, GrantScope, Mode, Offer, Target, VerdictKind};
@@ -161,7 +161,7 @@ impl Enforcer {
             let mut everywhere = Vec::new();
             for path in &paths {
                 let (base, suffix) = (pattern(path)?, suffix(path)?);
-                let absolute = format!("{}{suffix}", globset::escape(base.to_str()?));
+                let absolute = format!("{}{suffix}", literal(base.to_str()?));
                 here.push(self.in_workspace_words(&base, &suffix).unwrap_or_else(|| absolute.clone()));
                 everywhere.push(absolute);
             }
@@ -187,7 +187,7 @@ impl Enforcer {
         let [root] = self.context.roots.as_slice() else { return None };
         let below = base.strip_prefix(root).ok()?.to_str()?;
         let slash = if below.is_empty() { "" } else { "/" };
-        Some(format!("${{workspace}}{slash}{}{suffix}", globset::escape(below)))
+        Some(format!("${{workspace}}{slash}{}{suffix}", literal(below)))
     }
 
     /// Remembers rules until aye quits. Words of a command hold in the directory it was asked about.

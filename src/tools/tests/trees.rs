@@ -204,3 +204,19 @@ fn a_name_with_a_line_break_says_nothing_of_its_own() {
         assert!(!proposal.diff.contains("\n-a\n"), "{tool}: {}", proposal.diff);
     }
 }
+
+#[test]
+fn a_move_does_not_give_a_readable_name_to_what_may_not_be_read() {
+    let mut bench = Bench::new();
+    bench.write(".env", "S=1");
+    bench.write("tree/shut/f", "S=1");
+    let shut = [bench.path(".env"), bench.path("tree/shut")];
+    bench.settings.may_read = Arc::new(move |path| !shut.iter().any(|shut| path.starts_with(shut)));
+    for source in [".env", "tree"] {
+        let plan = bench.plan("Move", json!({"source": source, "destination": "other"})).unwrap();
+        let read = |action: &Action| matches!(action, Action::Read { target } if !target.real.ends_with("tree"));
+        assert!(plan.actions.iter().any(read), "{:?}", plan.actions);
+        bench.run(plan);
+        assert!(bench.path(source).exists() && !bench.path("other").exists());
+    }
+}
