@@ -21,3 +21,4 @@ pub use enforcer::{Enforcer, Explanation};
 pub use layer::{Layer, Scope};
 pub use paths::{Context, Sandbox};
 pub use permit::{Permit, Question, Verdict};
+pub use shell::run_files;
