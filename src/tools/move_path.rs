@@ -49,8 +49,10 @@ impl Tool for Move {
         let source = paths.entry("source", &arguments.source)?;
         let destination = paths.target("destination", &arguments.destination, Meant::Directory)?;
         let actions = actions(&source, &destination);
-        let (may_write, may_delete) = (&settings.may_write, &settings.may_delete);
-        if !may_write(&destination.real) || !may_write(&source.real) || !may_delete(&source.real) {
+        let Settings { may_read, may_write, may_delete, .. } = settings;
+        // What may not be read where it is could be read where it went.
+        let may_go = |path: &Path| may_delete(path) && may_write(path) && may_read(path);
+        if !may_write(&destination.real) || !may_go(&source.real) {
             return Ok(Draft::denied(format!("Move {} to {}", source.given, destination.given), actions));
         }
         must_be_there(&source, settings)?;
@@ -58,14 +60,18 @@ impl Tool for Move {
         guard(&source)?;
         guard(&destination)?;
         let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
-        let look = look(&source, settings, &|path| may_delete(path) && may_write(path) && may_write(&there(path)))?;
+        let look = look(&source, settings, &|path| may_go(path) && may_write(&there(path)))?;
         let (from, to) = (shown_in_one_line(&source.real, settings), shown_in_one_line(&destination.real, settings));
         let summary = format!("Move {from} to {to}");
         if let Some(path) = &look.refused {
             let refused = refused_target(path, settings);
             let there = refused_target(&there(path), settings);
-            let more =
-                [Action::Delete { target: refused.clone() }, Action::Write { target: refused }, Action::Write { target: there }];
+            let more = [
+                Action::Delete { target: refused.clone() },
+                Action::Write { target: refused.clone() },
+                Action::Read { target: refused },
+                Action::Write { target: there },
+            ];
             return Ok(Draft::denied(summary, actions.into_iter().chain(more).collect()));
         }
         let mut notes = look.notes();
@@ -98,11 +104,12 @@ impl Tool for Move {
     }
 }
 
-/// Something is written at both ends, and one of them loses it.
+/// Something is written at both ends, and one of them loses it; what could not be read before cannot be read after.
 fn actions(source: &Target, destination: &Target) -> Vec<Action> {
     vec![
         Action::Write { target: destination.clone() },
         Action::Write { target: source.clone() },
         Action::Delete { target: source.clone() },
+        Action::Read { target: source.clone() },
     ]
 }
