@@ -36,6 +36,9 @@ fn mechanisms() -> BTreeMap<String, Mechanism> {
     toml::from_str(&fs::read_to_string(path).unwrap()).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// Whether an outcome is the one that a list asks for.
+type Right<'a> = &'a dyn Fn(&str) -> bool;
+
 /// How the call ended: `done`, or the code of its error.
 fn outcome(project: &Project, call: &str, flags: &[&str]) -> String {
     let (tool, arguments) = call.split_once(' ').unwrap();
@@ -60,7 +63,7 @@ fn holds(name: &str) {
     if !mechanism.policy.is_empty() {
         project = project.policy(&format!("schema_version = 1\n{}", mechanism.policy));
     }
-    let sets: [(&[String], &[&str], &dyn Fn(&str) -> bool); 5] = [
+    let sets: [(&[String], &[&str], Right<'_>); 5] = [
         (&mechanism.denied, &["--yes"], &|code| code == "POLICY_DENIED"),
         (&mechanism.refused, &["--yes"], &|code| code != "done"),
         (&mechanism.asks, &[], &|code| code == "NO_APPROVER"),

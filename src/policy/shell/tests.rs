@@ -68,5 +68,5 @@ fn the_files_a_line_runs_are_found_behind_options_and_wrappers() {
     ] {
         assert_eq!(run_files(line), files, "{line}");
     }
-    assert_eq!(run_files(&(0..100).map(|n| format!("./{n};")).collect::<String>()).len(), 16);
+    assert_eq!(run_files(&(0..100).map(|n| format!("./{n}")).collect::<Vec<_>>().join(";")).len(), 16);
 }
