@@ -23,3 +23,4 @@ pub use layer::{Layer, Scope};
 pub use named::quoted;
 pub use paths::{Context, Sandbox};
 pub use permit::{Permit, Question, Verdict};
+pub use shell::run_files;

@@ -24,6 +24,7 @@ mod replacement;
 mod repository;
 mod router;
 mod run_command;
+mod run_files;
 #[cfg(test)]
 mod tests;
 mod tool;

@@ -87,7 +87,7 @@ impl AnyTool for NamedCommand {
             summary: format!("{} $ {shown}", self.name),
             proposal: Some(Proposal { summary: format!("Run: {shown}"), ..Proposal::default() }),
             actions,
-            effect: Effect::Runs { timeout_seconds: TIMEOUT_SECONDS },
+            effect: Effect::Runs { timeout_seconds: TIMEOUT_SECONDS, files: Vec::new() },
             work: Box::new(work),
         })
     }

@@ -12,6 +12,7 @@ mod demo;
 mod exec;
 mod grants;
 mod harness;
+mod mechanisms;
 mod paths;
 mod policy_cli;
 mod reload;

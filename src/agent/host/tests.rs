@@ -93,6 +93,7 @@ impl ToolRouter for Tools {
             actions: vec![Action::Exec { command: "make".to_owned(), cwd }],
             proposal: None,
             changes: true,
+            runs: Vec::new(),
             timeout_seconds: 1,
             payload: Box::new(()),
         };

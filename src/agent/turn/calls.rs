@@ -8,6 +8,7 @@ use crate::protocol::approval::CommandLine;
 use crate::protocol::{
     Action, Always, Approval, ApprovalId, CallId, Decision, ErrorCode, EventKind, Part, Resolution, Role, ToolError, ToolResult,
 };
+use std::path::PathBuf;
 
 /// What follows from a batch of plans once it is in the journal.
 #[derive(Default)]
@@ -73,6 +74,7 @@ impl Machine {
             Some(Ok(plan)) => {
                 call.summary.clone_from(&plan.summary);
                 call.touches = plan.actions.iter().filter_map(touched).collect();
+                call.runs.clone_from(&plan.runs);
                 call.changes = plan.changes;
                 let verdict = self.policy.judge_call(&plan.tool_name, &plan.actions, at.now);
                 // What may not be touched is not written down either.
@@ -388,10 +390,14 @@ fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
     })
 }
 
-/// Two calls on the same path run in order if one of them changes it.
+/// Two calls on the same path run in order if one of them changes it, and what is to be run is not changed meanwhile.
 fn collide(one: &Call, other: &Call) -> bool {
-    (one.changes || other.changes)
-        && one.touches.iter().any(|path| other.touches.iter().any(|also| path.starts_with(also) || also.starts_with(path)))
+    let meet = |these: &[PathBuf], those: &[PathBuf]| {
+        these.iter().any(|path| those.iter().any(|also| path.starts_with(also) || also.starts_with(path)))
+    };
+    (one.changes || other.changes) && meet(&one.touches, &other.touches)
+        || one.changes && meet(&one.touches, &other.runs)
+        || other.changes && meet(&other.touches, &one.runs)
 }
 
 /// The question as the person sees it.

@@ -201,6 +201,8 @@ struct Call {
     summary: String,
     /// Paths it touches, and whether it changes them; known once planned.
     touches: Vec<PathBuf>,
+    /// Files it would run.
+    runs: Vec<PathBuf>,
     changes: bool,
     /// What it would change, for the card that shows what was done.
     proposal: Option<Proposal>,
@@ -239,6 +241,7 @@ impl Call {
             summary: call.tool_name.clone(),
             call,
             touches: Vec::new(),
+            runs: Vec::new(),
             changes: false,
             proposal: None,
             announced: false,

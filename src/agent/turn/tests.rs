@@ -234,6 +234,7 @@ impl Sim {
             changes: verb != "read",
             proposal: (verb == "write").then(|| Proposal { summary: format!("write {rest}"), ..Proposal::default() }),
             actions: vec![action],
+            runs: rest.strip_prefix("sh ").map(|script| PathBuf::from("/w").join(script)).into_iter().collect(),
             timeout_seconds: 300,
             payload: Box::new(()),
         };

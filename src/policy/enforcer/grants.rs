@@ -1,8 +1,9 @@
 //! "Always allow": the narrowest rule that would let a question through, and what the person keeps of it.
 
 use super::Enforcer;
-use crate::policy::bundle::{Bundle, BundleError, SandboxSetting};
+use crate::policy::bundle::{Bundle, BundleError, Rule, SandboxSetting};
 use crate::policy::command::{self, Scene};
+use crate::policy::danger::obeys_repository;
 use crate::policy::layer::{Layer, Scope};
 use crate::policy::paths::{Sandbox, literal};
 use crate::policy::permit::Grant;
@@ -247,11 +248,13 @@ impl Enforcer {
         self.settle();
     }
 
-    /// Whether a rule is the person's own word about these very words, so that it holds without a sandbox too.
+    /// Whether a rule is the person's own word about these very words, so that it holds without a sandbox too. What
+    /// such words do is another thing once the configuration of a repository says so.
     pub(super) fn is_by_person(&self, rule: &str) -> bool {
         let exact = |line: &str| {
             let mut mine = self.layers.iter().flat_map(|layer| &layer.commands).filter(|owned| owned.scope == Scope::Mine);
-            line.parse().is_ok_and(|line: usize| mine.any(|owned| owned.rule.line == line && owned.rule.exact))
+            let holds = |rule: &Rule| rule.exact && !rule.programs().any(obeys_repository);
+            line.parse().is_ok_and(|line: usize| mine.any(|owned| owned.rule.line == line && holds(&owned.rule)))
         };
         rule == "session" || rule.strip_prefix("mine-here:").is_some_and(exact)
     }

@@ -9,6 +9,7 @@ mod grants;
 mod layers;
 mod lines;
 mod modes;
+mod tools;
 
 const ROOT: &str = "/home/user/project";
 

@@ -305,6 +305,27 @@ fn secrets_are_in_no_environment_but_a_listed_one() {
 }
 
 #[test]
+fn ghsa_vfp4_variables_that_load_code_reach_no_command() {
+    let names = [
+        "VIMINIT",
+        "EXINIT",
+        "LUA_INIT",
+        "HOSTALIASES",
+        "NODE_OPTIONS",
+        "PERL5OPT",
+        "PYTHONSTARTUP",
+        "RUBYOPT",
+        "BASH_ENV",
+        "LD_PRELOAD",
+    ];
+    let own = || names.iter().map(|name| (OsString::from(name), OsString::from("x")));
+    for choice in [Environment::Core, Environment::Inherit] {
+        let kept: Vec<_> = command_environment(own(), &choice, &[], &|_| false).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(kept, ["AYE"], "{choice:?}");
+    }
+}
+
+#[test]
 fn what_is_kept_is_cut_at_character_boundaries() {
     let mut captured = Captured::new(100);
     captured.push("ä".repeat(100).as_bytes());

@@ -455,6 +455,7 @@ fn plan_of(call: ToolCall) -> Result<Plan, ToolError> {
         changes: verb != "read",
         proposal: None,
         actions: vec![action],
+        runs: Vec::new(),
         timeout_seconds: 300,
         payload: Box::new(()),
     })
