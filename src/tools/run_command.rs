@@ -4,7 +4,9 @@ use super::paths::{Meant, Paths};
 use super::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
-use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, run, signal_name};
+use crate::sys::process::{
+    Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, run, signal_name,
+};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -74,7 +76,11 @@ impl Tool for RunCommand {
         Ok(Draft {
             summary: format!("$ {}", first_line(command)),
             actions: vec![Action::Exec { command: with_input(command, arguments.stdin.as_deref()), cwd: cwd.clone() }],
-            proposal: Some(Proposal { summary: format!("Run: {}", first_line(command)), ..Proposal::default() }),
+            proposal: Some(Proposal {
+                summary: format!("Run: {}", first_line(command)),
+                notes: vec![format!("environment {}", environment(settings))],
+                ..Proposal::default()
+            }),
             effect: Effect::Runs { timeout_seconds },
             work: Work { command: arguments.command, cwd, timeout_seconds, stdin: arguments.stdin },
         })
@@ -100,6 +106,13 @@ impl Tool for RunCommand {
         }
         .boxed()
     }
+}
+
+/// What of aye's own environment the command would see.
+fn environment(settings: &Settings) -> String {
+    environment_words(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+        settings.redactor.holds_secret(value)
+    })
 }
 
 /// The line as it is judged and shown: what it is given to read is as much a part of it as its words.
