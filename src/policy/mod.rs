@@ -15,7 +15,7 @@ pub mod redact;
 mod shell;
 pub mod url;
 
-pub use bundle::{Bundle, BundleError, Environment, SandboxSetting, Test, ToolPattern, warnings};
+pub use bundle::{Bundle, BundleError, Environment, SandboxSetting, Test, ToolPattern, quoted, warnings};
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation};
 pub use layer::{Layer, Scope};

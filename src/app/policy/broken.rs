@@ -1,8 +1,8 @@
 //! What a person is told of a policy that cannot be read: where, the line itself, what was expected, what to do.
 
-use super::origin::quoted;
 use crate::app::trouble::Trouble;
 use crate::policy::BundleError;
+use crate::policy::quoted;
 
 /// At a start; while aye runs the last good policy stays.
 pub const NOTHING_RUNS: &str =

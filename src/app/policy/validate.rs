@@ -1,7 +1,7 @@
 //! `aye policy validate`: whether a policy can be read, all that is wrong with it, and what it hardly means.
 
 use super::broken::numbered;
-use super::origin::{place as shown_place, quoted};
+use super::origin::place as shown_place;
 use super::paint::{Paint, Tone};
 use super::test::{is_of_project, known};
 use crate::app::cli::Common;
@@ -9,6 +9,7 @@ use crate::app::exit::Exit;
 use crate::app::layers::{MANAGED, policy_bytes};
 use crate::app::place::Place;
 use crate::app::trouble::Trouble;
+use crate::policy::quoted;
 use crate::policy::{Bundle, BundleError, warnings};
 use serde::Serialize;
 use std::path::{Path, PathBuf};

@@ -2,6 +2,7 @@
 
 mod change;
 mod grants;
+mod origins;
 
 use super::bundle::{Environment, Llm, SandboxSetting, Terms};
 use super::command::{self, Scene};

@@ -27,9 +27,10 @@ const KEYS: &[(&str, &str)] = &[
 /// In a question, where letters decide.
 const QUESTION: &[(&str, &str)] = &[
     ("y", "apply or run it, once; first it shows what was not seen yet"),
-    ("a", "always allow this: choose a rule, see where it stands; enter keeps it"),
+    ("a", "always allow this: choose a rule; enter keeps it"),
     ("n", "deny"),
     ("N", "deny and say why"),
+    ("x", "explain: which rules have a say, and where they stand"),
     ("esc", "later; it stays undecided, tab comes back to it"),
     ("tab", "the next question"),
     ("ctrl+f", "all of the screen for it, and back"),
@@ -72,12 +73,7 @@ fn names(entries: &[(&str, &str)]) -> usize {
     entries.iter().map(|(name, _)| text::width(name) + 2).fold(NAMES, usize::max)
 }
 
-fn entry_rows(
-    model: &Model,
-    (name, words): (&'static str, &'static str),
-    names: usize,
-    width: u16,
-) -> Vec<Line<'static>> {
+fn entry_rows(model: &Model, (name, words): (&'static str, &'static str), names: usize, width: u16) -> Vec<Line<'static>> {
     let room = usize::from(width).saturating_sub(names).max(1);
     let alone = text::width(name) + 1 > names;
     let row = |name: &'static str, words: &'static str| {

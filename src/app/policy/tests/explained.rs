@@ -1,8 +1,9 @@
 use super::*;
 use crate::app::policy::explain::{Account, steps};
-use crate::app::policy::origin::{Origin, quoted};
+use crate::app::policy::origin::Origin;
 use crate::app::policy::paint::Paint;
 use crate::app::policy::quote;
+use crate::policy::quoted;
 use crate::protocol::{Action, Place, Target};
 
 const POLICY: &str = r#"schema_version = 1
