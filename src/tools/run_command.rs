@@ -10,6 +10,7 @@ use crate::sys::process::{
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,7 +79,7 @@ impl Tool for RunCommand {
             actions: vec![Action::Exec { command: with_input(command, arguments.stdin.as_deref()), cwd: cwd.clone() }],
             proposal: Some(Proposal {
                 summary: format!("Run: {}", first_line(command)),
-                notes: vec![format!("environment {}", environment(settings))],
+                notes: vec![environment_note(settings)],
                 ..Proposal::default()
             }),
             effect: Effect::Runs { timeout_seconds },
@@ -88,31 +89,45 @@ impl Tool for RunCommand {
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         async move {
-            let spec = Spec {
-                line: work.command,
-                directory: work.cwd.real,
-                environment: command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
-                    settings.redactor.holds_secret(value)
-                }),
-                stdin: work.stdin,
-                timeout: Duration::from_secs(work.timeout_seconds),
-                max_output_bytes: settings.max_output_bytes,
-                helper: settings.helper.clone(),
-            };
-            match run(spec, context.output, context.kill).await {
-                Ok(finished) => answer(&finished, work.timeout_seconds, settings.max_output_bytes),
-                Err(error) => Err(failed(&error).into()),
-            }
+            let Work { command, cwd, timeout_seconds, stdin } = work;
+            answer_of(command, cwd.real, stdin, timeout_seconds, &settings, context).await
         }
         .boxed()
     }
 }
 
 /// What of aye's own environment the command would see.
-fn environment(settings: &Settings) -> String {
-    environment_words(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+pub(super) fn environment_note(settings: &Settings) -> String {
+    let words = environment_words(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
         settings.redactor.holds_secret(value)
-    })
+    });
+    format!("environment {words}")
+}
+
+/// Runs a line and says what came of it.
+pub(super) async fn answer_of(
+    line: String,
+    directory: PathBuf,
+    stdin: Option<String>,
+    timeout_seconds: u64,
+    settings: &Settings,
+    context: RunContext,
+) -> Output {
+    let spec = Spec {
+        line,
+        directory,
+        environment: command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+            settings.redactor.holds_secret(value)
+        }),
+        stdin,
+        timeout: Duration::from_secs(timeout_seconds),
+        max_output_bytes: settings.max_output_bytes,
+        helper: settings.helper.clone(),
+    };
+    match run(spec, context.output, context.kill).await {
+        Ok(finished) => answer(&finished, timeout_seconds, settings.max_output_bytes),
+        Err(error) => Err(failed(&error).into()),
+    }
 }
 
 /// The line as it is judged and shown: what it is given to read is as much a part of it as its words.

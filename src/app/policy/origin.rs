@@ -1,7 +1,7 @@
 //! Where the rule that decided stands, and what is written there.
 
 use crate::app::layers::{Policy, policy_bytes};
-use crate::policy::quoted;
+use crate::policy::entry_at;
 use std::path::{Path, PathBuf};
 
 /// The files of the layers in force, as text.
@@ -35,7 +35,7 @@ impl Origins {
         let (scope, line) = rule.split_once(':')?;
         let line: usize = line.parse().ok()?;
         let (_, file, text) = self.files.iter().find(|(known, ..)| known == scope)?;
-        Some(Origin { file: file.clone(), line, source: quoted(text, line) })
+        Some(Origin { file: file.clone(), line, source: entry_at(text, line) })
     }
 }
 

@@ -10,12 +10,12 @@ const MOST_CHARACTERS: usize = 300;
 impl Bundle {
     /// What stands in a line of the file; of a table its first lines.
     pub fn quoted(&self, line: usize) -> Vec<String> {
-        quoted(&self.text, line)
+        entry_at(&self.text, line)
     }
 }
 
 /// What stands in a line; of a table its first lines.
-pub fn quoted(text: &str, line: usize) -> Vec<String> {
+pub fn entry_at(text: &str, line: usize) -> Vec<String> {
     let cut = |line: &str| -> String { line.chars().take(MOST_CHARACTERS).collect() };
     let mut lines = text.lines().skip(line.saturating_sub(1));
     let Some(first) = lines.next() else { return Vec::new() };

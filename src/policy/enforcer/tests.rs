@@ -406,3 +406,16 @@ fn a_question_quotes_the_rules_that_have_a_say() {
     );
     assert!(built_in().origins("built-in", &[]).is_empty());
 }
+
+#[test]
+fn a_question_is_headed_and_explained_as_the_bundle_says() {
+    let bundle = "schema_version = 1\n[capabilities.\"File.Write\"]\nrequires_approval = true\napproval_rule = \"edit\"\n\
+        [approval_rules.edit]\ntitle = \"A change\"\ndescription = \"Ask the team before you touch generated files\"\n";
+    match enforcer(parsed(bundle)).judge(&[Action::Write { target: target("a") }], now()) {
+        Verdict::Ask(question) => {
+            assert_eq!(question.title, "A change");
+            assert_eq!(question.description.as_deref(), Some("Ask the team before you touch generated files"));
+        }
+        other => panic!("{other:?}"),
+    }
+}
