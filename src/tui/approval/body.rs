@@ -57,6 +57,8 @@ pub struct Command {
     facts: String,
     sandbox: String,
     parts: Vec<CommandPart>,
+    /// Why no rule of it can be kept, for where the choice has no room to say so.
+    never: Option<String>,
 }
 
 /// A row before it has colours.
@@ -89,6 +91,8 @@ impl Body {
                 facts,
                 sandbox: format!("sandbox  {}", text::reveal(&command.sandbox)),
                 parts: approval.parts.clone(),
+                never: (!approval.always.never.is_empty() && approval.always.offers.is_empty())
+                    .then(|| format!("never remembered: {}", super::line(&approval.always.never.join(", ")))),
             };
             return Self::Command { command: Box::new(command), laid: RefCell::new(None) };
         }
@@ -266,6 +270,9 @@ impl Command {
         }
         for (at, part) in parts {
             rows.extend(part_rows(at + 1, part, width));
+        }
+        if let Some(never) = self.never.as_deref().filter(|_| width < TABLE_WIDTH) {
+            rows.extend(wrapped(never, width, Tone::Plain));
         }
         rows
     }
