@@ -151,7 +151,7 @@ impl Brought {
     }
 
     /// Whether the project's policy is no longer the one of this run.
-    pub fn policy_changed(&self, place: &Place) -> bool {
-        !Project::examine(&place.workspace).has_the_policy_of(&self.project)
+    pub fn policy_changed(&self) -> bool {
+        !self.project.still_has_its_policy()
     }
 }

@@ -20,5 +20,6 @@ mod secrets;
 mod security;
 mod tool_input;
 mod tools_cli;
+mod trees;
 mod trust;
 mod typeahead;

@@ -351,10 +351,16 @@ pub(super) fn done(call: &Call) -> Option<ToolResult> {
 }
 
 pub(super) fn outcome_unknown(call: &mut Call) {
+    let left = leftovers(call);
     call.refuse(
         ErrorCode::OutcomeUnknown,
-        "aye ended while this ran, so it may have happened, in part or not at all; look before you repeat it",
+        format!("aye ended while this ran, so it may have happened, in part or not at all; look before you repeat it{left}"),
     );
+}
+
+/// Where to look for what a change of files left unfinished: beside its place, never under its name.
+pub(super) fn leftovers(call: &Call) -> &'static str {
+    if call.touches.is_empty() { "" } else { " (an unfinished copy or removal stands beside its place as `.aye-…`)" }
 }
 
 fn sorted(plans: Vec<(usize, Result<Plan, ToolError>)>, count: usize) -> Vec<Option<Result<Plan, ToolError>>> {

@@ -142,6 +142,8 @@ pub struct Machine {
     quitting: bool,
     /// What the person chose to keep in this run, the last one last.
     grants: Vec<Grant>,
+    /// Changes of the person's files that are on their way.
+    keeping: usize,
     /// Records that wait for the next commit.
     pending: Vec<Record>,
     out: Vec<Effect>,
@@ -268,6 +270,7 @@ impl Machine {
             policy_noted: false,
             quitting: false,
             grants: Vec::new(),
+            keeping: 0,
             pending: Vec::new(),
             out: Vec::new(),
         }

@@ -92,10 +92,10 @@ impl Project {
         Some((self.real.join(&item.name), bytes))
     }
 
-    /// Whether another look found the same policy.
-    pub fn has_the_policy_of(&self, other: &Self) -> bool {
-        let print = |project: &Self| project.items.iter().find(|item| item.kind == Kind::Policy).map(Item::fingerprint);
-        print(self) == print(other)
+    /// Whether the policy that stands there is the one that was looked at; nothing else is read for that.
+    pub fn still_has_its_policy(&self) -> bool {
+        let kept = self.items.iter().find(|item| item.kind == Kind::Policy);
+        contents::policy(&self.real).map(|item| item.fingerprint()) == kept.map(Item::fingerprint)
     }
 
     pub fn standing(&self, config_dir: &Path) -> Standing {
