@@ -5,7 +5,9 @@ use super::run_files::Pinned;
 use super::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
-use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, run, signal_name};
+use crate::sys::process::{
+    Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, run, signal_name,
+};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -79,7 +81,11 @@ impl Tool for RunCommand {
         Ok(Draft {
             summary: format!("$ {}", first_line(command)),
             actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],
-            proposal: Some(Proposal { summary: format!("Run: {}", first_line(command)), ..Proposal::default() }),
+            proposal: Some(Proposal {
+                summary: format!("Run: {}", first_line(command)),
+                notes: vec![environment_note(settings)],
+                ..Proposal::default()
+            }),
             effect: Effect::Runs { timeout_seconds, files: pinned.files() },
             work: Work { command: arguments.command, cwd, timeout_seconds, stdin: arguments.stdin, pinned },
         })
@@ -102,6 +108,14 @@ async fn unchanged(pinned: Pinned, cwd: &Target, settings: &Arc<Settings>) -> Re
     looked.unwrap_or_else(|error| {
         Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("the files of the command could not be looked at: {error}")))
     })
+}
+
+/// What of aye's own environment the command would see.
+pub(super) fn environment_note(settings: &Settings) -> String {
+    let words = environment_words(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+        settings.redactor.holds_secret(value)
+    });
+    format!("environment {words}")
 }
 
 /// Runs a line and says what came of it.

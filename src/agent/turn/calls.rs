@@ -153,6 +153,7 @@ impl Machine {
             );
             return self.report(call, 0);
         }
+        approval.origins = self.policy.origins(&approval.rule, &approval.parts);
         approval.always = self.policy.always(&plan.actions, at.now);
         self.note(Record::ApprovalRequested { approval: approval.clone() });
         let always = approval.always.clone();
@@ -431,6 +432,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         proposal: plan.proposal.clone().unwrap_or_default(),
         command,
         parts: question.parts.clone(),
+        origins: Vec::new(),
         always: Always::default(),
     }
 }

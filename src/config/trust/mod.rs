@@ -52,6 +52,25 @@ impl Project {
         &self.items
     }
 
+    /// The text of what can be read before the answer, by its name: as it was hashed, to be shown and not to be obeyed.
+    pub fn texts(&self) -> Vec<(String, Vec<u8>)> {
+        let told = |item: &Item| {
+            let file = self.instructions.iter().find(|file| file.path == self.real.join(&item.name))?;
+            Some(file.text.clone().into_bytes())
+        };
+        let text = |item: &Item| match &item.content {
+            Content::Text(bytes) => Some(bytes.clone()),
+            Content::Hashed { .. } => told(item),
+            Content::TooLarge { .. } | Content::Outside { .. } | Content::Closed { .. } => None,
+        };
+        self.items.iter().filter_map(|item| Some((item.name.clone(), text(item)?))).collect()
+    }
+
+    /// Where its git data says that it comes from; git is not asked.
+    pub fn remote(&self) -> Option<String> {
+        git::remote(&self.real)
+    }
+
     /// What a yes would let in.
     pub fn brings(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| item.counts())

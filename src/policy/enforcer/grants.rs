@@ -150,7 +150,8 @@ impl Enforcer {
                     never.push(format!("the named command `{name}` asks until its policy has `requires_approval = false`"));
                 }
                 (Action::Exec { .. } | Action::Fetch { .. } | Action::Invoke { .. }, _) => {
-                    never.push(format!("a {} is asked about each time", action.capability()));
+                    let what = if matches!(action, Action::Fetch { .. }) { "request" } else { action.capability() };
+                    never.push(format!("a {what} is asked about each time"));
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 mod change;
 mod grants;
+mod origins;
 
 use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, SandboxSetting, Terms};
 use super::command::{self, Scene};

@@ -1,3 +1,4 @@
+use super::environment::environment_words;
 use super::run::Namespaces;
 use super::*;
 use nix::sys::signal::{Signal, kill};
@@ -302,6 +303,12 @@ fn secrets_are_in_no_environment_but_a_listed_one() {
     let some = vec!["PATH".to_owned(), "HARMLESS".into(), "MY_TOKEN".into()];
     assert_eq!(names(&Environment::InheritOf(some.clone())), ["PATH", "HARMLESS", "AYE"]);
     assert_eq!(names(&Environment::CoreOf(some)), ["PATH", "AYE"]);
+    let words = |choice: &Environment| {
+        let own = own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        environment_words(own, choice, &secret_names, &|value| value.starts_with("secret:"))
+    };
+    assert_eq!(words(&Environment::Core), "core, 8 secrets held back");
+    assert_eq!(words(&listed), "listed names only (2), 6 secrets held back");
 }
 
 #[test]
