@@ -111,6 +111,7 @@ fn what(action: &Action) -> String {
         Action::Delete { target } => format!("delete {}", target.given),
         Action::Exec { command, .. } => command.clone(),
         Action::Fetch { url, method } => format!("{method} {url}"),
+        Action::Named { argv, .. } => argv.join(" "),
         Action::Invoke { server, tool, .. } => format!("call {server}/{tool}"),
     }
 }
