@@ -343,11 +343,8 @@ impl Field<'_> {
 
     /// `arn:aws:secretsmanager:…:secret:name` names a secret and is none.
     fn is_resource(&self) -> bool {
-        self.text[..self.at]
-            .rsplit(|letter: char| letter.is_whitespace() || letter == '"')
-            .next()
-            .unwrap_or_default()
-            .starts_with("arn:")
+        let word = self.text[..self.at].rsplit(|letter: char| letter.is_whitespace() || letter == '"').next().unwrap_or_default();
+        word.starts_with("arn:") || word.contains(":arn:")
     }
 
     fn is_code(&self) -> bool {

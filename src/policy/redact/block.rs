@@ -125,7 +125,8 @@ pub(super) fn putty(text: &str, at: usize) -> Option<Range<usize>> {
     let start = at + PUTTY.len() + line_end + 1;
     let mut end = start;
     for line in text[start..].split_inclusive('\n').take(count.min(1000)) {
-        if !line.trim_end().bytes().all(is_key_byte) {
+        let found = line.trim_end().rsplit([':', '-']).next().unwrap_or_default();
+        if !found.bytes().all(is_key_byte) {
             break;
         }
         end += line.trim_end().len() + (line.len() - line.trim_end().len());

@@ -284,7 +284,13 @@ fn mailchimp(text: &str, at: usize, spans: &mut Vec<Span>) {
 fn password_file(text: &str, at: usize, spans: &mut Vec<Span>) {
     let start = text[..at].rfind('\n').map_or(0, |line| line + 1);
     let line = text[start..].split('\n').next().unwrap_or_default().trim_end();
-    let fields: Vec<&str> = line.splitn(5, ':').collect();
+    // A search tool writes file and line before it.
+    let mut parts = line.splitn(3, ':');
+    let found = match (parts.next(), parts.next(), parts.next()) {
+        (Some(_), Some(number), Some(rest)) if number.len() < 4 && number.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        _ => line,
+    };
+    let fields: Vec<&str> = found.splitn(5, ':').collect();
     let [host, port, database, user, password] = fields[..] else { return };
     let name = |field: &str| !field.is_empty() && !field.contains(|letter: char| letter.is_whitespace() || letter == '/');
     let port = port == "*" || port.len() >= 4 && port.bytes().all(|byte| byte.is_ascii_digit());

@@ -188,7 +188,7 @@ pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<Span>) {
     };
     let login = ["--user", "--proxy-user", "--auth", "-u", "-U", "-a"].iter().find(|flag| {
         // `-a` is a login for HTTPie only.
-        if **flag == "-a" && !line.split_whitespace().any(|word| matches!(word, "http" | "https" | "xh" | "xhs")) {
+        if **flag == "-a" && !line.split([' ', '\t', ':', '-']).any(|word| matches!(word, "http" | "https" | "xh" | "xhs")) {
             return false;
         }
         let next = rest.as_bytes().get(flag.len());
