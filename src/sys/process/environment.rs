@@ -102,6 +102,7 @@ const LOADS_CODE: &[&str] = &[
     "NODE_OPTIONS",
     "VIMINIT",
     "EXINIT",
+    "LUA_INIT",
     "PERL5OPT",
     "PERL5DB",
     "PERL5LIB",

@@ -67,7 +67,7 @@ fn a_move_is_a_rename_with_both_names_and_replaces_nothing() {
     assert!(proposal.diff.contains("rename from d/a.txt\nrename to new/deep/a.txt\n"));
     assert_eq!(proposal.paths, [bench.path("d/a.txt"), bench.path("new/deep/a.txt")]);
     let kinds: Vec<_> = plan.actions.iter().map(Action::capability).collect();
-    assert_eq!(kinds, ["File.Write", "File.Write", "File.Delete", "File.Read"]);
+    assert_eq!(kinds, ["File.Write", "File.Write", "File.Delete"]);
     assert_eq!(bench.run(plan).status, ToolStatus::Succeeded);
     assert_eq!(bench.read("new/deep/a.txt"), b"one\ntwo\n");
     for (destination, part) in
