@@ -231,7 +231,7 @@ fn invocation_in_layer(
     scene: &Scene<'_>,
 ) -> Decided {
     let (argv, scope) = (&invocation.argv, layer.scope);
-    if let Some(entry) = shell.blocked.iter().find(|entry| entry.hits(argv)) {
+    if let Some(entry) = shell.blocked.iter().find(|entry| entry.could_hit(argv)) {
         return Decided::deny(scope.rule(entry.line), format!("`{}` is a blocked command", entry.text));
     }
     let by = |decision: Decision| {

@@ -56,6 +56,7 @@ const BACKGROUND: &str = "`&` leaves a command running in the background";
 const PIPE_BOTH: &str = "`|&` is not covered by an allow rule";
 const DOCUMENT: &str = "a here-document is not covered by an allow rule";
 const DESCRIPTOR: &str = "a redirect that sets a variable is not covered by an allow rule";
+const ARRAY: &str = "an array is not covered by an allow rule";
 const ARITHMETIC: &str = "an arithmetic command can run what its variables hold";
 
 struct Scanner<'t> {
@@ -358,7 +359,23 @@ impl<'t> Scanner<'t> {
             return;
         }
         self.scan.raws.push(word.raw.clone());
+        if !first
+            && self.reader.byte(0) == b'('
+            && self.declares()
+            && let Some(name) = assigned(&word.raw)
+        {
+            self.odd(ARRAY);
+            self.reader.at += 1;
+            let values = self.array();
+            self.scan.loops.push(Assignment { name, values, appends: false });
+        }
         self.current.words.push(word);
+    }
+
+    /// `declare -a x=(…)`: the only words with an array.
+    fn declares(&self) -> bool {
+        let name = self.current.words.first().map_or("", |word| word.raw.as_str());
+        matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "builtin" | "command")
     }
 
     fn assignment(&mut self, name: String, word: Word) {
@@ -383,7 +400,7 @@ impl<'t> Scanner<'t> {
             if self.reader.at == before {
                 self.reader.at += 1;
             } else {
-                values.push(word);
+                values.push(element(word));
             }
         }
         self.reader.at = (self.reader.at + 1).min(self.reader.text.len());
@@ -484,5 +501,13 @@ impl<'t> Scanner<'t> {
             }
             self.scan.raws.push(word.raw.clone());
         }
+    }
+}
+
+/// `[key]=value` in an array is its value.
+fn element(word: Word) -> Word {
+    match word.raw.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
+        Some((_, value)) => Reader::new(value).word(),
+        None => word,
     }
 }
