@@ -83,7 +83,10 @@ pub fn open(
         notices
             .push(format!("`{workspace}` is so wide that aye asks before every read, write and command; start it in a project"));
     }
-    notices.extend(policy.layers.iter().flat_map(disables_nothing));
+    let named: Vec<String> =
+        policy.layers.iter().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
+    notices.extend(policy.layers.iter().flat_map(|layer| disables_nothing(layer, &named)));
+    notices.extend(policy.layers.iter().flat_map(taken_names));
     let Some(summary) = chosen else {
         let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
         let claim = store.create(NewSession {
@@ -227,6 +230,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
         relative_paths: !place.settings.tools.absolute_paths_only,
         follow_links: place.settings.tools.follow_symlinks,
         helper: Helper::default(),
+        named: policy.named_commands().cloned().collect(),
         redactor: super::redaction::redactor(place, policy.redactions(), &[]),
         may_fetch: Arc::new(move |url, method| {
             web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())
@@ -248,14 +252,25 @@ pub fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
 }
 
 /// Names in `[tools] disabled` that no tool has: a slip there would leave a tool that nobody wants.
-fn disables_nothing(layer: &Layer) -> Vec<String> {
+fn disables_nothing(layer: &Layer, named: &[String]) -> Vec<String> {
     let of_server = |text: &str| text.to_ascii_lowercase().starts_with("mcp.");
-    let idle = layer.bundle.disabled.iter().filter(|one| !of_server(&one.text) && !tools::names().any(|name| one.hits(name)));
+    let idle = layer.bundle.disabled.iter().filter(|one| {
+        !of_server(&one.text) && !named.iter().any(|name| one.hits(name)) && !tools::built_in_names().any(|name| one.hits(name))
+    });
     let told = |one: &policy::ToolPattern| {
         let rule = layer.scope.rule(one.line);
         format!("no tool is called `{}`, which the policy disables ({rule}); `aye tool list` shows their names", one.text)
     };
     idle.map(told).collect()
+}
+
+/// Named commands that nobody can call, because a tool has their name.
+fn taken_names(layer: &Layer) -> Vec<String> {
+    let told = |command: &policy::NamedCommand| {
+        let rule = layer.scope.rule(command.line);
+        format!("the named command `{}` ({rule}) has the name of a tool and is not offered; give it another", command.name)
+    };
+    layer.bundle.named.iter().filter(|command| tools::name_of(&command.name).is_some()).map(told).collect()
 }
 
 /// What holds a command, in words, for people.

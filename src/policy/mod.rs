@@ -9,15 +9,17 @@ mod enforcer;
 mod files;
 mod invoke;
 mod layer;
+mod named;
 mod paths;
 pub mod permit;
 pub mod redact;
 mod shell;
 pub mod url;
 
-pub use bundle::{Bundle, BundleError, Environment, SandboxSetting, Test, ToolPattern, warnings};
+pub use bundle::{ArgumentKind, Bundle, BundleError, Environment, NamedCommand, SandboxSetting, Test, ToolPattern, warnings};
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation};
 pub use layer::{Layer, Scope};
+pub use named::quoted;
 pub use paths::{Context, Sandbox};
 pub use permit::{Permit, Question, Verdict};

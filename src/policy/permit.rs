@@ -44,6 +44,8 @@ pub struct Question {
     pub(super) actions: Vec<Action>,
     /// From the bundle's approval rule: `File change`.
     pub title: String,
+    /// From the same place, for the person who decides.
+    pub description: Option<String>,
     /// `built-in`, `user:31`.
     pub rule: String,
     pub reason: String,

@@ -30,6 +30,16 @@ pub enum Action {
         /// In upper case.
         method: String,
     },
+    /// Run a program that the policy fixes, with arguments of the kinds it names.
+    Named {
+        name: String,
+        argv: Vec<String>,
+        cwd: Target,
+        /// The places that its arguments name, only to be read.
+        inputs: Vec<Target>,
+        /// The same, to be read and written.
+        paths: Vec<Target>,
+    },
     /// Use a tool of an MCP server.
     Invoke {
         server: String,
@@ -38,6 +48,9 @@ pub enum Action {
         fingerprint: String,
     },
 }
+
+/// Granted by the very entries of `[[named_commands]]`.
+pub const NAMED: &str = "Command.Named";
 
 impl Action {
     /// The capability of the bundle that grants it.
@@ -48,6 +61,7 @@ impl Action {
             Self::Delete { .. } => "File.Delete",
             Self::Exec { .. } => "Shell.Exec",
             Self::Fetch { .. } => "Network.Http",
+            Self::Named { .. } => NAMED,
             Self::Invoke { .. } => "Mcp.Invoke",
         }
     }

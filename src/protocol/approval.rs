@@ -66,6 +66,9 @@ pub struct Approval {
     pub tool_name: String,
     /// `File change`, from the bundle's approval rule.
     pub title: String,
+    /// What the bundle's approval rule tells the person who decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// `Edit src/main.rs`, `Run: cargo test`.
     pub action_summary: String,
     pub risk_level: Risk,

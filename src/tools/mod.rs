@@ -15,6 +15,7 @@ mod http_request;
 mod list_directory;
 mod markers;
 mod move_path;
+mod named_command;
 mod paths;
 mod read_file;
 mod registry;
@@ -30,5 +31,6 @@ mod unread;
 mod walk;
 mod write_file;
 
-pub use router::{Router, actions_for, actions_now, known, name_of, names};
+pub use registry::built_in_names;
+pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use tool::Settings;

@@ -1,6 +1,6 @@
 //! The list of all tools; a tool that is not here does not exist.
 
-use super::tool::{AnyTool, Hidden};
+use super::tool::{AnyTool, Hidden, Settings};
 use super::{
     copy, create_directory, delete, edit_file, glob, grep, http_request, list_directory, move_path, read_file, run_command,
     write_file,
@@ -8,7 +8,7 @@ use super::{
 use crate::protocol::{ErrorCode, ToolError};
 use std::marker::PhantomData;
 
-pub(super) static TOOLS: &[&dyn AnyTool] = &[
+static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<read_file::ReadFile>(PhantomData),
     &Hidden::<write_file::WriteFile>(PhantomData),
     &Hidden::<edit_file::EditFile>(PhantomData),
@@ -23,14 +23,31 @@ pub(super) static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<http_request::HttpRequest>(PhantomData),
 ];
 
+/// All tools: the built-in ones, then those that the policy makes of commands.
+pub(super) fn offered(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
+    let named = settings.named.iter().filter(|tool| built_in(&tool.name).is_none());
+    TOOLS.iter().copied().chain(named.map(|tool| tool as &dyn AnyTool))
+}
+
 /// By its name or one of its aliases, in any case.
-pub(super) fn find(name: &str) -> Option<&'static dyn AnyTool> {
+pub(super) fn find<'a>(name: &str, settings: &'a Settings) -> Option<&'a dyn AnyTool> {
+    built_in(name).or_else(|| offered(settings).find(|tool| tool.name().eq_ignore_ascii_case(name)))
+}
+
+/// Nobody gives a name of these another meaning.
+pub(super) fn built_in(name: &str) -> Option<&'static dyn AnyTool> {
     let named = |known: &&str| known.eq_ignore_ascii_case(name);
     TOOLS.iter().copied().find(|tool| named(&tool.name()) || tool.aliases().iter().any(named))
 }
 
-pub(super) fn unknown(name: &str) -> ToolError {
-    let names: Vec<_> = TOOLS.iter().map(|tool| tool.name()).collect();
+/// The names of the built-in ones.
+pub fn built_in_names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name())
+}
+
+/// What is said of a name that no tool has; these are the names that there are.
+pub(super) fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
+    let names: Vec<_> = names.collect();
     let lower = name.to_lowercase();
     let near = names.iter().map(|known| (strsim::damerau_levenshtein(&lower, &known.to_lowercase()), known)).min();
     let meant = match near {

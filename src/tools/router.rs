@@ -2,9 +2,9 @@
 
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::paths::Paths;
-use super::registry::{TOOLS, find, unknown};
+use super::registry::{built_in, built_in_names, find, offered, unknown};
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
-use crate::policy::Permit;
+use crate::policy::{NamedCommand, Permit};
 use crate::ports::{BoxFuture, Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, ErrorCode, ToolCall, ToolDefinition, ToolError, ToolResult};
 use futures_util::FutureExt;
@@ -24,16 +24,16 @@ impl Router {
 
 impl ToolRouter for Router {
     fn definitions(&self) -> Vec<ToolDefinition> {
-        let definition = |tool: &&'static dyn AnyTool| ToolDefinition {
+        let definition = |tool: &dyn AnyTool| ToolDefinition {
             tool_name: tool.name().to_owned(),
             description: tool.description().to_owned(),
             input_schema: tool.schema(),
         };
-        TOOLS.iter().map(definition).collect()
+        offered(&self.settings).map(definition).collect()
     }
 
     fn capability(&self, tool_name: &str) -> Option<&'static str> {
-        find(tool_name).map(|tool| tool.capability())
+        find(tool_name, &self.settings).map(|tool| tool.capability())
     }
 
     fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>> {
@@ -63,8 +63,8 @@ impl ToolRouter for Router {
                 let error = ToolError::new(ErrorCode::PolicyDenied, "the permit was given for another call");
                 return ToolResult::refused(id, plan.tool_name, error);
             }
-            let Some(tool) = find(&plan.tool_name) else {
-                let error = unknown(&plan.tool_name);
+            let Some(tool) = find(&plan.tool_name, &settings) else {
+                let error = unknown(&plan.tool_name, names(&settings));
                 return ToolResult::refused(id, plan.tool_name, error);
             };
             let payload: Payload = match plan.payload.downcast::<Late>() {
@@ -72,7 +72,7 @@ impl ToolRouter for Router {
                 Err(payload) => payload,
             };
             let redactor = Arc::clone(&settings.redactor);
-            let result = match tool.run(payload, settings, context).await {
+            let result = match tool.run(payload, Arc::clone(&settings), context).await {
                 Ok(output) => ToolResult::succeeded(id, plan.tool_name, output),
                 Err(failed) => {
                     ToolResult { output_text: failed.printed, ..ToolResult::refused(id, plan.tool_name, failed.error) }
@@ -85,7 +85,7 @@ impl ToolRouter for Router {
 }
 
 fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
-    let tool = find(&call.tool_name).ok_or_else(|| unknown(&call.tool_name))?;
+    let tool = find(&call.tool_name, settings).ok_or_else(|| unknown(&call.tool_name, names(settings)))?;
     let arguments = object(&call.arguments)?;
     refuse(tool.name(), tool.restores(), &arguments)?;
     let draft = match tool.draft(arguments.clone(), settings) {
@@ -124,8 +124,8 @@ fn hidden(tool: &dyn AnyTool, arguments: Map<String, Value>, settings: &Settings
         Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Exec { cwd: target, .. } => {
             (settings.may_read)(&target.real)
         }
-        Action::Fetch { .. } => true,
-        Action::Invoke { .. } => true,
+        Action::Named { inputs, paths, .. } => inputs.iter().chain(paths).all(|target| (settings.may_read)(&target.real)),
+        Action::Fetch { .. } | Action::Invoke { .. } => true,
     };
     (!actions.iter().all(may_be_seen)).then_some(actions)
 }
@@ -139,6 +139,7 @@ fn named(actions: &[Action]) -> String {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Exec { cwd: target, .. } => {
             target.given.clone()
         }
+        Action::Named { argv, .. } => argv.join(" "),
         Action::Fetch { url, .. } => url.clone(),
         Action::Invoke { server, tool, .. } => format!("{server}/{tool}"),
     };
@@ -160,29 +161,33 @@ fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: Tool
 
 /// What a call would touch by its text alone: no link is followed, nothing is looked up.
 pub fn actions_for(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
-    let tool = find(tool_name).ok_or_else(|| unknown(tool_name))?;
+    let tool = find(tool_name, settings).ok_or_else(|| unknown(tool_name, names(settings)))?;
     tool.actions(object(arguments)?, &Paths::lexical(settings))
 }
 
-/// What all tools are called.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().map(|tool| tool.name())
+fn names(settings: &Settings) -> impl Iterator<Item = &str> {
+    offered(settings).map(|tool| tool.name())
 }
 
 /// The same with every link followed, as the call would find it now. Nothing is opened.
 pub fn actions_now(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
-    let tool = find(tool_name).ok_or_else(|| unknown(tool_name))?;
+    let tool = find(tool_name, settings).ok_or_else(|| unknown(tool_name, names(settings)))?;
     tool.actions(object(arguments)?, &Paths::on_disk(settings))
 }
 
-/// What the tool of this name or alias is really called.
+/// What the built-in tool of this name or alias is really called.
 pub fn name_of(tool_name: &str) -> Option<&'static str> {
-    find(tool_name).map(|tool| tool.name())
+    built_in(tool_name).and_then(|tool| built_in_names().find(|name| *name == tool.name()))
 }
 
-/// Whether there is a tool of this name or alias, or what is said where there is none.
-pub fn known(tool_name: &str) -> Result<(), ToolError> {
-    find(tool_name).map(|_| ()).ok_or_else(|| unknown(tool_name))
+/// Whether there is a tool of this name or alias, built in or among these; or what is said where there is none.
+pub fn known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
+    let mut names: Vec<&str> = built_in_names().collect();
+    names.extend(named.iter().map(|command| command.name.as_str()));
+    if built_in(tool_name).is_some() || names.iter().any(|name| name.eq_ignore_ascii_case(tool_name)) {
+        return Ok(());
+    }
+    Err(unknown(tool_name, names.into_iter()))
 }
 
 fn object(arguments: &Arguments) -> Result<Map<String, Value>, ToolError> {

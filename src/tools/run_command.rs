@@ -8,6 +8,7 @@ use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_e
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,23 +83,36 @@ impl Tool for RunCommand {
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         async move {
-            let spec = Spec {
-                line: work.command,
-                directory: work.cwd.real,
-                environment: command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
-                    settings.redactor.holds_secret(value)
-                }),
-                stdin: work.stdin,
-                timeout: Duration::from_secs(work.timeout_seconds),
-                max_output_bytes: settings.max_output_bytes,
-                helper: settings.helper.clone(),
-            };
-            match run(spec, context.output, context.kill).await {
-                Ok(finished) => answer(&finished, work.timeout_seconds, settings.max_output_bytes),
-                Err(error) => Err(failed(&error).into()),
-            }
+            let Work { command, cwd, timeout_seconds, stdin } = work;
+            answer_of(command, cwd.real, stdin, timeout_seconds, &settings, context).await
         }
         .boxed()
+    }
+}
+
+/// Runs a line and says what came of it.
+pub(super) async fn answer_of(
+    line: String,
+    directory: PathBuf,
+    stdin: Option<String>,
+    timeout_seconds: u64,
+    settings: &Settings,
+    context: RunContext,
+) -> Output {
+    let spec = Spec {
+        line,
+        directory,
+        environment: command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+            settings.redactor.holds_secret(value)
+        }),
+        stdin,
+        timeout: Duration::from_secs(timeout_seconds),
+        max_output_bytes: settings.max_output_bytes,
+        helper: settings.helper.clone(),
+    };
+    match run(spec, context.output, context.kill).await {
+        Ok(finished) => answer(&finished, timeout_seconds, settings.max_output_bytes),
+        Err(error) => Err(failed(&error).into()),
     }
 }
 

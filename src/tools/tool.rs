@@ -3,6 +3,7 @@
 use super::arguments;
 use super::paths::Paths;
 use crate::policy::Explanation;
+use crate::policy::NamedCommand;
 use crate::policy::redact::Redactor;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
@@ -47,6 +48,8 @@ pub struct Settings {
     /// Whether a path may lead through links; where it leads is judged either way.
     pub follow_links: bool,
     pub helper: Helper,
+    /// Commands of the policy that are tools of their own.
+    pub named: Vec<NamedCommand>,
     /// What the policy says of a request by this method to this URL; asked again for each redirect.
     pub may_fetch: MayFetch,
     /// Whether a connection for this URL may be opened to this address.
@@ -123,10 +126,10 @@ pub(super) type Payload = Box<dyn Any + Send>;
 
 /// A tool whose types are hidden, so that a list can hold all of them.
 pub(super) trait AnyTool: Send + Sync {
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
     fn aliases(&self) -> &'static [&'static str];
     fn capability(&self) -> &'static str;
-    fn description(&self) -> &'static str;
+    fn description(&self) -> &str;
     fn restores(&self) -> bool;
     fn schema(&self) -> Value;
     fn actions(&self, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;

@@ -208,3 +208,77 @@ fn a_request_needs_leave_and_no_leave_reaches_this_machine() {
     let listed = project.aye(&["tool", "list", "--policy", "none.toml"]).exits(0).stdout;
     assert!(!listed.contains("HttpRequest"), "{listed}");
 }
+
+const NAMED: &str = r#"schema_version = 1
+[capabilities."File.Read"]
+allowed_paths = ["${workspace}"]
+blocked_paths = ["**/private/**"]
+[capabilities."File.Write"]
+allowed_paths = ["${workspace}"]
+requires_approval = true
+[[named_commands]]
+name = "join"
+description = "Joins two files into a third."
+command = ["tests/join.sh", "--as={kind}", "{left}", "{out}", "{note}"]
+arguments = { left = "input", out = "path", kind = ["text", "lines"], note = "text" }
+[[named_commands]]
+name = "wipe"
+command = ["dd", "of={out}"]
+arguments = { out = "path" }
+[capabilities."Shell.Exec"]
+allowed_commands = []
+blocked_commands = ["dd"]
+"#;
+
+#[test]
+fn a_named_command_runs_its_fixed_program_with_arguments_within_bounds() {
+    let script = "#!/bin/sh\nprintf '%s|%s|%s' \"$1\" \"$4\" \"$(cat \"$2\")\" > \"$3\"\necho done\n";
+    let project = Project::empty().file("p.toml", NAMED).file("a b.txt", "alpha").file("private/k", "x");
+    let project = project.file("tests/join.sh", script);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(project.path("tests/join.sh"), mode).unwrap();
+    let policy = ["--policy", "p.toml"];
+    let list = project.aye(&["tool", "list", "--policy", "p.toml"]).exits(0).stdout;
+    assert!(list.contains("join") && list.contains("Joins two files"), "{list}");
+    let schema = project.aye(&["tool", "schema", "join", "--policy", "p.toml"]).exits(0).json();
+    assert_eq!(schema["inputSchema"]["properties"]["kind"]["enum"], json!(["text", "lines"]), "{schema}");
+    let good = json!({"left": "a b.txt", "out": "out.txt", "kind": "lines", "note": "it's $(id) ; ok"});
+    let denied = call(&project, "join", &good, &policy).exits(1).json();
+    assert_eq!((&denied["status"], &denied["error"]["code"]), (&json!("denied"), &json!("NO_APPROVER")), "{denied}");
+    let yes = ["--policy", "p.toml", "--yes"];
+    let done = call(&project, "join", &good, &yes).exits(0).json();
+    assert!(done["outputText"].as_str().unwrap().contains("Exit code: 0"), "{done}");
+    assert_eq!(project.read("out.txt"), "--as=lines|it's $(id) ; ok|alpha", "no shell reads the words");
+    for (change, code) in [
+        (json!({"left": "../x"}), "POLICY_DENIED"),
+        (json!({"left": "private/k"}), "POLICY_DENIED"),
+        (json!({"out": ".git/config"}), "POLICY_DENIED"),
+        (json!({"out": "/etc/x"}), "POLICY_DENIED"),
+        (json!({"kind": "other"}), "INVALID_REQUEST"),
+        (json!({"note": "--output=/etc/x"}), "INVALID_REQUEST"),
+        (json!({"note": "two\nlines"}), "INVALID_REQUEST"),
+        (json!({"extra": "x"}), "INVALID_REQUEST"),
+    ] {
+        let mut arguments = good.clone();
+        arguments.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        let result = call(&project, "join", &arguments, &yes).exits(1).json();
+        assert_eq!(result["error"]["code"], code, "{change}: {result}");
+    }
+    let blocked = call(&project, "wipe", &json!({"out": "x"}), &yes).exits(1).json();
+    assert!(blocked["error"]["message"].as_str().unwrap().contains("blocked command"), "{blocked}");
+    let shell = call(&project, "RunCommand", &json!({"command": "true"}), &yes).exits(1).json();
+    assert_eq!(shell["error"]["code"], "POLICY_DENIED", "there is no shell: {shell}");
+}
+
+#[test]
+fn a_project_cannot_name_commands_and_a_tool_keeps_its_name() {
+    let named = "schema_version = 1\n[[named_commands]]\nname = \"evil\"\ncommand = [\"sh\", \"x.sh\"]\n";
+    let project = Project::empty().file(".aye/policy.toml", named).file("x.sh", "touch hurt\n");
+    let list = project.aye(&["tool", "list", "--trust"]).exits(0).stdout;
+    assert!(!list.contains("evil"), "{list}");
+    call(&project, "evil", &json!({}), &["--trust", "--yes"]).exits(1);
+    let own = named.replace("evil", "readfile");
+    let project = Project::empty().file("p.toml", &own).file("a.txt", "alpha");
+    let read = call(&project, "ReadFile", &json!({"path": "a.txt"}), &["--policy", "p.toml"]).exits(1).json();
+    assert_eq!(read["error"]["code"], "POLICY_DENIED", "it is not granted, and it is the tool all the same: {read}");
+}

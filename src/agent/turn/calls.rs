@@ -369,14 +369,15 @@ fn sorted(plans: Vec<(usize, Result<Plan, ToolError>)>, count: usize) -> Vec<Opt
 pub(super) fn touched(action: &Action) -> Option<std::path::PathBuf> {
     match action {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => Some(target.real.clone()),
-        Action::Exec { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
+        // What a command touches is not known, whatever it names.
+        Action::Exec { .. } | Action::Named { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
     }
 }
 
 /// Where a command would run.
 fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
     plan.actions.iter().find_map(|action| match action {
-        Action::Exec { cwd, .. } => Some(cwd.real.clone()),
+        Action::Exec { cwd, .. } | Action::Named { cwd, .. } => Some(cwd.real.clone()),
         Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
     })
 }
@@ -396,6 +397,12 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
             timeout_seconds: plan.timeout_seconds,
             sandbox: sandbox.to_owned(),
         }),
+        Action::Named { argv, cwd, .. } => Some(CommandLine {
+            line: argv.iter().map(|word| crate::policy::quoted(word)).collect::<Vec<_>>().join(" "),
+            cwd: cwd.real.display().to_string(),
+            timeout_seconds: plan.timeout_seconds,
+            sandbox: sandbox.to_owned(),
+        }),
         Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
     });
     Approval {
@@ -403,6 +410,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         tool_call_id: plan.call.tool_call_id.clone(),
         tool_name: plan.tool_name.clone(),
         title: question.title.clone(),
+        description: question.description.clone(),
         action_summary: plan.summary.clone(),
         risk_level: question.risk,
         critical: question.critical,

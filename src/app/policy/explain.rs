@@ -35,6 +35,7 @@ pub struct Step {
     pub rule: String,
     pub reason: String,
     pub risk: Risk,
+    pub critical: bool,
 }
 
 pub fn run(place: &Place, common: &Common, subject: Subject, json: bool) -> Result<Exit, Trouble> {
@@ -94,12 +95,20 @@ pub fn steps(whole: &Explanation, actions: &[Action], explain: impl Fn(&Action) 
             rule: part.rule.clone(),
             reason: part.reason.clone(),
             risk: part.risk,
+            critical: part.critical,
         };
         return whole.parts.iter().map(step).collect();
     }
     let step = |action: &Action| {
         let told = explain(action);
-        Step { text: what(action), verdict: told.verdict, rule: told.rule, reason: told.reason, risk: told.risk }
+        Step {
+            text: what(action),
+            verdict: told.verdict,
+            rule: told.rule,
+            reason: told.reason,
+            risk: told.risk,
+            critical: told.critical,
+        }
     };
     actions.iter().map(step).collect()
 }
@@ -111,6 +120,7 @@ fn what(action: &Action) -> String {
         Action::Delete { target } => format!("delete {}", target.given),
         Action::Exec { command, .. } => command.clone(),
         Action::Fetch { url, method } => format!("{method} {url}"),
+        Action::Named { argv, .. } => argv.join(" "),
         Action::Invoke { server, tool, .. } => format!("call {server}/{tool}"),
     }
 }
@@ -186,7 +196,8 @@ impl Account {
     fn table(&self, paint: &Paint) -> Vec<String> {
         let number = self.steps.len().to_string().len();
         let rule = self.steps.iter().map(|step| crate::text::width(&step.rule)).max().unwrap_or_default().min(24);
-        let indent = 2 + number + 2 + 5 + 2 + 6 + 2 + rule + 2;
+        let risks = if self.steps.iter().any(|step| step.critical) { 8 } else { 6 };
+        let indent = 2 + number + 2 + 5 + 2 + risks + 2 + rule + 2;
         let mut rows = Vec::new();
         for (at, step) in self.steps.iter().enumerate() {
             let mut code = paint.code(&step.text, indent).into_iter();
@@ -195,7 +206,7 @@ impl Account {
                 "  {:>number$}  {}  {}  {}  {}",
                 at + 1,
                 paint.verdict(step.verdict, 5),
-                paint.risk(step.risk, 6),
+                paint.risk(step.risk, step.critical, risks),
                 Paint::cell(&step.rule, rule),
                 paint.tone(Tone::Strong, &first)
             ));

@@ -67,8 +67,9 @@ impl Paint {
         self.tone(tone, &format!("{:cells$}", verdict.as_str()))
     }
 
-    pub fn risk(&self, risk: Risk, cells: usize) -> String {
-        let text = format!("{:cells$}", risk.as_str());
+    /// In a column of its own; what is critical is more than high.
+    pub fn risk(&self, risk: Risk, critical: bool, cells: usize) -> String {
+        let text = format!("{:cells$}", if critical { "CRITICAL" } else { risk.as_str() });
         match risk {
             Risk::Low => self.tone(Tone::Quiet, &text),
             Risk::Medium => text,

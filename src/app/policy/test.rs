@@ -105,7 +105,7 @@ pub fn judge(place: &Place, suite: &Suite, outcome: &mut Outcome) -> Result<(), 
     let mut enforcers: Vec<(Mode, Enforcer, tools::Settings)> = Vec::new();
     for test in &suite.bundle.tests {
         let place_of = |line: usize| shown_place(&suite.file, line);
-        known(test).map_err(|why| Trouble::usage(format!("{}: {why}", place_of(test.tool_line))))?;
+        known(test, &suite.bundle).map_err(|why| Trouble::usage(format!("{}: {why}", place_of(test.tool_line))))?;
         if !enforcers.iter().any(|(mode, ..)| *mode == test.mode) {
             let enforcer = place.enforcer(&suite.policy, Sandbox::Present, test.mode);
             let settings = session::tool_settings(place, &enforcer);
@@ -135,8 +135,8 @@ pub fn judge(place: &Place, suite: &Suite, outcome: &mut Outcome) -> Result<(), 
 }
 
 /// A test of a tool that nobody has tests nothing.
-pub fn known(test: &Test) -> Result<(), String> {
-    tools::known(&test.tool).map_err(|error| error.message)
+pub fn known(test: &Test, bundle: &Bundle) -> Result<(), String> {
+    tools::known(&test.tool, &bundle.named).map_err(|error| error.message)
 }
 
 /// What was expected and what came, where they are not the same.

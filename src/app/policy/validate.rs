@@ -72,7 +72,7 @@ pub fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report {
     if let (true, Ok(bundle)) = (report.mistakes.is_empty(), Bundle::parse(text, &name)) {
         let at =
             |line: usize, message: String| Remark { line: Some(line), message, source: quoted(text, line).into_iter().next() };
-        report.mistakes.extend(bundle.tests.iter().filter_map(|test| Some(at(test.tool_line, known(test).err()?))));
+        report.mistakes.extend(bundle.tests.iter().filter_map(|test| Some(at(test.tool_line, known(test, &bundle).err()?))));
         let found = warnings(&bundle, is_of_project(file), now);
         report.warnings.extend(found.into_iter().map(|warning| at(warning.line, warning.message)));
     }

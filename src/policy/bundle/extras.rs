@@ -47,6 +47,7 @@ impl Llm {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRule {
     pub title: String,
+    pub description: Option<String>,
 }
 
 pub fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, ApprovalRule>, BundleError> {
@@ -55,8 +56,8 @@ pub fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, ApprovalRul
     for (name, rule) in section.children()? {
         rule.only(&["title", "description"])?;
         let title = rule.text("title")?.map_or_else(|| name.text.clone(), |text| text.text);
-        rule.text("description")?;
-        rules.insert(name.text, ApprovalRule { title });
+        let description = rule.text("description")?.map(|text| text.text).filter(|text| !text.is_empty());
+        rules.insert(name.text, ApprovalRule { title, description });
     }
     Ok(rules)
 }
@@ -67,22 +68,4 @@ pub fn check_approval(root: &Section<'_>) -> Result<(), BundleError> {
     section.only(&["timeout_seconds", "guard"])?;
     section.choice("guard", &[("normal", ()), ("strict", ())])?;
     section.number("timeout_seconds").map(|_| ())
-}
-
-/// Tables that other parts of aye act on; here they only have to be right.
-pub fn check_the_rest(root: &Section<'_>) -> Result<(), BundleError> {
-    for command in root.sections("named_commands")? {
-        command.only(&["name", "description", "command", "arguments"])?;
-        command.required("name")?;
-        command.text("description")?;
-        if command.texts("command")?.is_none_or(|words| words.is_empty()) {
-            return Err(command.source.error(&command.span, "[[named_commands]] has no `command`, expected a list of words"));
-        }
-        if let Some(arguments) = command.section("arguments")? {
-            for name in arguments.table.keys() {
-                arguments.text(name.get_ref())?;
-            }
-        }
-    }
-    Ok(())
 }

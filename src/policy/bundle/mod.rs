@@ -6,6 +6,7 @@ mod extras;
 mod file_rule;
 mod lint;
 mod mistakes;
+mod named;
 mod network;
 mod reader;
 mod redaction;
@@ -20,6 +21,7 @@ pub use examples::Test;
 pub use extras::{ApprovalRule, Llm};
 pub use file_rule::FileRule;
 pub use lint::warnings;
+pub use named::{ArgumentKind, NamedCommand};
 pub use network::Http;
 pub use reader::BundleError;
 pub use rule::{Decision, Rule};
@@ -64,6 +66,8 @@ pub struct Bundle {
     pub mcp: Option<Tools>,
     /// Tools that are not to be had, whatever is granted.
     pub disabled: Vec<ToolPattern>,
+    /// Commands that are tools of their own.
+    pub named: Vec<NamedCommand>,
     /// Names of all capabilities that are listed.
     pub granted: Vec<String>,
     pub approval_rules: BTreeMap<String, ApprovalRule>,
@@ -183,10 +187,10 @@ impl Bundle {
             section.only(&["disabled"])?;
             bundle.disabled = tools::tool_patterns(&section, "disabled")?.unwrap_or_default();
         }
+        bundle.named = NamedCommand::read_all(root)?;
         bundle.approval_rules = extras::approval_rules(root)?;
         bundle.tests = Test::list(root)?;
         extras::check_approval(root)?;
-        extras::check_the_rest(root)?;
         bundle.redactions = redaction::rules(root)?;
         bundle.widens = widen::widens(root)?;
         bundle.stated = stated::stated(root);

@@ -25,6 +25,9 @@ pub fn widens(root: &Section<'_>) -> Result<Vec<(usize, String)>, BundleError> {
     if let Some(line) = root.line_of("session_id") {
         found.push((line, "`session_id`: a project cannot choose the session".to_owned()));
     }
+    for command in root.sections("named_commands")? {
+        found.push((command.line(), "a named command: a project cannot choose what runs".to_owned()));
+    }
     let Some(capabilities) = root.section("capabilities")? else { return Ok(found) };
     for (name, capability) in capabilities.children()? {
         let name = name.text.as_str();

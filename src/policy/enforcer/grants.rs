@@ -145,6 +145,9 @@ impl Enforcer {
                 (Action::Read { target } | Action::Write { target }, _) => {
                     never.push(format!("`{}`: {}", given(target), locked(&told.rule, &told.reason)));
                 }
+                (Action::Named { name, .. }, _) => {
+                    never.push(format!("the named command `{name}` asks until its policy has `requires_approval = false`"));
+                }
                 (Action::Exec { .. } | Action::Fetch { .. } | Action::Invoke { .. }, _) => {
                     never.push(format!("a {} is asked about each time", action.capability()));
                 }

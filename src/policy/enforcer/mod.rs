@@ -3,16 +3,18 @@
 mod change;
 mod grants;
 
-use super::bundle::{Environment, Llm, SandboxSetting, Terms};
+use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, SandboxSetting, Terms};
 use super::command::{self, Scene};
 use super::decided::{Decided, Finding};
 use super::effective::{Entry, entries};
 use super::files::{self, Access};
 use super::invoke::{self, Offered};
 use super::layer::{Layer, Ready};
+use super::named::{self, Filled};
 use super::paths::{Context, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Verdict};
 use super::url;
+use crate::protocol::action::NAMED;
 use crate::protocol::{Action, CommandPart, Mode, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -46,7 +48,7 @@ pub struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs: Option<&'static str>,
     #[serde(skip)]
-    title: String,
+    head: ApprovalRule,
     /// What could be remembered of it.
     #[serde(skip)]
     remember: Option<Grant>,
@@ -68,7 +70,7 @@ impl Explanation {
             critical: false,
             parts: Vec::new(),
             needs: None,
-            title: String::new(),
+            head: ApprovalRule { title: String::new(), description: None },
             remember: None,
         }
     }
@@ -112,7 +114,8 @@ impl Enforcer {
             VerdictKind::Allow => Verdict::Allow(Permit::new(actions.to_vec(), told.rule)),
             VerdictKind::Ask => Verdict::Ask(Question {
                 actions: actions.to_vec(),
-                title: told.title,
+                title: told.head.title,
+                description: told.head.description,
                 rule: told.rule,
                 reason: told.reason,
                 risk: told.risk,
@@ -141,14 +144,14 @@ impl Enforcer {
         }
         // A call that touches nothing needs no leave.
         let whole = whole.unwrap_or_else(|| plain(Decided::allow("built-in", "it touches nothing")));
-        let shell = actions.iter().any(|action| matches!(action, Action::Exec { .. }));
+        let shell = actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. }));
         let needs =
             (shell && whole.decided.verdict == VerdictKind::Allow && self.sandbox() != SandboxSetting::Off).then_some("sandbox");
         self.told(whole, actions, needs)
     }
 
     fn told(&self, finding: Finding, actions: &[Action], needs: Option<&'static str>) -> Explanation {
-        let title = self.title(&finding.decided, actions.first());
+        let head = self.head(&finding.decided, actions.first());
         Explanation {
             verdict: finding.decided.verdict,
             rule: finding.decided.rule,
@@ -157,15 +160,17 @@ impl Enforcer {
             critical: finding.critical,
             parts: finding.parts,
             needs,
-            title,
+            head,
             remember: finding.remember,
         }
     }
 
-    fn title(&self, decided: &Decided, action: Option<&Action>) -> String {
-        let named = decided.approval_rule.as_ref().and_then(|name| {
-            self.layers.iter().find_map(|layer| layer.bundle.approval_rules.get(name).map(|rule| rule.title.clone()))
-        });
+    /// How the question is headed: as the bundle says, or by what is asked about.
+    fn head(&self, decided: &Decided, action: Option<&Action>) -> ApprovalRule {
+        let named = decided
+            .approval_rule
+            .as_ref()
+            .and_then(|name| self.layers.iter().find_map(|layer| layer.bundle.approval_rules.get(name).cloned()));
         let otherwise = match action {
             None => "Nothing",
             Some(Action::Read { .. }) => "Read",
@@ -173,9 +178,10 @@ impl Enforcer {
             Some(Action::Delete { .. }) => "Delete",
             Some(Action::Exec { .. }) => "Command",
             Some(Action::Fetch { .. }) => "Request",
+            Some(Action::Named { .. }) => "Named command",
             Some(Action::Invoke { .. }) => "Tool",
         };
-        named.unwrap_or_else(|| otherwise.to_owned())
+        named.unwrap_or_else(|| ApprovalRule { title: otherwise.to_owned(), description: None })
     }
 
     fn one(&self, action: &Action, now: Timestamp) -> Finding {
@@ -187,6 +193,10 @@ impl Enforcer {
                 return self.held(command::judge(command, cwd, &self.scene(cwd, now)));
             }
             Action::Fetch { url, method } => return url::judge(url, method, &self.layers, self.context.mode),
+            Action::Named { name, argv, cwd: _, inputs, paths } => {
+                let filled = Filled { name, argv, inputs, paths };
+                return self.held(self.loosened(false, named::judge(&filled, &self.layers, &self.context, now)));
+            }
             Action::Invoke { server, tool, fingerprint } => {
                 let offered = Offered { server, tool, fingerprint };
                 return match self.offers(&offered.full_name()) {
@@ -242,9 +252,17 @@ impl Enforcer {
 
     /// Whether a capability is granted at all.
     pub fn grants(&self, capability: &str) -> bool {
+        if capability == NAMED {
+            return self.named_commands().next().is_some();
+        }
         let listed = |layer: &Ready| layer.bundle.granted.iter().any(|granted| granted == capability);
         let granting = self.layers.iter().any(|layer| layer.scope.grants());
         granting && self.layers.iter().all(|layer| listed(layer) || !layer.refuses_unlisted())
+    }
+
+    /// The commands that are tools of their own: of two with one name the stronger layer's.
+    pub fn named_commands(&self) -> impl Iterator<Item = &NamedCommand> {
+        named::all(&self.layers)
     }
 
     /// Whether a connection for this URL may be opened to an address that its name leads to.

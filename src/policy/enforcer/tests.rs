@@ -390,3 +390,16 @@ fn the_reason_says_what_is_dangerous_about_it() {
         assert_eq!((told.reason.as_str(), told.parts.len()), (reason, 1), "{line}");
     }
 }
+
+#[test]
+fn a_question_is_headed_and_explained_as_the_bundle_says() {
+    let bundle = "schema_version = 1\n[capabilities.\"File.Write\"]\nrequires_approval = true\napproval_rule = \"edit\"\n\
+        [approval_rules.edit]\ntitle = \"A change\"\ndescription = \"Ask the team before you touch generated files\"\n";
+    match enforcer(parsed(bundle)).judge(&[Action::Write { target: target("a") }], now()) {
+        Verdict::Ask(question) => {
+            assert_eq!(question.title, "A change");
+            assert_eq!(question.description.as_deref(), Some("Ask the team before you touch generated files"));
+        }
+        other => panic!("{other:?}"),
+    }
+}

@@ -95,6 +95,7 @@ fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         environment: Environment::Core,
         secret_names: Vec::new(),
         may_read: Arc::new(|_| true),
+        named: Vec::new(),
         may_write: Arc::new(|_| true),
         may_delete: Arc::new(|_| true),
         relative_paths: true,
@@ -279,7 +280,7 @@ fn actions_are_found_without_looking_at_the_disk() {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => target.real.clone(),
         Action::Exec { cwd, .. } => cwd.real.clone(),
         Action::Fetch { url, .. } => panic!("no path: {url}"),
-        Action::Invoke { .. } => panic!("{action:?} has no path"),
+        Action::Named { .. } | Action::Invoke { .. } => panic!("{action:?} has no path"),
     };
     let cases = [
         ("ReadFile", json!({"path": "../x"}), "File.Read", "/no/such/x"),

@@ -398,6 +398,7 @@ fn reasons(approval: &Approval) -> Vec<String> {
     if reasons.is_empty() {
         reasons.push(said(&approval.rule, &approval.reason));
     }
+    reasons.extend(approval.description.iter().map(|description| line(description)));
     reasons
 }
 

@@ -1,0 +1,298 @@
+//! `[[named_commands]]`: programs fixed by the bundle, of which only typed arguments vary.
+
+use super::reader::{BundleError, Section, Text, one_of, suggestion};
+use std::collections::BTreeMap;
+
+/// Longest text a model may put in for one argument.
+const TEXT_BYTES: usize = 4096;
+const NAME_LETTERS: usize = 64;
+const KINDS: &[(&str, ArgumentKind)] = &[
+    ("path", ArgumentKind::Path),
+    ("input", ArgumentKind::Input),
+    ("text", ArgumentKind::Text),
+    ("integer", ArgumentKind::Integer),
+];
+
+/// A command that is offered as a tool of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedCommand {
+    pub name: String,
+    pub line: usize,
+    pub description: String,
+    /// Program and words; `{argument}` stands for what varies.
+    pub command: Vec<String>,
+    pub arguments: BTreeMap<String, ArgumentKind>,
+    pub requires_approval: bool,
+    pub approval_line: usize,
+    pub approval_rule: Option<String>,
+}
+
+/// What an argument may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArgumentKind {
+    /// A place that may be read and written.
+    Path,
+    /// A place that is only read.
+    Input,
+    /// Any text without control characters.
+    Text,
+    Integer,
+    /// One of these words.
+    OneOf(Vec<String>),
+}
+
+impl ArgumentKind {
+    /// Whether it names a place.
+    pub fn is_path(&self) -> bool {
+        matches!(self, Self::Path | Self::Input)
+    }
+}
+
+impl NamedCommand {
+    pub fn read_all(root: &Section<'_>) -> Result<Vec<Self>, BundleError> {
+        let mut all: Vec<Self> = Vec::new();
+        for section in root.sections("named_commands")? {
+            let command = Self::read(&section)?;
+            if all.iter().any(|known| known.name.eq_ignore_ascii_case(&command.name)) {
+                let message = format!("there are two named commands `{}`, expected one", command.name);
+                return Err(section.source.error(&section.span, message));
+            }
+            all.push(command);
+        }
+        Ok(all)
+    }
+
+    fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+        section.only(&["name", "description", "command", "arguments", "requires_approval", "approval_rule"])?;
+        let name = section.required("name")?;
+        if !is_name(&name.text) {
+            let message = format!(
+                "`{}` cannot name a command, expected a letter and up to {} letters, digits, `_` or `-` after it",
+                name.text,
+                NAME_LETTERS - 1
+            );
+            return Err(section.source.error(&name.span, message));
+        }
+        let arguments = arguments(section)?;
+        let command = words(section, &arguments)?;
+        Ok(Self {
+            line: section.line(),
+            description: section.text("description")?.map_or_else(|| format!("Runs `{}`.", command.join(" ")), |text| text.text),
+            requires_approval: section.switch("requires_approval")?.unwrap_or(true),
+            approval_line: section.line_of("requires_approval").unwrap_or_else(|| section.line()),
+            approval_rule: section.text("approval_rule")?.map(|text| text.text),
+            name: name.text,
+            command,
+            arguments,
+        })
+    }
+
+    /// The words with these values put in; of a path the value is its real, absolute path.
+    pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
+        if let Some(unknown) = values.keys().find(|name| !self.arguments.contains_key(*name)) {
+            let known: Vec<&str> = self.arguments.keys().map(String::as_str).collect();
+            return Err(format!("unknown argument `{unknown}`, {}", suggestion(unknown, &known)));
+        }
+        for (name, kind) in &self.arguments {
+            let value = values.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
+            kind.check(name, value)?;
+        }
+        self.command.iter().map(|word| filled(word, values)).collect()
+    }
+
+    /// Whether these words are the ones of this command, with whatever arguments.
+    pub fn fits(&self, argv: &[String]) -> bool {
+        self.command.len() == argv.len() && self.command.iter().zip(argv).all(|(word, given)| fits(&pieces(word), given))
+    }
+}
+
+impl ArgumentKind {
+    fn check(&self, name: &str, value: &str) -> Result<(), String> {
+        match self {
+            Self::Path | Self::Input if value.is_empty() => Err(format!("`{name}` is empty; give a path")),
+            Self::Path | Self::Input => Ok(()),
+            Self::Text if value.len() > TEXT_BYTES => Err(format!("`{name}` has {} bytes; at most {TEXT_BYTES}", value.len())),
+            Self::Text if value.chars().any(char::is_control) => {
+                Err(format!("`{name}` has a control character; give one line of text"))
+            }
+            Self::Text => Ok(()),
+            Self::Integer if value.parse::<i64>().is_ok() => Ok(()),
+            Self::Integer => Err(format!("`{name}` is `{value}`; give a whole number")),
+            Self::OneOf(choices) if choices.iter().any(|choice| choice == value) => Ok(()),
+            Self::OneOf(choices) => {
+                let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
+                Err(format!("`{name}` is `{value}`; give {}", one_of(&choices)))
+            }
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    name.len() <= NAME_LETTERS
+        && name.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter))
+}
+
+fn arguments(section: &Section<'_>) -> Result<BTreeMap<String, ArgumentKind>, BundleError> {
+    let mut arguments = BTreeMap::new();
+    let Some(table) = section.section("arguments")? else { return Ok(arguments) };
+    for key in table.table.keys() {
+        let name = key.get_ref().to_string();
+        if !is_name(&name) {
+            return Err(section
+                .source
+                .error(&key.span(), format!("`{name}` cannot name an argument, expected letters, digits and `_`")));
+        }
+        let kind =
+            if table.is_text(&name) { table.choice(&name, &named_kinds())?.cloned() } else { one_of_words(&table, &name)? };
+        if let Some(kind) = kind {
+            arguments.insert(name, kind);
+        }
+    }
+    Ok(arguments)
+}
+
+fn named_kinds() -> Vec<(&'static str, &'static ArgumentKind)> {
+    KINDS.iter().map(|(name, kind)| (*name, kind)).collect()
+}
+
+fn one_of_words(table: &Section<'_>, name: &str) -> Result<Option<ArgumentKind>, BundleError> {
+    let Some(words) = table.texts(name)? else { return Ok(None) };
+    if words.is_empty() {
+        return Err(table.source.error(&table.span, format!("`{name}` has no words to choose from")));
+    }
+    Ok(Some(ArgumentKind::OneOf(words.into_iter().map(|word| word.text).collect())))
+}
+
+fn words(section: &Section<'_>, arguments: &BTreeMap<String, ArgumentKind>) -> Result<Vec<String>, BundleError> {
+    let Some(words) = section.texts("command")?.filter(|words| !words.is_empty()) else {
+        return Err(section.source.error(&section.span, "[[named_commands]] has no `command`, expected a list of words"));
+    };
+    let known: Vec<&str> = arguments.keys().map(String::as_str).collect();
+    let mut used = Vec::new();
+    for (index, Text { text, span }) in words.iter().enumerate() {
+        if text.contains('\0') || (index == 0 && text.is_empty()) {
+            return Err(section.source.error(span, "`command` holds an empty word or a NUL, expected a program and its words"));
+        }
+        for piece in pieces(text) {
+            let Piece::Argument(name) = piece else { continue };
+            if index == 0 {
+                return Err(section.source.error(span, "the program is fixed: `{…}` may stand in the words after it"));
+            }
+            if !arguments.contains_key(name) {
+                let message = format!("`{{{name}}}` is none of the `arguments`, {}", suggestion(name, &known));
+                return Err(section.source.error(span, message));
+            }
+            used.push(name);
+        }
+    }
+    if let Some(unused) = known.iter().find(|name| !used.contains(name)) {
+        let message = format!("the argument `{unused}` stands nowhere in `command`, expected `{{{unused}}}`");
+        return Err(section.source.error(&section.span, message));
+    }
+    Ok(words.into_iter().map(|word| word.text).collect())
+}
+
+/// A word of a command, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+enum Piece<'a> {
+    Text(&'a str),
+    Argument(&'a str),
+}
+
+/// `--out={output}` is a text and an argument; braces around anything but a name are text.
+fn pieces(word: &str) -> Vec<Piece<'_>> {
+    let mut found = Vec::new();
+    let (mut rest, mut from) = (word, 0);
+    while let Some(open) = rest[from..].find('{').map(|at| from + at) {
+        let name = rest[open + 1..].split_once('}').map(|(name, _)| name).filter(|name| is_name(name));
+        let Some(name) = name else {
+            from = open + 1;
+            continue;
+        };
+        if open > 0 {
+            found.push(Piece::Text(&rest[..open]));
+        }
+        found.push(Piece::Argument(name));
+        (rest, from) = (&rest[open + name.len() + 2..], 0);
+    }
+    if !rest.is_empty() || found.is_empty() {
+        found.push(Piece::Text(rest));
+    }
+    found
+}
+
+fn filled(word: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
+    let mut whole = String::new();
+    for piece in pieces(word) {
+        match piece {
+            Piece::Text(text) => whole.push_str(text),
+            Piece::Argument(name) => {
+                let value = values.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
+                // A program would take it for one of its options.
+                if whole.is_empty() && value.starts_with('-') {
+                    return Err(format!("`{name}` starts with `-`, so it would be read as an option"));
+                }
+                whole.push_str(value);
+            }
+        }
+    }
+    Ok(whole)
+}
+
+fn fits(pieces: &[Piece<'_>], given: &str) -> bool {
+    match pieces {
+        [] => given.is_empty(),
+        [Piece::Text(text), rest @ ..] => given.strip_prefix(text).is_some_and(|after| fits(rest, after)),
+        [Piece::Argument(_)] => true,
+        [Piece::Argument(_), rest @ ..] => {
+            given.char_indices().map(|(at, _)| at).chain([given.len()]).any(|at| fits(rest, &given[at..]))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(word: &str) -> String {
+        format!("{:?}", pieces(word))
+    }
+
+    #[test]
+    fn a_word_is_taken_apart_at_its_arguments_only() {
+        assert_eq!(words("--out={output}.x"), r#"[Text("--out="), Argument("output"), Text(".x")]"#);
+        assert_eq!(words("{a}{b}"), r#"[Argument("a"), Argument("b")]"#);
+        assert_eq!(words("{}{a b}{"), r#"[Text("{}{a b}{")]"#);
+        assert_eq!(words("{ {a}"), r#"[Text("{ "), Argument("a")]"#);
+        assert_eq!(words(""), r#"[Text("")]"#);
+    }
+
+    #[test]
+    fn a_command_fits_what_it_was_filled_to_and_nothing_else() {
+        let command = NamedCommand {
+            name: "convert".to_owned(),
+            line: 1,
+            description: String::new(),
+            command: ["IfcConvert", "--to={format}", "{input}"].map(str::to_owned).to_vec(),
+            arguments: BTreeMap::from([
+                ("format".to_owned(), ArgumentKind::OneOf(vec!["obj".to_owned()])),
+                ("input".to_owned(), ArgumentKind::Input),
+            ]),
+            requires_approval: true,
+            approval_line: 1,
+            approval_rule: None,
+        };
+        let value = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let argv = command.fill(&BTreeMap::from([value("format", "obj"), value("input", "/w/a b")]));
+        assert_eq!(argv, Ok(["IfcConvert", "--to=obj", "/w/a b"].map(str::to_owned).to_vec()));
+        assert!(command.fits(&argv.unwrap_or_default()));
+        assert!(!command.fits(&["IfcConvert", "--from=obj", "/w/a"].map(str::to_owned)));
+        assert!(!command.fits(&["sh", "--to=obj", "/w/a"].map(str::to_owned)));
+        for (format, input) in [("ifc", "/w/a"), ("obj", ""), ("obj", "-x")] {
+            let told = command.fill(&BTreeMap::from([value("format", format), value("input", input)]));
+            assert!(told.is_err(), "{format} {input}: {told:?}");
+        }
+        assert_eq!(command.fill(&BTreeMap::from([value("format", "obj")])), Err("`input` is missing".to_owned()));
+    }
+}

@@ -1,0 +1,92 @@
+//! Verdicts on named commands: defined by a person, still the command that was defined, and its places within bounds.
+
+use super::bundle::{Decision, NamedCommand, Rule};
+use super::decided::{Decided, Finding, counts, reason};
+use super::files::{self, Access};
+use super::layer::{Owned, Ready, Scope};
+use super::paths::Context;
+use super::shell::Arg;
+use crate::protocol::{Action, Risk, Target, VerdictKind};
+use jiff::Timestamp;
+
+/// What the model asked to run, filled in.
+pub struct Filled<'a> {
+    pub name: &'a str,
+    pub argv: &'a [String],
+    /// The places its arguments name.
+    pub inputs: &'a [Target],
+    pub paths: &'a [Target],
+}
+
+/// Each command once; of several with one name the strongest layer's. A project has none: it would choose the program.
+pub fn all(layers: &[Ready]) -> impl Iterator<Item = &NamedCommand> {
+    let of = |layer: &'_ Ready| layer.scope.grants();
+    let strongest = move |scope: Scope, name: &str| defined(name, layers).is_some_and(|(first, _)| first == scope);
+    let each =
+        layers.iter().filter(move |layer| of(layer)).flat_map(|layer| layer.bundle.named.iter().map(|one| (layer.scope, one)));
+    each.filter(move |(scope, command)| strongest(*scope, &command.name)).map(|(_, command)| command)
+}
+
+fn defined<'a>(name: &str, layers: &'a [Ready]) -> Option<(Scope, &'a NamedCommand)> {
+    let of = |layer: &'a Ready| Some((layer.scope, layer.bundle.named.iter().find(|command| command.name == name)?));
+    layers.iter().filter(|layer| layer.scope.grants()).find_map(of)
+}
+
+pub fn judge(filled: &Filled<'_>, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
+    let decided = match defined(filled.name, layers) {
+        None => Decided::deny("built-in", format!("no policy has a named command `{}`", filled.name)),
+        Some((scope, command)) if !command.fits(filled.argv) => {
+            Decided::deny(scope.rule(command.line), format!("the words are not those of the named command `{}`", command.name))
+        }
+        Some((scope, command)) => by_command(scope, command),
+    };
+    let refused = layers.iter().filter_map(|layer| refused(filled.argv, layer, now));
+    let places = filled.inputs.iter().map(|target| (Access::Read, target));
+    let places = places.chain(filled.paths.iter().flat_map(|target| [(Access::Read, target), (Access::Write, target)]));
+    let out_of_bounds = places.filter_map(|(access, target)| out_of_bounds(access, target, layers, context, now));
+    let decided = refused.chain(out_of_bounds).fold(decided, Decided::stricter);
+    Finding { decided, risk: Risk::Medium, critical: false, reads_only: false, remember: None, parts: Vec::new() }
+}
+
+fn by_command(scope: Scope, command: &NamedCommand) -> Decided {
+    let mut decided = if command.requires_approval {
+        Decided::ask(scope.rule(command.approval_line), format!("the named command `{}` asks", command.name))
+    } else {
+        Decided::allow(scope.rule(command.approval_line), format!("the named command `{}` needs no approval", command.name))
+    };
+    decided.locked = scope == Scope::Managed;
+    decided.approval_rule.clone_from(&command.approval_rule);
+    decided
+}
+
+/// What no shell line may run, no other way of running may either.
+fn refused(argv: &[String], layer: &Ready, now: Timestamp) -> Option<Decided> {
+    let words: Vec<Arg> = argv.iter().map(Arg::plain).collect();
+    let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).find(|entry| entry.hits(&words));
+    if let Some(entry) = blocked {
+        return Some(Decided::deny(layer.scope.rule(entry.line), format!("`{}` is a blocked command", entry.text)));
+    }
+    let denies = |owned: &&Owned<Rule>| {
+        owned.rule.decision == Decision::Deny && counts(owned.rule.expires_at, now) && owned.rule.strikes(&words)
+    };
+    let owned = layer.commands.iter().find(denies)?;
+    Some(Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule denies it")))
+}
+
+/// A place is only held against what is never possible: whether to ask was said with the command.
+fn out_of_bounds(access: Access, target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Option<Decided> {
+    let action = match access {
+        Access::Read => Action::Read { target: target.clone() },
+        Access::Write => Action::Write { target: target.clone() },
+        Access::Delete => Action::Delete { target: target.clone() },
+    };
+    let decided = files::judge(access, &action, target, layers, context, now).decided;
+    // A locked question about a place stays a question, whatever the command says.
+    (decided.verdict == VerdictKind::Deny || decided.locked).then_some(decided)
+}
+
+/// A word as a shell would have to be given it, so that no two commands read the same.
+pub fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
+    let plain = |letter: char| letter.is_alphanumeric() || "%+,-./:=@_^~".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")).into() }
+}
