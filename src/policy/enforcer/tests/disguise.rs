@@ -136,8 +136,8 @@ fn what_once_hid_a_program_does_not() {
 fn many_unknown_values_are_no_reason_to_refuse() {
     let enforcer = enforcer(parsed(&cases("reading.toml")));
     let names: Vec<char> = ('a'..='p').collect();
-    let words: String = names.iter().map(|name| format!(" -e {name}=\"${name}\"")).collect();
-    let text: String = names.iter().map(|name| format!("{name} ${name}, ")).collect();
+    let words = names.iter().map(|name| format!(" -e {name}=\"${name}\"")).collect::<Vec<_>>().concat();
+    let text = names.iter().map(|name| format!("{name} ${name}, ")).collect::<Vec<_>>().concat();
     let loops = "for i in a b c d e f g h; do for j in 1 2 3 4 5 6 7 8 9; do for k in x y z u v w r s t; do cp $i $j $k; done; done; done";
     for line in [format!("docker run{words} image"), format!("echo \"{text}\""), loops.to_owned()] {
         assert_eq!(verdict(&enforcer, &line), VerdictKind::Ask, "{line}");
