@@ -2,6 +2,7 @@
 
 mod calls;
 mod rules;
+mod stalled;
 #[cfg(test)]
 mod tests;
 
@@ -10,10 +11,8 @@ use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, Unfinis
 use crate::policy::Enforcer;
 use crate::policy::redact::Redactor;
 use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Record, Rules, ToolRouter};
-use crate::protocol::{
-    Command, ErrorCode, Event, EventKind, Failure, FailureKind, Mode, SessionId, ToolError, ToolResult, WorkspaceId,
-};
-use futures_util::StreamExt;
+use crate::protocol::{Command, Event, EventKind, Failure, FailureKind, Mode, SessionId, WorkspaceId};
+use futures_util::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -82,6 +81,8 @@ struct Host {
     router: Arc<dyn ToolRouter>,
     journal: Arc<dyn Journal>,
     rules: Arc<dyn Rules>,
+    /// Changes of the person's files come one after the other, and are told in that order.
+    rules_in_turn: Arc<tokio::sync::Mutex<()>>,
     workspace_id: WorkspaceId,
     session_id: SessionId,
     events: mpsc::UnboundedSender<Event>,
@@ -112,6 +113,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         router: setup.router,
         journal: setup.journal,
         rules: setup.rules,
+        rules_in_turn: Arc::default(),
         workspace_id: setup.workspace_id,
         session_id: setup.session_id,
         events,
@@ -247,7 +249,7 @@ impl Host {
                 }
                 self.keep(effects);
                 if stops {
-                    self.call_off();
+                    self.call_off_runs(|_, _| Some(stalled::stopped()));
                     return self.retry().await;
                 }
                 let message = "kept until the session can be saved; /continue tries again".to_owned();
@@ -256,7 +258,8 @@ impl Host {
             Input::Command(Command::Quit) => {
                 let effects = self.machine.handle(input, moment());
                 self.keep(effects);
-                self.call_off();
+                self.call_off_runs(|_, _| Some(stalled::stopped()));
+                self.call_off_rules();
             }
             Input::Command(Command::SetMode { .. } | Command::ReloadPolicy)
             | Input::Delta(_)
@@ -281,77 +284,6 @@ impl Host {
             self.emit(None, None, EventKind::Notice { message });
         }
         Input::Command(command)
-    }
-
-    async fn retry(&mut self) {
-        let effects = std::mem::take(&mut self.stalled);
-        self.perform(effects).await;
-    }
-
-    /// Effects wait behind the commit that failed, but stopping does not wait.
-    fn keep(&mut self, effects: Vec<Effect>) {
-        for effect in &effects {
-            match effect {
-                Effect::StopModel => self.stream = None,
-                Effect::KillTools => self.kill_tools(),
-                Effect::End => self.ending = true,
-                Effect::Commit(..)
-                | Effect::Emit { .. }
-                | Effect::Request(_)
-                | Effect::Plan(_)
-                | Effect::Run { .. }
-                | Effect::Remember { .. }
-                | Effect::Forget(_)
-                | Effect::ListGrants
-                | Effect::Wake { .. }
-                | Effect::ReloadPolicy
-                | Effect::SaveDraft(_) => {}
-            }
-        }
-        self.stalled.extend(effects);
-    }
-
-    /// Who stops while a call waits to be saved means that call too: it never runs.
-    fn call_off(&mut self) {
-        let mut kept = VecDeque::new();
-        let mut called_off = Vec::new();
-        for effect in std::mem::take(&mut self.stalled) {
-            if let Effect::Run { index, plan, .. } = effect {
-                let error = ToolError::new(ErrorCode::Cancelled, "stopped before it ran");
-                called_off.push((index, ToolResult::refused(plan.call.tool_call_id, plan.tool_name, error)));
-            } else {
-                kept.push_back(effect);
-            }
-        }
-        self.stalled = kept;
-        for (index, result) in called_off {
-            let effects = self.machine.handle(Input::ToolFinished { index, result, latency_ms: 0 }, moment());
-            self.keep(effects);
-        }
-    }
-
-    /// At the end, once more: all that was to be saved.
-    async fn save_what_is_stalled(&mut self) {
-        let commits = std::mem::take(&mut self.stalled).into_iter().filter_map(|effect| match effect {
-            Effect::Commit(records, _) => Some(records),
-            Effect::Emit { .. }
-            | Effect::Request(_)
-            | Effect::StopModel
-            | Effect::Plan(_)
-            | Effect::Run { .. }
-            | Effect::KillTools
-            | Effect::Remember { .. }
-            | Effect::Forget(_)
-            | Effect::ListGrants
-            | Effect::Wake { .. }
-            | Effect::SaveDraft(_)
-            | Effect::ReloadPolicy
-            | Effect::End => None,
-        });
-        let records: Vec<Record> = commits.flatten().collect();
-        if let Err(failure) = self.commit(&records, Durability::Power).await {
-            self.emit(None, None, EventKind::Notice { message: format!("not saved: {}", failure.message) });
-        }
     }
 
     async fn perform(&mut self, mut effects: VecDeque<Effect>) {
@@ -389,7 +321,9 @@ impl Host {
             Effect::Emit { task_id, step_id, kind } => self.emit(task_id, step_id, self.with_places(kind)),
             Effect::Request(request) => {
                 let request = super::secrets::hide_in_request(&self.redactor, request);
-                self.stream = Some(self.model.stream(request));
+                let redactor = self.redactor.clone();
+                let hide = move |error| super::secrets::hide_in_failure(&redactor, error);
+                self.stream = Some(self.model.stream(request).map_err(hide).boxed());
             }
             Effect::StopModel => self.stream = None,
             Effect::Plan(calls) => self.plan(calls),

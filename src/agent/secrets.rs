@@ -1,7 +1,7 @@
 //! Secrets in what the person says and in what is sent to the model.
 
 use crate::policy::redact::Redactor;
-use crate::ports::ModelRequest;
+use crate::ports::{ModelError, ModelRequest};
 use crate::protocol::{Command, Decision, Message, Part, Role};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -39,6 +39,12 @@ pub fn hide_in_request(redactor: &Redactor, mut request: ModelRequest) -> ModelR
         request.system = system.into();
     }
     request
+}
+
+/// What a provider says went wrong can repeat what it was sent, the key included.
+pub fn hide_in_failure(redactor: &Redactor, mut error: ModelError) -> ModelError {
+    error.failure.message = redactor.redact(&error.failure.message).text.into_owned();
+    error
 }
 
 /// `None` where nothing is to be hidden.

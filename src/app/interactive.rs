@@ -159,6 +159,8 @@ impl Backstage {
         let trust = asks.then(|| Trust {
             place: place.workspace_for_people(),
             items: project.lines(),
+            files: project.files(),
+            remote: project.remote(),
             changes: project.changes().map(<[String]>::to_vec),
             broken: project.broken(),
             answer,

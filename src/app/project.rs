@@ -7,9 +7,12 @@ use super::trouble::Trouble;
 use crate::config::trust::{Item, Kind, Project, Standing, Trusted};
 use crate::config::{ConfigError, InstructionFile};
 use crate::policy::{Bundle, Layer, Scope};
+use crate::tui::BroughtFile;
 
 /// Names said in one line; the rest are counted.
 const NAMES: usize = 6;
+/// Of one file, before the answer.
+const SHOWN_BYTES: usize = 64 << 10;
 
 /// A project as it was looked at, once, and the person's yes to exactly that, if there is one.
 pub struct Brought {
@@ -91,6 +94,21 @@ impl Brought {
         self.project.items().iter().map(|item| format!("{} ({})", item.name, self.summary(item))).collect()
     }
 
+    /// What can be read of it before the answer, within bounds.
+    pub fn files(&self) -> Vec<BroughtFile> {
+        let file = |(name, bytes): (String, Vec<u8>)| {
+            let text = String::from_utf8_lossy(&bytes);
+            let end = text.floor_char_boundary(SHOWN_BYTES);
+            BroughtFile { name, text: text[..end].to_owned(), is_cut: end < text.len() }
+        };
+        self.project.texts().into_iter().map(file).collect()
+    }
+
+    /// Where its git data says that it comes from.
+    pub fn remote(&self) -> Option<String> {
+        self.project.remote()
+    }
+
     fn summary(&self, item: &Item) -> String {
         if item.kind != Kind::Policy || !item.counts() {
             return item.summary();
@@ -133,7 +151,7 @@ impl Brought {
     }
 
     /// Whether the project's policy is no longer the one of this run.
-    pub fn policy_changed(&self, place: &Place) -> bool {
-        !Project::examine(&place.workspace).has_the_policy_of(&self.project)
+    pub fn policy_changed(&self) -> bool {
+        !self.project.still_has_its_policy()
     }
 }

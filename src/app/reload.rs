@@ -111,7 +111,7 @@ impl Reload {
 
     fn look(&mut self, asked: Asked) -> Vec<PolicyUpdate> {
         let mut updates = Vec::new();
-        if self.project.is_trusted() && self.project.policy_changed(&self.place) {
+        if self.project.is_trusted() && self.project.policy_changed() {
             if !std::mem::replace(&mut self.project_told, true) || asked == Asked::ByPerson {
                 let message = "the project's policy changed and is not taken: what you trusted stays in force; start aye again to look at it";
                 updates.push(PolicyUpdate::Told { message: message.to_owned() });

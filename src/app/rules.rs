@@ -9,6 +9,8 @@ use crate::protocol::{GrantRule, GrantScope, Offer, RulePlace};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
+/// What is shown of a change; a rule and what stands around it is far less.
+const DIFF_BYTES: usize = 32 << 10;
 const SCOPES: [GrantScope; 2] = [GrantScope::Project, GrantScope::Everywhere];
 
 /// The rule files of one person, for one workspace.
@@ -107,12 +109,17 @@ impl PersonsRules {
                 let before = if copy { self.start(scope) } else { old.unwrap_or_default() };
                 let diff = similar::TextDiff::from_lines(&before, &added.text);
                 let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                RulePlace {
-                    line: added.line,
-                    diff: diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string(),
-                    note: copy.then(|| "a new file: a copy of the built-in policy and this rule".to_owned()),
-                    ..empty
+                let diff = diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string();
+                let note = copy.then(|| "a new file: a copy of the built-in policy and this rule".to_owned());
+                if diff.len() > DIFF_BYTES {
+                    // All on one line: the line number says where.
+                    return RulePlace {
+                        line: added.line,
+                        note: note.or_else(|| Some("too long to be shown".to_owned())),
+                        ..empty
+                    };
                 }
+                RulePlace { line: added.line, diff, note, ..empty }
             }
         }
     }
@@ -132,7 +139,8 @@ impl PersonsRules {
         let text = {
             let _only_one = grants::lock(&self.config).map_err(|error| error.to_string())?;
             let text = grants::change(&file, |old| {
-                let added = self.with(old, rules, scope, until).map_err(ConfigError::one)?;
+                let named = |why: String| ConfigError::one(format!("`{}`: {why}", self.for_people(&file)));
+                let added = self.with(old, rules, scope, until).map_err(named)?;
                 Ok((added.text.clone(), added.text))
             });
             text.map_err(|error| error.to_string())?
@@ -148,6 +156,11 @@ impl PersonsRules {
     fn remove_now(&self, rules: &[GrantRule], scope: GrantScope) -> Result<Saved, String> {
         let file = self.file(scope);
         let _only_one = grants::lock(&self.config).map_err(|error| error.to_string())?;
+        let there = grants::read(&file).map_err(|error| error.to_string())?.is_some();
+        if !there {
+            // Somebody took the file away, and the rules with it.
+            return Ok(Saved { names: Vec::new(), layer: None });
+        }
         let text = grants::change(&file, |old| {
             let old = old.unwrap_or_default();
             let kept = grants::list(old).map_err(ConfigError::one)?;

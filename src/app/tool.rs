@@ -34,7 +34,8 @@ struct Log {
 }
 
 impl Log {
-    /// A log that cannot be written is said and stops nothing: the person asked for the call, not for the log.
+    /// A log that cannot be written is said and stops nothing: the person asked for the call, not for the log. Where there is no
+    /// store yet one is made, so that no decision is missing from the log.
     fn keep(&self, plan: &Plan, verdict: &str, by: &str, reason: &str) {
         let decision = LoggedDecision {
             time: jiff::Timestamp::now(),
@@ -47,7 +48,12 @@ impl Log {
             reason: reason.to_owned(),
             mode: self.mode.as_str().to_owned(),
         };
-        if let Err(error) = Store::open(&self.data).and_then(|store| store.log_decision(decision)) {
+        let kept = Store::open(&self.data).and_then(|store| {
+            // Who opens it first after it was damaged is the only one to learn that it was moved.
+            store.notices().iter().for_each(|notice| super::warn(notice));
+            store.log_decision(decision)
+        });
+        if let Err(error) = kept {
             super::warn(&format!("the decision is not in the log: {error}"));
         }
     }

@@ -244,6 +244,12 @@ fn of_invocation(invocation: &Invocation, context: &Context, cwd: &Path) -> Dang
     }
 }
 
+/// Programs that run what a repository's own configuration names, whatever they are asked for: `filter.*.clean` on
+/// `git status`.
+pub fn obeys_repository(program: &str) -> bool {
+    matches!(program, "git" | "hg")
+}
+
 /// An interpreter that is given no program but what comes in.
 fn runs_its_input(invocation: &Invocation) -> bool {
     let name = invocation.base();

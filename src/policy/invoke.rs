@@ -29,7 +29,11 @@ impl Offered<'_> {
 
 /// What all layers together say of one use of a tool.
 pub fn judge(offered: &Offered<'_>, layers: &[Ready], now: Timestamp) -> Finding {
-    let decided = across(CAPABILITY, layers, |layer| in_layer(offered, layer, now));
+    let mut decided = across(CAPABILITY, layers, |layer| in_layer(offered, layer, now));
+    // `docs/x` with the tool `y` would read like `docs` with the tool `x/y`.
+    if offered.server.is_empty() || offered.server.contains('/') {
+        decided = decided.stricter(Decided::deny("built-in", "the server's name is empty or has a `/` in it"));
+    }
     Finding { decided, risk: Risk::Medium, critical: false, reads_only: false, remember: None, parts: Vec::new() }
 }
 
@@ -53,7 +57,7 @@ fn by_rules(offered: &Offered<'_>, tools: &Tools, layer: &Ready, now: Timestamp)
     }
     // A layer that only tightens and has no list leaves the lists of the others as they are.
     let listed = match &tools.allowed {
-        Some(patterns) => patterns.iter().find(|pattern| pattern.hits(&name)).map(|pattern| pattern.line),
+        Some(patterns) => patterns.iter().find(|pattern| pattern.names(&name)).map(|pattern| pattern.line),
         None => (!layer.scope.grants()).then_some(tools.line),
     };
     let Some(listed) = listed else {

@@ -16,10 +16,13 @@ pub mod redact;
 mod shell;
 pub mod url;
 
-pub use bundle::{ArgumentKind, Bundle, BundleError, Environment, NamedCommand, SandboxSetting, Test, ToolPattern, warnings};
+pub use bundle::{
+    ArgumentKind, Bundle, BundleError, Environment, NamedCommand, SandboxSetting, Test, ToolPattern, entry_at, warnings,
+};
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation};
 pub use layer::{Layer, Scope};
 pub use named::quoted;
 pub use paths::{Context, Sandbox};
 pub use permit::{Permit, Question, Verdict};
+pub use shell::run_files;

@@ -2,8 +2,8 @@
 
 use super::BoxFuture;
 use crate::protocol::{
-    Action, Approval, ApprovalId, CallId, Decision, Failure, GrantRule, GrantScope, Message, PolicyLayer, Proposal, Resolution,
-    StepId, StopReason, TaskId, ToolCall, ToolResult, Usage,
+    Action, Approval, ApprovalId, CallId, Decision, Failure, GrantRule, GrantScope, Message, Mode, PolicyLayer, Proposal,
+    Resolution, StepId, StopReason, TaskId, ToolCall, ToolResult, Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -104,9 +104,11 @@ pub enum Record {
         failure: Failure,
     },
     Continued,
-    /// The bundles that decide from here on.
+    /// The bundles and the mode that decide from here on.
     PolicyInForce {
         layers: Vec<PolicyLayer>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<Mode>,
     },
     /// Something another version wrote; its words stay in the store.
     #[serde(other)]

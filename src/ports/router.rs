@@ -5,6 +5,7 @@ use crate::policy::Permit;
 use crate::protocol::{Action, Proposal, ToolCall, ToolDefinition, ToolError, ToolResult};
 use std::any::Any;
 use std::fmt;
+use std::path::PathBuf;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +21,8 @@ pub struct Plan {
     pub proposal: Option<Proposal>,
     /// Whether running it can change anything; reads need no commit before they run.
     pub changes: bool,
+    /// Files whose content it would run: a call before it may still change them.
+    pub runs: Vec<PathBuf>,
     /// For commands: seconds until it is killed.
     pub timeout_seconds: u64,
     /// What the tool keeps between plan and run; only its own router looks inside.

@@ -87,9 +87,26 @@ pub struct Approval {
     /// The simple commands of a shell line; empty for other tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
+    /// What the rules that have a say look like, for those that stand in a file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<RuleOrigin>,
     /// What "always allow" offers, and what of it is never kept.
     #[serde(default)]
     pub always: Always,
+}
+
+/// Where a rule stands, and what is written there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleOrigin {
+    /// As verdicts name it: `user:31`.
+    pub rule: String,
+    /// `/home/me/.config/aye/policy.toml:31`
+    pub place: String,
+    /// The number of the first of these lines.
+    pub first: usize,
+    /// The line, or the first lines of the table that it heads.
+    pub source: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ pub mod tool;
 pub mod usage;
 
 pub use action::{Action, Place, Target};
-pub use approval::{Approval, Decision, Part as CommandPart, Risk, VerdictKind};
+pub use approval::{Approval, Decision, Part as CommandPart, Risk, RuleOrigin, VerdictKind};
 pub use command::{Command, Resolution};
 pub use event::{Event, EventKind};
 pub use failure::{Failure, FailureKind};

@@ -2,15 +2,19 @@
 
 use super::{Store, StoreError};
 use crate::ports::{Durability, Record};
-use crate::protocol::{CallId, Decision};
+use crate::protocol::{CallId, Decision, Mode};
 use rusqlite::{Transaction, params};
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Older ones are forgotten.
 const KEPT_DAYS: i64 = 90;
 /// Of more than these the oldest are forgotten.
 const KEPT_ROWS: i64 = 50_000;
+/// So many go at once, so that no step waits for it; the next look takes the next ones.
+const SWEPT_AT_MOST: i64 = 2 * SWEEP_EVERY;
+/// So many calls back it is looked for what a call was that a process before this one asked about.
+const LOOKED_BACK: i64 = 64;
 /// How often it is looked whether something is to be forgotten: once in so many rows.
 const SWEEP_EVERY: i64 = 256;
 const DAY_MS: i64 = 86_400_000;
@@ -54,23 +58,44 @@ pub struct DecisionFilter {
 /// A decision before it has its time and its session.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
+    /// The call, where only the journal knows what it was.
+    pub unknown: Option<CallId>,
     pub tool_name: String,
     pub summary: String,
     pub verdict: &'static str,
     pub by: String,
     pub reason: String,
+    pub mode: Option<&'static str>,
 }
 
-/// What the calls of a session are, as their records pass by.
+/// What the calls of a session are, and the mode they are decided in, as its records pass by.
 #[derive(Debug, Default)]
-pub(super) struct Calls(HashMap<CallId, (String, String)>);
+pub(super) struct Calls {
+    calls: HashMap<CallId, (String, String)>,
+    mode: Option<Mode>,
+}
 
 impl Calls {
-    /// The decision a record carries.
-    pub(super) fn decision(&mut self, record: &Record) -> Option<Row> {
+    /// The decisions that records carry which are kept at once.
+    pub(super) fn decisions(&mut self, records: &[Record]) -> Vec<Row> {
+        let refused: HashSet<&CallId> = records
+            .iter()
+            .filter_map(|record| match record {
+                Record::Refused { tool_call_id, .. } => Some(tool_call_id),
+                _ => None,
+            })
+            .collect();
+        records.iter().filter_map(|record| self.decision(record, &refused)).collect()
+    }
+
+    fn decision(&mut self, record: &Record, refused: &HashSet<&CallId>) -> Option<Row> {
         match record {
+            Record::PolicyInForce { mode, .. } => {
+                self.mode = mode.or(self.mode);
+                None
+            }
             Record::Intent { call, summary, .. } => {
-                self.0.insert(call.tool_call_id.clone(), (call.tool_name.clone(), summary.clone()));
+                self.calls.insert(call.tool_call_id.clone(), (call.tool_name.clone(), summary.clone()));
                 None
             }
             Record::Started { tool_call_id, rule } => {
@@ -78,13 +103,15 @@ impl Calls {
                 Some(self.row(tool_call_id, "allow", by, ""))
             }
             Record::Refused { tool_call_id, rule, reason } => Some(self.row(tool_call_id, "deny", rule, reason)),
+            // A question that the policy took back was answered by nobody; what refused it says so itself.
+            Record::Decided { tool_call_id, decision: Decision::Denied { .. }, .. } if refused.contains(tool_call_id) => None,
             Record::Decided { tool_call_id, decision: Decision::Denied { reason }, .. } => {
                 let reason = reason.as_deref().unwrap_or_default();
                 let by = if reason == "no one to ask" { reason } else { YOU };
                 Some(self.row(tool_call_id, "deny", by, if by == YOU { reason } else { "" }))
             }
             Record::Finished { result, .. } => {
-                self.0.remove(&result.tool_call_id);
+                self.calls.remove(&result.tool_call_id);
                 None
             }
             _ => None,
@@ -92,9 +119,29 @@ impl Calls {
     }
 
     fn row(&self, id: &CallId, verdict: &'static str, by: &str, reason: &str) -> Row {
-        let (tool_name, summary) = self.0.get(id).cloned().unwrap_or_default();
-        Row { tool_name, summary, verdict, by: by.to_owned(), reason: reason.to_owned() }
+        let known = self.calls.get(id).cloned();
+        let unknown = known.is_none().then(|| id.clone());
+        let (tool_name, summary) = known.unwrap_or_default();
+        let mode = self.mode.map(Mode::as_str);
+        Row { unknown, tool_name, summary, verdict, by: by.to_owned(), reason: reason.to_owned(), mode }
     }
+}
+
+/// What a call of a session was, from its journal.
+fn call_of(transaction: &Transaction<'_>, session: &str, id: &CallId) -> rusqlite::Result<Option<(String, String)>> {
+    let mut statement = transaction.prepare_cached(
+        "SELECT json FROM records WHERE session = (SELECT key FROM sessions WHERE id = ?1)
+         AND substr(json, 1, 18) = '{\"record\":\"intent\"' ORDER BY seq DESC LIMIT ?2",
+    )?;
+    let mut rows = statement.query(params![session, LOOKED_BACK])?;
+    while let Some(row) = rows.next()? {
+        if let Ok(Record::Intent { call, summary, .. }) = serde_json::from_slice(row.get_ref(0)?.as_bytes()?)
+            && call.tool_call_id == *id
+        {
+            return Ok(Some((call.tool_name, summary)));
+        }
+    }
+    Ok(None)
 }
 
 /// Writes decisions where their records are written, and forgets the oldest now and then.
@@ -105,6 +152,11 @@ pub(super) fn insert(
     now: i64,
 ) -> rusqlite::Result<()> {
     for row in rows {
+        let found = match (session, &row.unknown) {
+            (Some(session), Some(id)) => call_of(transaction, session, id)?,
+            (None, _) | (_, None) => None,
+        };
+        let (tool_name, summary) = found.as_ref().map_or((&row.tool_name, &row.summary), |(name, summary)| (name, summary));
         transaction
             .prepare_cached(
                 "INSERT INTO decisions (time, session, workspace, tool, summary, verdict, decider, reason, mode)
@@ -114,18 +166,21 @@ pub(super) fn insert(
                 now,
                 session,
                 workspace,
-                row.tool_name,
-                one_line(&row.summary),
+                tool_name,
+                one_line(summary),
                 row.verdict,
                 row.by,
                 one_line(&row.reason),
-                mode
+                row.mode.unwrap_or(mode)
             ])?;
         let key = transaction.last_insert_rowid();
         if key % SWEEP_EVERY == 0 {
             transaction
-                .prepare_cached("DELETE FROM decisions WHERE key <= ?1 OR time < ?2")?
-                .execute(params![key - KEPT_ROWS, now - KEPT_DAYS * DAY_MS])?;
+                .prepare_cached(
+                    "DELETE FROM decisions WHERE key IN
+                     (SELECT key FROM decisions WHERE key <= ?1 OR time < ?2 ORDER BY key LIMIT ?3)",
+                )?
+                .execute(params![key - KEPT_ROWS, now - KEPT_DAYS * DAY_MS, SWEPT_AT_MOST])?;
         }
     }
     Ok(())
@@ -141,8 +196,15 @@ impl Store {
     pub fn log_decision(&self, decision: LoggedDecision) -> Result<(), StoreError> {
         let path = self.inner.path.clone();
         let verdict = if decision.verdict == "allow" { "allow" } else { "deny" };
-        let row =
-            Row { tool_name: decision.tool_name, summary: decision.summary, verdict, by: decision.by, reason: decision.reason };
+        let row = Row {
+            unknown: None,
+            tool_name: decision.tool_name,
+            summary: decision.summary,
+            verdict,
+            by: decision.by,
+            reason: decision.reason,
+            mode: None,
+        };
         let now = decision.time.as_millisecond();
         let written = self.inner.writer.ask(move |desk| {
             desk.transact(Durability::Process, row.summary.len(), |transaction| {

@@ -76,10 +76,7 @@ impl Journal for SessionJournal {
             let mut entry = self.entry();
             entry.status = records.iter().rev().find_map(SessionStatus::after);
             entry.title = records.iter().find_map(title_of);
-            {
-                let mut calls = locked(&self.calls);
-                entry.decisions = records.iter().filter_map(|record| calls.decision(record)).collect();
-            }
+            entry.decisions = locked(&self.calls).decisions(&records);
             entry.records = records
                 .iter()
                 .map(serde_json::to_string)

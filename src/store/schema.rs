@@ -198,11 +198,13 @@ fn build(path: &Path) -> rusqlite::Result<()> {
 }
 
 fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
-    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if version == VERSION {
+    let version = |connection: &Connection| connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+    if version(connection)? == VERSION {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    // Another process may have been quicker.
+    let version = version(&transaction)?;
     for step in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or_default()) {
         transaction.execute_batch(step)?;
     }

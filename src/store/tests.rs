@@ -9,6 +9,7 @@ use std::future::Future;
 use tempfile::TempDir;
 
 mod damage;
+mod decisions;
 
 fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)

@@ -14,6 +14,8 @@ use tokio::io::unix::AsyncFd;
 const QUIET: Duration = Duration::from_millis(60);
 /// Who never stops writing is not waited for.
 const PATIENCE: usize = 20;
+/// A way with more links is one that leads in a circle.
+const MOST_LINKS: usize = 40;
 /// What makes a file another one, in the directory that holds it.
 const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_CLOSE_WRITE)
@@ -89,8 +91,19 @@ impl Watch {
     }
 
     fn arm(&mut self) {
-        let real = self.files.iter().filter_map(|file| file.canonicalize().ok());
-        self.names = self.files.iter().cloned().chain(real).collect();
+        // What comes while the watches are set is looked for once more, until nothing came.
+        for _ in 0..PATIENCE {
+            let before = std::mem::take(&mut self.names);
+            let directories = self.directories.len();
+            self.arm_once();
+            if self.names == before && self.directories.len() == directories {
+                return;
+            }
+        }
+    }
+
+    fn arm_once(&mut self) {
+        self.names = self.files.iter().flat_map(|file| way(file)).collect();
         // Where a directory is missing its parent tells when it comes.
         let there = |file: &PathBuf| file.ancestors().skip(1).find(|directory| directory.is_dir()).map(Path::to_owned);
         let wanted: BTreeSet<PathBuf> = self.names.iter().filter_map(there).collect();
@@ -112,6 +125,34 @@ impl Watch {
         }
         self.directories = directories;
     }
+}
+
+/// The file, where it really is, and every link on the way there: another target of any of them makes it another file.
+fn way(file: &Path) -> BTreeSet<PathBuf> {
+    let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
+    let mut found = BTreeSet::from([file.to_owned()]);
+    let mut left = parts(file);
+    left.reverse();
+    let mut real = PathBuf::new();
+    let mut links = 0;
+    while let Some(part) = left.pop() {
+        if part == ".." {
+            real.pop();
+            continue;
+        }
+        let path = real.join(part);
+        match std::fs::read_link(&path) {
+            Ok(target) if links < MOST_LINKS => {
+                links += 1;
+                left.extend(parts(&target).into_iter().rev());
+                found.insert(path);
+            }
+            // A root takes the place of what stands before it.
+            Ok(_) | Err(_) => real = path,
+        }
+    }
+    found.insert(real);
+    found
 }
 
 #[expect(unsafe_code, reason = "the safe way to say it takes no type that is a descriptor only by reference")]
@@ -155,6 +196,53 @@ mod tests {
         fs::create_dir(root.join("later")).unwrap();
         fs::write(&file, "five").unwrap();
         assert!(told(&mut watch).await, "there again");
+    }
+
+    #[tokio::test]
+    async fn another_target_of_any_link_on_the_way_is_told() {
+        let dir = TempDir::new().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for (name, text) in [("one", "1"), ("two", "2")] {
+            fs::create_dir_all(root.join(name)).unwrap();
+            fs::write(root.join(name).join("policy.toml"), text).unwrap();
+        }
+        let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, root.join(name)).unwrap();
+        fs::create_dir(root.join("config")).unwrap();
+        link("one", "now");
+        link("../now/policy.toml", "config/policy.toml");
+        let mut watch = Watch::of(vec![root.join("config/policy.toml")]).unwrap();
+        link("two", "next");
+        fs::rename(root.join("next"), root.join("now")).unwrap();
+        assert!(told(&mut watch).await, "the link in the middle");
+        assert_eq!(fs::read_to_string(root.join("config/policy.toml")).unwrap(), "2");
+        fs::write(root.join("two/policy.toml"), "3").unwrap();
+        assert!(told(&mut watch).await, "where it leads now");
+        link("circle", "circle");
+        assert!(!way(&root.join("circle/x")).is_empty());
+    }
+
+    #[tokio::test]
+    async fn after_a_storm_of_changes_the_last_one_is_told() {
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().canonicalize().unwrap().join("policy.toml");
+        let mut watch = Watch::of(vec![file.clone()]).unwrap();
+        let writer = {
+            let file = file.clone();
+            std::thread::spawn(move || {
+                for number in 0..500 {
+                    fs::write(&file, number.to_string()).unwrap();
+                }
+            })
+        };
+        let mut seen = String::new();
+        let mut looks = 0;
+        while seen != "499" {
+            assert!(told(&mut watch).await, "the last change is lost, seen {seen}");
+            seen = fs::read_to_string(&file).unwrap();
+            looks += 1;
+        }
+        writer.join().unwrap();
+        assert!(looks < 250, "{looks} looks");
     }
 
     #[tokio::test]

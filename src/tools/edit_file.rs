@@ -2,7 +2,7 @@
 
 use super::document::{Document, Form, NotText};
 use super::file_change::{Before, Change, HAS_NUL, commit, proposal};
-use super::markers::{restored, restorer};
+use super::markers::{keep_hidden, restored, restorer};
 use super::paths::{Meant, Paths, not_found};
 use super::replacement::{Mismatch, Which, replace, with_lf};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
@@ -11,6 +11,7 @@ use crate::protocol::{Action, Target, ToolError};
 use crate::sys::file::Parents;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::ops::Range;
 use std::sync::Arc;
 
 pub(super) struct EditFile;
@@ -63,8 +64,11 @@ impl Tool for EditFile {
         let before = Before::of(&target, settings)?;
         let document = match edited(&arguments, &target, &before, settings) {
             Ok(document) => document,
-            // Whether a change fits a file that nobody may read is not to be told by what is asked about it.
-            Err(error) if !(settings.may_read)(&target.real) => return Err(error),
+            // What stands in a file that may not be read is not told by why an edit does not fit.
+            Err(_) if !(settings.may_read)(&target.real) => {
+                let message = format!("the edits do not fit `{}`, which you may not read; nothing was changed", target.given);
+                return Err(invalid(message));
+            }
             Err(error) => return Ok(explanation(target, error)),
         };
         let Some(content) = document.form.encode(&document.text) else {
@@ -126,8 +130,11 @@ fn edited(arguments: &Arguments, target: &Target, before: &Before, settings: &Se
         };
         // What is told of a text that does not fit is told of it as it was shown.
         let closest = |text: &str| closest(&settings.redactor.redact(text).text, edit);
-        document.text = apply(&document.text, &whole, index, target, closest)?;
+        let hidden = settings.redactor.hidden(&with_lf(&document.text));
+        document.text = apply(&document.text, &whole, &hidden, (index, target), closest)?;
     }
+    let written: Vec<&str> = arguments.edits.iter().map(|edit| edit.new_text.as_str()).collect();
+    keep_hidden(&restorer, before, &document.text, &written, settings, target)?;
     Ok(document)
 }
 
@@ -144,7 +151,13 @@ fn not_text(target: &Target, why: NotText) -> ToolError {
     }
 }
 
-fn apply(text: &str, edit: &Edit, index: usize, target: &Target, closest: impl Fn(&str) -> String) -> Result<String, ToolError> {
+fn apply(
+    text: &str,
+    edit: &Edit,
+    hidden: &[Range<usize>],
+    (index, target): (usize, &Target),
+    closest: impl Fn(&str) -> String,
+) -> Result<String, ToolError> {
     let at = format!("`edits[{index}].oldText`");
     if edit.old_text.is_empty() {
         if text.is_empty() {
@@ -156,7 +169,7 @@ fn apply(text: &str, edit: &Edit, index: usize, target: &Target, closest: impl F
         return Err(invalid(format!("`edits[{index}]` changes nothing: `oldText` and `newText` are the same")));
     }
     let which = if edit.replace_all == Some(true) { Which::All } else { Which::TheOnly };
-    replace(text, &edit.old_text, &edit.new_text, which).map_err(|mismatch| match mismatch {
+    replace(text, &edit.old_text, &edit.new_text, which, hidden).map_err(|mismatch| match mismatch {
         Mismatch::NotFound => invalid(format!("{at} is not in `{}`; nothing was changed. {}", target.given, closest(text))),
         Mismatch::Ambiguous { count, lines } => {
             let named: Vec<_> = lines.iter().map(usize::to_string).collect();

@@ -3,8 +3,10 @@
 use super::walk::First;
 use crate::policy::redact::Redactor;
 use crate::sys::path::open_file;
+use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,9 +63,18 @@ impl FileSearch {
 
     pub(super) fn search(&mut self, path: &Path, hits: &Mutex<First<Hit>>, kill: &CancellationToken) -> Result<Content, Skip> {
         let file = open_file(path).map_err(Skip::Io)?;
-        let redactor = &*self.redactor;
-        let mut sink =
-            Collector { path, hits, kill, redactor, before: Vec::new(), current: None, content: Content::Text, late: None };
+        let (redactor, expression) = (&*self.redactor, &self.expression.clone());
+        let mut sink = Collector {
+            path,
+            hits,
+            kill,
+            redactor,
+            expression,
+            before: Vec::new(),
+            current: None,
+            content: Content::Text,
+            late: None,
+        };
         let searched = self.searcher.search_file(&self.expression, &file, &mut sink);
         sink.close();
         match searched {
@@ -81,6 +92,7 @@ struct Collector<'a> {
     hits: &'a Mutex<First<Hit>>,
     kill: &'a CancellationToken,
     redactor: &'a Redactor,
+    expression: &'a RegexMatcher,
     before: Vec<(u64, char, String)>,
     current: Option<Hit>,
     content: Content,
@@ -89,6 +101,15 @@ struct Collector<'a> {
 }
 
 impl Collector<'_> {
+    /// Whether the line matches as it is shown too: else a search would tell letter by letter what it hides.
+    fn shows(&self, line: &[u8]) -> bool {
+        let line = String::from_utf8_lossy(line);
+        match self.redactor.hide(&line) {
+            Cow::Borrowed(_) => true,
+            Cow::Owned(shown) => self.expression.is_match(shown.as_bytes()).unwrap_or(false),
+        }
+    }
+
     fn flush(&mut self) {
         if let Some(hit) = self.current.take()
             && !self.hits.lock().unwrap_or_else(PoisonError::into_inner).push(hit)
@@ -111,6 +132,10 @@ impl Sink for Collector<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         self.flush();
+        if !self.shows(found.bytes()) {
+            self.before.clear();
+            return Ok(!self.kill.is_cancelled());
+        }
         if let Some(late) = &mut self.late {
             *late += 1;
             return Ok(!self.kill.is_cancelled());

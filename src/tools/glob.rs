@@ -92,7 +92,11 @@ fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     let wild = |name: &&str| name.contains(['*', '?', '[', '{', '\\']);
     let first = names.iter().position(wild).unwrap_or(names.len() - 1);
     let (base, rest) = (names[..first].join("/"), names[first..].join("/"));
-    if names[first..].contains(&"..") {
+    if whole.contains('\0') {
+        return Err(invalid("`pattern` holds a NUL character, which no name does"));
+    }
+    // Also as an alternative: `{..,src}/*`.
+    if names[first..].iter().any(|name| name.split(['{', '}', ',']).any(|part| part == "..")) {
         return Err(invalid("`pattern` has `..` after a wildcard; start from the directory that is meant"));
     }
     let base = match (base.is_empty(), whole.starts_with('/')) {

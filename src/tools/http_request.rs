@@ -114,7 +114,7 @@ impl Tool for HttpRequest {
             summary: summary.clone(),
             actions: vec![Action::Fetch { url: arguments.url, method }],
             proposal: Some(Proposal { summary, bytes, notes, ..Proposal::default() }),
-            effect: Effect::Runs { timeout_seconds },
+            effect: Effect::Runs { timeout_seconds, files: Vec::new() },
             work: Work { to, request, timeout_seconds },
         })
     }

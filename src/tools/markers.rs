@@ -27,6 +27,24 @@ pub(super) fn restored(restorer: &Restorer, text: &str, argument: &str, target: 
     })
 }
 
+/// Refuses a change that would leave something open that the file hides now: a new name for it, or none.
+pub(super) fn keep_hidden(
+    restorer: &Restorer,
+    before: &Before,
+    after: &str,
+    written: &[&str],
+    settings: &Settings,
+    target: &Target,
+) -> Result<(), ToolError> {
+    let Before::Text { document: Document { text, .. }, .. } = before else { return Ok(()) };
+    let Some(marker) = settings.redactor.opened(restorer, &with_lf(text), &with_lf(after), written) else { return Ok(()) };
+    Err(invalid(format!(
+        "`{}` is not changed: what `{marker}` hides would stand open in it; keep the name and the quotes that it has, or ask the person \
+         to make this change",
+        target.given
+    )))
+}
+
 /// Refuses a call that is given a marker it has no use for.
 pub(super) fn refuse(tool_name: &str, restores: bool, arguments: &Map<String, Value>) -> Result<(), ToolError> {
     let mut looked_at = arguments.iter().filter(|(name, _)| !restores || name.to_ascii_lowercase().contains("path"));

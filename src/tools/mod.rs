@@ -12,6 +12,7 @@ mod glob;
 mod grep;
 mod habits;
 mod http_request;
+mod ignore_files;
 mod list_directory;
 mod markers;
 mod move_path;
@@ -23,6 +24,7 @@ mod replacement;
 mod repository;
 mod router;
 mod run_command;
+mod run_files;
 #[cfg(test)]
 mod tests;
 mod tool;

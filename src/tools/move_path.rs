@@ -41,31 +41,36 @@ impl Tool for Move {
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let source = paths.entry("source", &arguments.source)?;
         let destination = paths.target("destination", &arguments.destination, Meant::Directory)?;
-        Ok(actions(&source, &destination))
+        Ok(actions(&source, &destination, &*paths.settings.may_read))
     }
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Option<Work>>, ToolError> {
         let paths = Paths::on_disk(settings);
         let source = paths.entry("source", &arguments.source)?;
         let destination = paths.target("destination", &arguments.destination, Meant::Directory)?;
-        let actions = actions(&source, &destination);
-        let (may_write, may_delete) = (&settings.may_write, &settings.may_delete);
-        if !may_write(&destination.real) || !may_write(&source.real) || !may_delete(&source.real) {
+        let actions = actions(&source, &destination, &*settings.may_read);
+        let (may_read, may_write, may_delete) = (&settings.may_read, &settings.may_write, &settings.may_delete);
+        let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
+        let may_leave = |path: &Path| may_write(path) && may_delete(path) && (may_read(path) || !may_read(&there(path)));
+        if !may_write(&destination.real) || !may_leave(&source.real) {
             return Ok(Draft::denied(format!("Move {} to {}", source.given, destination.given), actions));
         }
         must_be_there(&source, settings)?;
         must_be_free(&source, &destination)?;
         guard(&source)?;
         guard(&destination)?;
-        let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
-        let look = look(&source, settings, &|path| may_delete(path) && may_write(path) && may_write(&there(path)))?;
+        let look = look(&source, settings, &|path| may_leave(path) && may_write(&there(path)))?;
         let (from, to) = (shown_in_one_line(&source.real, settings), shown_in_one_line(&destination.real, settings));
         let summary = format!("Move {from} to {to}");
         if let Some(path) = &look.refused {
             let refused = refused_target(path, settings);
             let there = refused_target(&there(path), settings);
-            let more =
-                [Action::Delete { target: refused.clone() }, Action::Write { target: refused }, Action::Write { target: there }];
+            let more = [
+                Action::Read { target: refused.clone() },
+                Action::Delete { target: refused.clone() },
+                Action::Write { target: refused },
+                Action::Write { target: there },
+            ];
             return Ok(Draft::denied(summary, actions.into_iter().chain(more).collect()));
         }
         let mut notes = look.notes();
@@ -98,11 +103,15 @@ impl Tool for Move {
     }
 }
 
-/// Something is written at both ends, and one of them loses it.
-fn actions(source: &Target, destination: &Target) -> Vec<Action> {
-    vec![
+/// Something is written at both ends, and one of them loses it. What may not be read and could be under its new name is read too.
+fn actions(source: &Target, destination: &Target, may_read: &dyn Fn(&Path) -> bool) -> Vec<Action> {
+    let mut actions = vec![
         Action::Write { target: destination.clone() },
         Action::Write { target: source.clone() },
         Action::Delete { target: source.clone() },
-    ]
+    ];
+    if may_read(&destination.real) && !may_read(&source.real) {
+        actions.push(Action::Read { target: source.clone() });
+    }
+    actions
 }

@@ -2,7 +2,7 @@
 
 use super::habits::settle;
 use super::paths::{Meant, Paths};
-use super::run_command::answer_of;
+use super::run_command::{answer_of, environment_note};
 use super::tool::{AnyTool, Draft, Effect, Output, Payload, Settings, invalid};
 use crate::policy::{ArgumentKind, NamedCommand, quoted};
 use crate::ports::{BoxFuture, RunContext};
@@ -85,9 +85,13 @@ impl AnyTool for NamedCommand {
         let work = Work { line: format!("exec -- {}", words.join(" ")), directory: cwd.real.clone() };
         Ok(Draft {
             summary: format!("{} $ {shown}", self.name),
-            proposal: Some(Proposal { summary: format!("Run: {shown}"), ..Proposal::default() }),
+            proposal: Some(Proposal {
+                summary: format!("Run: {shown}"),
+                notes: vec![environment_note(settings)],
+                ..Proposal::default()
+            }),
             actions,
-            effect: Effect::Runs { timeout_seconds: TIMEOUT_SECONDS },
+            effect: Effect::Runs { timeout_seconds: TIMEOUT_SECONDS, files: Vec::new() },
             work: Box::new(work),
         })
     }

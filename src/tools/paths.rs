@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Where paths of a call are looked up.
 pub(super) struct Paths<'a> {
-    settings: &'a Settings,
+    pub(super) settings: &'a Settings,
     lookup: Lookup,
 }
 

@@ -7,7 +7,7 @@ use crate::policy::redact::opens_or_closes;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
 use crate::sys::path::open_file;
-use encoding_rs::{Decoder, Encoding};
+use encoding_rs::{Decoder, Encoding, UTF_16BE, UTF_16LE};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::io::{self, Cursor, Read};
@@ -127,10 +127,28 @@ fn read(work: &Work, settings: &Settings) -> Result<String, ToolError> {
     };
     let whole = Cursor::new(start).chain(file);
     let mut taken = take_lines(whole, encoding.new_decoder_with_bom_removal(), work.lines.unwrap_or(ALL)).map_err(failed)?;
+    if hides_by_encoding(&taken.text, encoding, settings) {
+        let message = "read so it would show what is hidden from you; read it without `encoding`, or ask the person";
+        return Err(invalid(format!("`{}`: {message}", target.given)));
+    }
     if taken.in_key {
         taken.text = settings.redactor.hide_rest_of_key(&taken.text);
     }
     answer(&taken, work)
+}
+
+/// Whether the text in a wrong encoding has a secret that is none in these letters: two of its letters in one, or NULs between.
+fn hides_by_encoding(text: &str, encoding: &'static Encoding, settings: &Settings) -> bool {
+    let is_secret = |text: &str| settings.redactor.holds_secret(text);
+    if text.contains('\0') && is_secret(&text.replace('\0', "")) {
+        return true;
+    }
+    let to_bytes = if encoding == UTF_16LE { u16::to_le_bytes } else { u16::to_be_bytes };
+    if text.is_ascii() || (encoding != UTF_16LE && encoding != UTF_16BE) {
+        return false;
+    }
+    let bytes: Vec<u8> = text.encode_utf16().flat_map(to_bytes).collect();
+    is_secret(&String::from_utf8_lossy(&bytes))
 }
 
 /// Some lines, and what was left out.

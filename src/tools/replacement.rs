@@ -1,6 +1,7 @@
 //! How a passage of a text is replaced while every line ending around and inside it that need not change stays.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Places of an ambiguous match that are named.
@@ -25,9 +26,15 @@ pub(super) enum Mismatch {
 }
 
 /// `text` with `old` replaced by `new`. Both are compared with LF endings; what is put in takes the endings in use there.
-pub(super) fn replace(text: &str, old: &str, new: &str, which: Which) -> Result<String, Mismatch> {
+///
+/// A place that lies in or cuts through one of `hidden`, ranges of the text with LF endings, is none: it was never seen.
+pub(super) fn replace(text: &str, old: &str, new: &str, which: Which, hidden: &[Range<usize>]) -> Result<String, Mismatch> {
     let (plain, old, new) = (Plain::of(text), with_lf(old), with_lf(new));
-    let places: Vec<usize> = plain.text.match_indices(&old).map(|(at, _)| at).collect();
+    let cut = |at: usize| {
+        let end = at + old.len();
+        hidden.iter().any(|range| range.start < end && at < range.end && (range.start < at || end < range.end))
+    };
+    let places: Vec<usize> = plain.text.match_indices(&old).map(|(at, _)| at).filter(|at| !cut(*at)).collect();
     match (places.len(), which) {
         (0, _) => return Err(Mismatch::NotFound),
         (1, _) | (_, Which::All) => {}

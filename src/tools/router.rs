@@ -96,10 +96,10 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
             None => return Err(error),
         },
     };
-    let (changes, timeout_seconds) = match draft.effect {
-        Effect::Reads => (false, 0),
-        Effect::Changes => (true, 0),
-        Effect::Runs { timeout_seconds } => (true, timeout_seconds),
+    let (changes, timeout_seconds, runs) = match draft.effect {
+        Effect::Reads => (false, 0, Vec::new()),
+        Effect::Changes => (true, 0, Vec::new()),
+        Effect::Runs { timeout_seconds, files } => (true, timeout_seconds, files),
     };
     Ok(Plan {
         call,
@@ -108,6 +108,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         actions: draft.actions,
         proposal: draft.proposal,
         changes,
+        runs,
         timeout_seconds,
         payload: draft.work,
     })
@@ -154,6 +155,7 @@ fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: Tool
         actions,
         proposal: None,
         changes: false,
+        runs: Vec::new(),
         timeout_seconds: 0,
         payload: Box::new(Late(error)),
     }

@@ -1,10 +1,13 @@
 //! RunCommand: a line in `bash`, and what it printed.
 
 use super::paths::{Meant, Paths};
+use super::run_files::Pinned;
 use super::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
-use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, run, signal_name};
+use crate::sys::process::{
+    Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, run, signal_name,
+};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -38,6 +41,7 @@ pub(super) struct Work {
     cwd: Target,
     timeout_seconds: u64,
     stdin: Option<String>,
+    pinned: Pinned,
 }
 
 impl Tool for RunCommand {
@@ -72,22 +76,46 @@ impl Tool for RunCommand {
             Place::Missing => return Err(invalid(format!("`cwd`: `{}` does not exist", cwd.given))),
             Place::File { .. } | Place::Special => return Err(invalid(format!("`cwd`: `{}` is not a directory", cwd.given))),
         }
+        let line = with_input(command, arguments.stdin.as_deref());
+        let pinned = Pinned::of(&line, &cwd, settings);
         Ok(Draft {
             summary: format!("$ {}", first_line(command)),
-            actions: vec![Action::Exec { command: with_input(command, arguments.stdin.as_deref()), cwd: cwd.clone() }],
-            proposal: Some(Proposal { summary: format!("Run: {}", first_line(command)), ..Proposal::default() }),
-            effect: Effect::Runs { timeout_seconds },
-            work: Work { command: arguments.command, cwd, timeout_seconds, stdin: arguments.stdin },
+            actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],
+            proposal: Some(Proposal {
+                summary: format!("Run: {}", first_line(command)),
+                notes: vec![environment_note(settings)],
+                ..Proposal::default()
+            }),
+            effect: Effect::Runs { timeout_seconds, files: pinned.files() },
+            work: Work { command: arguments.command, cwd, timeout_seconds, stdin: arguments.stdin, pinned },
         })
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         async move {
-            let Work { command, cwd, timeout_seconds, stdin } = work;
+            let Work { command, cwd, timeout_seconds, stdin, pinned } = work;
+            unchanged(pinned, &cwd, &settings).await?;
             answer_of(command, cwd.real, stdin, timeout_seconds, &settings, context).await
         }
         .boxed()
     }
+}
+
+/// What was judged and shown is what runs: the directory and the files that the line names to be run.
+async fn unchanged(pinned: Pinned, cwd: &Target, settings: &Arc<Settings>) -> Result<(), ToolError> {
+    let (cwd, settings) = (cwd.clone(), Arc::clone(settings));
+    let looked = tokio::task::spawn_blocking(move || pinned.still_holds(&cwd, &settings)).await;
+    looked.unwrap_or_else(|error| {
+        Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("the files of the command could not be looked at: {error}")))
+    })
+}
+
+/// What of aye's own environment the command would see.
+pub(super) fn environment_note(settings: &Settings) -> String {
+    let words = environment_words(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+        settings.redactor.holds_secret(value)
+    });
+    format!("environment {words}")
 }
 
 /// Runs a line and says what came of it.

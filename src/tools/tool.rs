@@ -81,11 +81,15 @@ pub(super) fn never_allowed() -> ToolError {
     ToolError::new(ErrorCode::Conflict, "the policy changed since the call was checked; nothing was done, try again")
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
     Reads,
     Changes,
-    Runs { timeout_seconds: u64 },
+    /// `files` are those that it would run.
+    Runs {
+        timeout_seconds: u64,
+        files: Vec<PathBuf>,
+    },
 }
 
 /// A call that came to nothing, and what it printed until then.

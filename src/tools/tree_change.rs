@@ -144,6 +144,10 @@ pub(super) fn why_not(target: &Target, error: TreeError) -> Failed {
             let message = format!("`{given}` is only partly gone ({error}); what is left stands where it was, look at it again");
             (ErrorCode::ToolExecutionFailed, message)
         }
+        error @ TreeError::StillThere(_) => {
+            let message = format!("`{given}`: {error}; the copy at the new place is whole, look at both");
+            (ErrorCode::ToolExecutionFailed, message)
+        }
         TreeError::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             (ErrorCode::PermissionDenied, format!("`{given}`: permission denied; nothing was done. ask the person for access"))
         }

@@ -1,5 +1,6 @@
 //! How a tree is walked for a search: what is ignored stays out, links are not followed, the answer is bounded and in order.
 
+use super::ignore_files::{trap, trap_above};
 use super::tool::{Settings, invalid};
 use super::unread::Unread;
 use crate::protocol::{ErrorCode, Target, ToolError};
@@ -7,6 +8,7 @@ use crate::sys::path::{Identity, identity as identity_of};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use std::collections::BinaryHeap;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 /// More threads than this wait for the same disk.
@@ -42,14 +44,36 @@ pub(super) fn walk<V: FnMut(&DirEntry) + Send>(
 ) -> Result<(), ToolError> {
     let before = identity(target)?;
     let may_read = settings.may_read.clone();
+    let above = trap_above(&target.real, settings);
+    if let Some(trap) = &above {
+        unread.add(trap, "not opened, so that nothing is left out".to_owned());
+    }
+    let rules = above.is_none();
+    let (shut, traps) = (Arc::new(Mutex::new(Vec::new())), settings.may_read.clone());
+    let found = Arc::clone(&shut);
+    let opens = move |directory: &Path| {
+        let trap = rules.then(|| trap(directory, &*traps)).flatten();
+        if let Some(name) = &trap {
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(directory.join(name));
+        }
+        trap.is_none()
+    };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let walker = WalkBuilder::new(&target.real)
         .hidden(false)
         .require_git(false)
+        .parents(rules)
+        .ignore(rules)
+        .git_ignore(rules)
+        .git_exclude(rules)
         .follow_links(false)
         .threads(threads)
         .max_depth(depth.levels())
-        .filter_entry(move |entry| entry.depth() == 0 || (!is_version_control(entry) && may_read(entry.path())))
+        .filter_entry(move |entry| {
+            let seen = entry.depth() == 0 || (!is_version_control(entry) && may_read(entry.path()));
+            let enters = entry.depth() > 0 && entry.file_type().is_some_and(|kind| kind.is_dir());
+            seen && (!enters || opens(entry.path()))
+        })
         .build_parallel();
     walker.run(|| {
         let mut visit = visitor();
@@ -65,6 +89,9 @@ pub(super) fn walk<V: FnMut(&DirEntry) + Send>(
             WalkState::Continue
         })
     });
+    for trap in shut.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        unread.add(&trap, "not a plain file of a usual size; its directory was left out".to_owned());
+    }
     if kill.is_cancelled() {
         return Err(ToolError::new(ErrorCode::Cancelled, "the search was stopped before its end"));
     }

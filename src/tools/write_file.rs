@@ -2,7 +2,7 @@
 
 use super::document::{Document, Form};
 use super::file_change::{Before, Change, HAS_NUL, commit, proposal};
-use super::markers::{restored, restorer};
+use super::markers::{keep_hidden, restored, restorer};
 use super::paths::{Meant, Paths};
 use super::replacement::replace_all;
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking};
@@ -42,8 +42,10 @@ impl Tool for WriteFile {
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Change>, ToolError> {
         let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
         let before = Before::of(&target, settings)?;
-        let given = restored(&restorer(&before, settings), &arguments.content, "`content`", &target)?;
+        let restorer = restorer(&before, settings);
+        let given = restored(&restorer, &arguments.content, "`content`", &target)?;
         let (text, form, note) = fitted(&before, &given);
+        keep_hidden(&restorer, &before, &text, &[&arguments.content], settings, &target)?;
         let content = form.encode(&text).unwrap_or_else(|| text.clone().into_bytes());
         let bytes = content.len() as u64;
         let verb = if matches!(before, Before::Absent) { "Create" } else { "Write" };

@@ -98,11 +98,24 @@ pub struct Trust {
     pub place: String,
     /// One line for each thing.
     pub items: Vec<String>,
+    /// What can be read of it before the answer.
+    pub files: Vec<BroughtFile>,
+    /// Where its git data says that it comes from.
+    pub remote: Option<String>,
     /// What is no longer as it was when the person said yes; `None` where they never did.
     pub changes: Option<Vec<String>>,
     /// Why it cannot be trusted as it is.
     pub broken: Option<String>,
     pub answer: oneshot::Sender<TrustAnswer>,
+}
+
+/// A file of the project, as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BroughtFile {
+    pub name: String,
+    pub text: String,
+    /// Whether there is more than this.
+    pub is_cut: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -27,6 +27,8 @@ mod transcript;
 mod update;
 mod view;
 
-pub use front::{Ended, Front, Ground, Header, KeptAs, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer};
+pub use front::{
+    BroughtFile, Ended, Front, Ground, Header, KeptAs, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer,
+};
 pub use host::run;
 pub use theme::Colours;

@@ -76,6 +76,33 @@ pub struct Policy {
     pub layers: Vec<PolicyLayer>,
     /// Why a changed file is not taken, until it is mended.
     pub broken: Option<String>,
+    /// The time of day of the last event, and when it came.
+    pub clock: Option<(jiff::Timestamp, u64)>,
+}
+
+/// So long before its end a policy says so.
+const ENDS_SOON: i64 = 60 * 60;
+
+impl Policy {
+    /// When it ends, if that is soon or past.
+    pub fn end(&self, now: u64) -> Option<(jiff::Timestamp, Ending)> {
+        let (time, came) = self.clock?;
+        let end = self.layers.iter().filter_map(|layer| layer.expires_at).min()?;
+        let passed = i64::try_from(now.saturating_sub(came) / 1000).unwrap_or(i64::MAX);
+        let left = end.as_second().saturating_sub(time.as_second().saturating_add(passed));
+        match left {
+            ..=0 => Some((end, Ending::Over)),
+            1..=ENDS_SOON => Some((end, Ending::Soon)),
+            _ => None,
+        }
+    }
+}
+
+/// How it stands with the end of a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    Soon,
+    Over,
 }
 
 /// What is to be done outside the model.

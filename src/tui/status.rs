@@ -1,7 +1,7 @@
 //! The two rows at the bottom: where one stands, and what the keys do.
 
 use super::approval;
-use super::model::{Activity, Model};
+use super::model::{Activity, Ending, Model};
 use super::theme::Token;
 use super::update::candidates;
 use super::view::GUTTER;
@@ -31,11 +31,11 @@ const LEAVING: [Left; 7] = [Left::Nothing, Left::Bar, Left::Cwd, Left::Branch, L
 /// Words, and what they are.
 type Item = (String, Token);
 
-pub fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer) {
+pub fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let separator = format!(" {} ", model.glyphs.separator);
     let room = usize::from(area.width.saturating_sub(GUTTER));
     let wide = |items: &[Item]| items.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>() > room + 3;
-    let all = LEAVING.into_iter().map(|left| items(model, left));
+    let all = LEAVING.into_iter().map(|left| items(model, left, now));
     let items = all.reduce(|wider, next| if wide(&wider) { next } else { wider }).unwrap_or_default();
     let mut spans = Vec::new();
     for (at, (words, token)) in items.into_iter().enumerate() {
@@ -47,7 +47,7 @@ pub fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer) {
     buffer.set_line(area.x + GUTTER, area.y, &Line::from(spans), area.width.saturating_sub(GUTTER));
 }
 
-fn items(model: &Model, left: Left) -> Vec<Item> {
+fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
     let header = &model.header;
     let plain = |words: &str, from: Left| (if left < from { words.to_owned() } else { String::new() }, Token::Muted);
     let cost = model.tally.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default();
@@ -58,12 +58,22 @@ fn items(model: &Model, left: Left) -> Vec<Item> {
         plain(&cost, Left::Cost),
         (mode.to_owned(), if header.mode == Mode::Auto { Token::Danger } else { Token::Muted }),
         (if model.policy.broken.is_some() { "policy file broken".to_owned() } else { String::new() }, Token::Warn),
+        ending(model, now),
         (header.sandbox.clone(), if is_open(&header.sandbox) { Token::Warn } else { Token::Muted }),
         plain(header.branch.as_deref().unwrap_or_default(), Left::Branch),
         plain(&model.options.cwd, Left::Cwd),
     ];
     let shown = items.into_iter().filter(|(words, _)| !words.is_empty());
     shown.map(|(words, token)| (text::clean(&words).replace('·', model.glyphs.dot), token)).collect()
+}
+
+/// The end of the policy, once it is near: as a time of day, which stays true while nothing is drawn.
+fn ending(model: &Model, now: u64) -> Item {
+    match model.policy.end(now) {
+        Some((end, Ending::Soon)) => (format!("policy ends {}", end.strftime("%H:%M UTC")), Token::Warn),
+        Some((_, Ending::Over)) => ("policy expired".to_owned(), Token::Danger),
+        None => (String::new(), Token::Muted),
+    }
 }
 
 /// Whether the words say that nothing stands around a command.

@@ -104,3 +104,12 @@ fn a_text_can_be_tried_with_the_patterns_of_a_policy() {
         project.aye_with_input(&["policy", "redact"], "x").exits(2).says(&[says]);
     }
 }
+
+#[test]
+fn a_provider_that_repeats_the_key_in_its_error_gives_it_to_nobody() {
+    let server = Server::new([Answer::error(401, "authentication_error", &format!("there is no key {KEY}"))]);
+    let project = project(&server);
+    let output = project.aye(&["exec", "-m", MODEL, "--json", &format!("Use {TOKEN}")]);
+    assert!(output.stdout.contains("there is no key [redacted:"), "{}", output.stdout);
+    nowhere(&server, &project, &output);
+}

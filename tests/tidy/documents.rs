@@ -1,6 +1,6 @@
 //! What README, CHANGELOG and the top of the tree promise.
 
-use crate::source::{package, read};
+use crate::source::{package, read, sources};
 use std::fs;
 
 /// The commands that do all the set-up there is.
@@ -86,6 +86,26 @@ fn the_top_of_the_tree_is_what_the_architecture_says() {
     {
         assert!(package().join(needed).exists(), "`{needed}` is missing");
     }
+}
+
+/// Every word in backquotes with two underscores or more on the page about security is a test that is there.
+#[test]
+fn the_tests_that_the_page_about_security_names_exist() {
+    let page = read("docs/SECURITY.md");
+    let looks_like_a_test = |word: &&str| {
+        word.matches('_').count() > 1
+            && word.chars().all(|letter| letter == '_' || letter.is_ascii_digit() || letter.is_ascii_lowercase())
+    };
+    let named: Vec<&str> = page.split('`').skip(1).step_by(2).filter(looks_like_a_test).collect();
+    assert!(named.len() > 60, "{} tests are named", named.len());
+    let all: Vec<_> = sources("src").into_iter().chain(sources("tests")).collect();
+    // A test of its own, or a line in a list of tables.
+    let stands = |name: &str| {
+        let (function, entry) = (format!("fn {name}("), format!("    {name},"));
+        all.iter().any(|source| source.text.contains(&function) || source.text.lines().any(|line| line == entry))
+    };
+    let missing: Vec<_> = named.into_iter().filter(|name| !stands(name)).collect();
+    assert!(missing.is_empty(), "docs/SECURITY.md names tests that are not there: {missing:#?}");
 }
 
 #[cfg(unix)]

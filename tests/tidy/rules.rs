@@ -148,6 +148,19 @@ fn what_is_pure_asks_nothing_of_the_world() {
     check(&wrong);
 }
 
+/// A web page or another user reaches what listens.
+#[test]
+fn cve_2025_52882_nothing_listens() {
+    let mut wrong = Vec::new();
+    for source in product() {
+        let code = source.code();
+        for word in ["TcpListener", "UnixListener", "UdpSocket", "UnixDatagram", "TcpSocket"] {
+            wrong.extend(lines_with(&code, word).iter().map(|line| format!("{}:{line}: `{word}`", source.path)));
+        }
+    }
+    check(&wrong);
+}
+
 #[test]
 fn nothing_gives_up_or_waits_to_be_written() {
     let mut wrong = Vec::new();

@@ -16,8 +16,9 @@ impl Host {
     }
 
     pub(super) fn keep_rules(&self, effect: Effect) {
-        let (rules, inputs) = (self.rules.clone(), self.inputs.clone());
+        let (rules, inputs, in_turn) = (self.rules.clone(), self.inputs.clone(), self.rules_in_turn.clone());
         tokio::spawn(async move {
+            let _turn = in_turn.lock().await;
             let kept = match effect {
                 Effect::Remember { grant, until } => {
                     let saved = rules.save(grant.rules.clone(), grant.scope, until).await;

@@ -5,7 +5,9 @@ use crate::agent::turn::Approver;
 use crate::agent::{Backoff, Unfinished};
 use crate::policy::{Bundle, Context, Layer, Permit, Sandbox, Scope};
 use crate::ports::{BoxFuture, Completion, JournalError, ModelRequest, Plan, RunContext};
-use crate::protocol::{Action, Arguments, CallId, Part, Place, StopReason, Target, ToolCall, Usage};
+use crate::protocol::{
+    Action, Arguments, CallId, ErrorCode, Part, Place, StopReason, Target, ToolCall, ToolError, ToolResult, Usage,
+};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -91,6 +93,7 @@ impl ToolRouter for Tools {
             actions: vec![Action::Exec { command: "make".to_owned(), cwd }],
             proposal: None,
             changes: true,
+            runs: Vec::new(),
             timeout_seconds: 1,
             payload: Box::new(()),
         };
@@ -317,4 +320,21 @@ async fn the_end_saves_what_it_can_and_begins_nothing() {
         _ => None,
     });
     assert_eq!(finished.map(|error| error.code), Some(ErrorCode::Cancelled));
+}
+
+#[tokio::test]
+async fn what_is_forbidden_meanwhile_does_not_run_once_there_is_room() {
+    let mut session = stalled().await;
+    session.send(Command::SetMode { mode: Mode::Plan }).await;
+    session.disk.full.store(false, Ordering::SeqCst);
+    session.send(Command::Continue).await;
+    let error = session
+        .until(|kind| match kind {
+            EventKind::ToolCompleted { error, .. } => Some(error.clone()),
+            _ => None,
+        })
+        .await;
+    assert_eq!(error.map(|error| error.code), Some(ErrorCode::PolicyDenied));
+    session.until_completed().await;
+    assert!(session.ran().is_empty(), "it ran in the mode plan");
 }

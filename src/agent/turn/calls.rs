@@ -8,6 +8,7 @@ use crate::protocol::approval::CommandLine;
 use crate::protocol::{
     Action, Always, Approval, ApprovalId, CallId, Decision, ErrorCode, EventKind, Part, Resolution, Role, ToolError, ToolResult,
 };
+use std::path::PathBuf;
 
 /// What follows from a batch of plans once it is in the journal.
 #[derive(Default)]
@@ -73,6 +74,7 @@ impl Machine {
             Some(Ok(plan)) => {
                 call.summary.clone_from(&plan.summary);
                 call.touches = plan.actions.iter().filter_map(touched).collect();
+                call.runs.clone_from(&plan.runs);
                 call.changes = plan.changes;
                 let verdict = self.policy.judge_call(&plan.tool_name, &plan.actions, at.now);
                 // What may not be touched is not written down either.
@@ -151,6 +153,7 @@ impl Machine {
             );
             return self.report(call, 0);
         }
+        approval.origins = self.policy.origins(&approval.rule, &approval.parts);
         approval.always = self.policy.always(&plan.actions, at.now);
         self.note(Record::ApprovalRequested { approval: approval.clone() });
         let always = approval.always.clone();
@@ -350,10 +353,16 @@ pub(super) fn done(call: &Call) -> Option<ToolResult> {
 }
 
 pub(super) fn outcome_unknown(call: &mut Call) {
+    let left = leftovers(call);
     call.refuse(
         ErrorCode::OutcomeUnknown,
-        "aye ended while this ran, so it may have happened, in part or not at all; look before you repeat it",
+        format!("aye ended while this ran, so it may have happened, in part or not at all; look before you repeat it{left}"),
     );
+}
+
+/// Where to look for what a change of files left unfinished: beside its place, never under its name.
+pub(super) fn leftovers(call: &Call) -> &'static str {
+    if call.touches.is_empty() { "" } else { " (an unfinished copy or removal stands beside its place as `.aye-…`)" }
 }
 
 fn sorted(plans: Vec<(usize, Result<Plan, ToolError>)>, count: usize) -> Vec<Option<Result<Plan, ToolError>>> {
@@ -382,10 +391,14 @@ fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
     })
 }
 
-/// Two calls on the same path run in order if one of them changes it.
+/// Two calls on the same path run in order if one of them changes it, and what is to be run is not changed meanwhile.
 fn collide(one: &Call, other: &Call) -> bool {
-    (one.changes || other.changes)
-        && one.touches.iter().any(|path| other.touches.iter().any(|also| path.starts_with(also) || also.starts_with(path)))
+    let meet = |these: &[PathBuf], those: &[PathBuf]| {
+        these.iter().any(|path| those.iter().any(|also| path.starts_with(also) || also.starts_with(path)))
+    };
+    (one.changes || other.changes) && meet(&one.touches, &other.touches)
+        || one.changes && meet(&one.touches, &other.runs)
+        || other.changes && meet(&other.touches, &one.runs)
 }
 
 /// The question as the person sees it.
@@ -419,6 +432,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         proposal: plan.proposal.clone().unwrap_or_default(),
         command,
         parts: question.parts.clone(),
+        origins: Vec::new(),
         always: Always::default(),
     }
 }

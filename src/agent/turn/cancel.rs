@@ -74,7 +74,13 @@ impl Machine {
         self.commit(Durability::Process);
         if self.changes_run() {
             self.out.push(Effect::KillTools);
-        } else {
+        }
+        self.end_if_nothing_runs();
+    }
+
+    /// The session ends once what changes something has its outcome, and what the person chose to keep is kept or said not to be.
+    fn end_if_nothing_runs(&mut self) {
+        if !self.changes_run() && self.keeping == 0 {
             self.out.push(Effect::End);
         }
     }
@@ -84,16 +90,17 @@ impl Machine {
         match input {
             Input::ToolFinished { index, result, latency_ms } => {
                 self.settle_run(index, result, latency_ms);
-                if !self.changes_run() {
-                    self.out.push(Effect::End);
-                }
+                self.end_if_nothing_runs();
             }
             Input::ToolOutput { index, text } => self.tool_output(index, text),
             Input::Command(Command::SaveDraft { text }) => self.out.push(Effect::SaveDraft(text)),
             // Said too late to be begun, but not lost.
             Input::Command(Command::Prompt { text }) => self.enqueue(text),
             Input::Command(Command::Quit) => self.out.push(Effect::End),
-            Input::Kept(kept) => self.kept(kept),
+            Input::Kept(kept) => {
+                self.kept(kept);
+                self.end_if_nothing_runs();
+            }
             Input::Command(
                 Command::Decide { .. }
                 | Command::UndoGrant

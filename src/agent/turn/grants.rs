@@ -47,6 +47,7 @@ impl Machine {
             (GrantScope::Project | GrantScope::Everywhere, None) => {
                 // The answer is in the journal before the file is touched.
                 self.commit(Durability::Process);
+                self.keeping += 1;
                 self.out.push(Effect::Remember { grant, until: remember.until });
             }
         }
@@ -60,7 +61,10 @@ impl Machine {
                 self.policy.ungrant(&grant.rules, grant.directory.as_deref());
                 self.notice(format!("no longer allowed: {}", said(&grant.rules)));
             }
-            Some(grant) => self.out.push(Effect::Forget(grant)),
+            Some(grant) => {
+                self.keeping += 1;
+                self.out.push(Effect::Forget(grant));
+            }
         }
     }
 
@@ -69,6 +73,9 @@ impl Machine {
     }
 
     pub(super) fn kept(&mut self, kept: Kept) {
+        if matches!(kept, Kept::Saved(..) | Kept::Removed(..)) {
+            self.keeping = self.keeping.saturating_sub(1);
+        }
         match kept {
             Kept::Saved(grant, Ok(saved)) => {
                 let names = saved.names.join(", ");

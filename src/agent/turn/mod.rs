@@ -142,6 +142,8 @@ pub struct Machine {
     quitting: bool,
     /// What the person chose to keep in this run, the last one last.
     grants: Vec<Grant>,
+    /// Changes of the person's files that are on their way.
+    keeping: usize,
     /// Records that wait for the next commit.
     pending: Vec<Record>,
     out: Vec<Effect>,
@@ -199,6 +201,8 @@ struct Call {
     summary: String,
     /// Paths it touches, and whether it changes them; known once planned.
     touches: Vec<PathBuf>,
+    /// Files it would run.
+    runs: Vec<PathBuf>,
     changes: bool,
     /// What it would change, for the card that shows what was done.
     proposal: Option<Proposal>,
@@ -237,6 +241,7 @@ impl Call {
             summary: call.tool_name.clone(),
             call,
             touches: Vec::new(),
+            runs: Vec::new(),
             changes: false,
             proposal: None,
             announced: false,
@@ -268,6 +273,7 @@ impl Machine {
             policy_noted: false,
             quitting: false,
             grants: Vec::new(),
+            keeping: 0,
             pending: Vec::new(),
             out: Vec::new(),
         }

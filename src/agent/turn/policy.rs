@@ -12,10 +12,7 @@ impl Machine {
         self.policy.replace(change.enforcer);
         self.options.tools = change.tools;
         self.options.sandbox = change.sandbox;
-        if self.policy_noted {
-            self.policy_noted = false;
-            self.note_policy();
-        }
+        self.note_policy_anew();
         let layers = self.policy.layers();
         self.emit(EventKind::PolicyInForce { layers, name: change.name, message: Some(change.message) });
         self.judge_again(at);
@@ -27,6 +24,7 @@ impl Machine {
             return self.emit(EventKind::Notice { message });
         }
         self.policy.set_mode(mode);
+        self.note_policy_anew();
         self.emit(EventKind::ModeChanged { mode });
         self.judge_again(at);
     }
@@ -34,7 +32,15 @@ impl Machine {
     /// Says in the journal what decides, before anything is decided by it.
     pub(super) fn note_policy(&mut self) {
         if !std::mem::replace(&mut self.policy_noted, true) {
-            self.note(Record::PolicyInForce { layers: self.policy.layers() });
+            self.note(Record::PolicyInForce { layers: self.policy.layers(), mode: Some(self.policy.mode()) });
+        }
+    }
+
+    /// Something else decides from now on; where nothing was decided yet it is said with what comes first.
+    fn note_policy_anew(&mut self) {
+        if self.policy_noted {
+            self.policy_noted = false;
+            self.note_policy();
         }
     }
 
@@ -54,7 +60,8 @@ impl Machine {
         self.advance(at);
     }
 
-    pub(super) fn denied_by_now(&self, plan: &Plan, at: Moment) -> Option<Denial> {
+    /// Why a call that was let through would be refused now.
+    pub(in crate::agent) fn denied_by_now(&self, plan: &Plan, at: Moment) -> Option<Denial> {
         match self.policy.judge_call(&plan.tool_name, &plan.actions, at.now) {
             Verdict::Deny(denial) => Some(denial),
             Verdict::Allow(_) | Verdict::Ask(_) => None,

@@ -376,7 +376,7 @@ impl Machine {
                 tool_call_id: call.call.tool_call_id.clone(),
                 tool_name: call.call.tool_name.clone(),
                 summary: call.summary.clone(),
-                known: "interrupted: outcome unknown; it was running when aye ended".to_owned(),
+                known: format!("interrupted: outcome unknown; it was running when aye ended{}", super::calls::leftovers(call)),
             });
         } else {
             super::calls::outcome_unknown(call);

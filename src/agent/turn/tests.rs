@@ -144,6 +144,11 @@ impl Sim {
                 name: "test".to_owned(),
                 message: "policy reloaded".to_owned(),
             })),
+            // What became of the rule that was to be saved last.
+            "kept" => {
+                let grant = Grant { rules: Vec::new(), scope: GrantScope::Project, names: Vec::new(), directory: None };
+                Input::Kept(Kept::Saved(grant, Err(rest.to_owned())))
+            }
             "woken" => Input::Woken { ticket: rest.parse().unwrap() },
             "wait" => {
                 self.now += jiff::SignedDuration::from_millis(rest.parse().unwrap());
@@ -229,6 +234,7 @@ impl Sim {
             changes: verb != "read",
             proposal: (verb == "write").then(|| Proposal { summary: format!("write {rest}"), ..Proposal::default() }),
             actions: vec![action],
+            runs: rest.strip_prefix("sh ").map(|script| PathBuf::from("/w").join(script)).into_iter().collect(),
             timeout_seconds: 300,
             payload: Box::new(()),
         };

@@ -1,8 +1,8 @@
 //! What a person is told of a policy that cannot be read: where, the line itself, what was expected, what to do.
 
-use super::origin::quoted;
 use crate::app::trouble::Trouble;
 use crate::policy::BundleError;
+use crate::policy::entry_at;
 
 /// At a start; while aye runs the last good policy stays.
 pub const NOTHING_RUNS: &str =
@@ -26,7 +26,7 @@ pub fn with_its_line(error: &BundleError, bytes: &[u8]) -> String {
 /// The line of a mistake, numbered.
 pub fn excerpt(error: &BundleError, text: &str) -> Option<String> {
     let line = error.line?;
-    let source = quoted(text, line).into_iter().next().filter(|source| !source.trim().is_empty())?;
+    let source = entry_at(text, line).into_iter().next().filter(|source| !source.trim().is_empty())?;
     Some(numbered(line, &source))
 }
 

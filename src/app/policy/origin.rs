@@ -1,12 +1,8 @@
 //! Where the rule that decided stands, and what is written there.
 
 use crate::app::layers::{Policy, policy_bytes};
+use crate::policy::entry_at;
 use std::path::{Path, PathBuf};
-
-/// Lines of one entry that are quoted.
-const MOST_LINES: usize = 6;
-/// A longer line is cut.
-const MOST_CHARACTERS: usize = 300;
 
 /// The files of the layers in force, as text.
 pub struct Origins {
@@ -39,7 +35,7 @@ impl Origins {
         let (scope, line) = rule.split_once(':')?;
         let line: usize = line.parse().ok()?;
         let (_, file, text) = self.files.iter().find(|(known, ..)| known == scope)?;
-        Some(Origin { file: file.clone(), line, source: quoted(text, line) })
+        Some(Origin { file: file.clone(), line, source: entry_at(text, line) })
     }
 }
 
@@ -51,17 +47,4 @@ impl Origin {
 
 pub fn place(file: &Path, line: usize) -> String {
     format!("{}:{line}", file.display())
-}
-
-/// What stands in a line; of a table its first lines.
-pub fn quoted(text: &str, line: usize) -> Vec<String> {
-    let cut = |line: &str| -> String { line.chars().take(MOST_CHARACTERS).collect() };
-    let mut lines = text.lines().skip(line.saturating_sub(1));
-    let Some(first) = lines.next() else { return Vec::new() };
-    let mut quoted = vec![cut(first.trim_end())];
-    if first.trim_start().starts_with('[') {
-        let rest = lines.take_while(|line| !line.trim().is_empty() && !line.starts_with('['));
-        quoted.extend(rest.take(MOST_LINES - 1).map(|line| cut(line.trim_end())));
-    }
-    quoted
 }

@@ -1,7 +1,7 @@
 //! `aye policy validate`: whether a policy can be read, all that is wrong with it, and what it hardly means.
 
 use super::broken::numbered;
-use super::origin::{place as shown_place, quoted};
+use super::origin::place as shown_place;
 use super::paint::{Paint, Tone};
 use super::test::{is_of_project, known};
 use crate::app::cli::Common;
@@ -9,6 +9,7 @@ use crate::app::exit::Exit;
 use crate::app::layers::{MANAGED, policy_bytes};
 use crate::app::place::Place;
 use crate::app::trouble::Trouble;
+use crate::policy::entry_at;
 use crate::policy::{Bundle, BundleError, warnings};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,7 @@ pub fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report {
     let remark = |error: &BundleError, text: &str| Remark {
         line: error.line,
         message: error.message.clone(),
-        source: error.line.and_then(|line| quoted(text, line).into_iter().next()),
+        source: error.line.and_then(|line| entry_at(text, line).into_iter().next()),
     };
     let mut report = Report { file: file.to_owned(), mistakes: Vec::new(), warnings: Vec::new() };
     let Ok(text) = std::str::from_utf8(bytes) else {
@@ -71,7 +72,7 @@ pub fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report {
     report.mistakes = Bundle::mistakes(text, &name).iter().map(|error| remark(error, text)).collect();
     if let (true, Ok(bundle)) = (report.mistakes.is_empty(), Bundle::parse(text, &name)) {
         let at =
-            |line: usize, message: String| Remark { line: Some(line), message, source: quoted(text, line).into_iter().next() };
+            |line: usize, message: String| Remark { line: Some(line), message, source: entry_at(text, line).into_iter().next() };
         report.mistakes.extend(bundle.tests.iter().filter_map(|test| Some(at(test.tool_line, known(test, &bundle).err()?))));
         let found = warnings(&bundle, is_of_project(file), now);
         report.warnings.extend(found.into_iter().map(|warning| at(warning.line, warning.message)));

@@ -17,22 +17,35 @@ pub struct Added {
     pub line: usize,
 }
 
-/// How lines end in a file; kept as it was.
-struct Ends {
+/// How lines end in a file, each of them; kept as they were.
+struct Ends<'a> {
     byte_order_mark: bool,
+    /// How a new line ends.
     carriage_returns: bool,
+    lines: Vec<&'a str>,
 }
 
-impl Ends {
-    fn take(text: &str) -> (Self, String) {
-        let rest = text.strip_prefix('\u{feff}');
-        let ends = Self { byte_order_mark: rest.is_some(), carriage_returns: text.contains("\r\n") };
-        (ends, rest.unwrap_or(text).replace("\r\n", "\n"))
+impl<'a> Ends<'a> {
+    fn take(text: &'a str) -> (Self, String) {
+        let rest = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let lines: Vec<&str> = rest.split_inclusive('\n').collect();
+        let returns = lines.iter().filter(|line| line.ends_with("\r\n")).count();
+        let ends = Self { byte_order_mark: rest.len() < text.len(), carriage_returns: returns * 2 > lines.len(), lines };
+        (ends, rest.replace("\r\n", "\n"))
     }
 
-    fn give_back(&self, text: String) -> String {
-        let text = if self.carriage_returns { text.replace('\n', "\r\n") } else { text };
-        if self.byte_order_mark { format!("\u{feff}{text}") } else { text }
+    /// Lines that are as they were get back the end they had.
+    fn give_back(&self, old: &str, new: &str) -> String {
+        let mark = if self.byte_order_mark { "\u{feff}" } else { "" };
+        let (before, after): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+        let lines = similar::TextDiff::from_slices(&before, &after);
+        let line = |change: similar::Change<&str>| match (change.new_index(), change.old_index()) {
+            (Some(_), Some(same)) => self.lines.get(same).copied().unwrap_or_default().to_owned(),
+            (Some(_), None) if self.carriage_returns => change.value().replace('\n', "\r\n"),
+            (Some(_), None) => change.value().to_owned(),
+            (None, _) => String::new(),
+        };
+        lines.iter_all_changes().fold(mark.to_owned(), |text, change| text + &line(change))
     }
 }
 
@@ -44,8 +57,8 @@ pub fn list(text: &str) -> Result<Vec<Kept>, String> {
 
 /// Puts rules in. One that stands there already is not put in twice; its end is set anew.
 pub fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timestamp>) -> Result<Added, String> {
-    let (ends, text) = Ends::take(text);
-    let mut document = parse(&text)?;
+    let (ends, before) = Ends::take(text);
+    let mut document = parse(&before)?;
     for rule in rules {
         let same = found(&document.to_string())?.into_iter().find(|(_, kept)| kept.rule == *rule);
         match same {
@@ -64,7 +77,7 @@ pub fn added(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timest
     let text = document.to_string();
     let first = found(&text)?.into_iter().find(|(_, kept)| rules.contains(&kept.rule));
     let line = first.map(|(_, kept)| kept.line).ok_or("the rule did not come out as it was meant")?;
-    Ok(Added { text: ends.give_back(text), line })
+    Ok(Added { text: ends.give_back(&before, &text), line })
 }
 
 /// Takes out the rules on these lines and gives them back; a line without one is an error.
@@ -90,7 +103,7 @@ pub fn removed(text: &str, lines: &[usize]) -> Result<(String, Vec<Kept>), Strin
             Some(Item::None | Item::Value(_) | Item::Table(_)) | None => return Err("the rule cannot be taken out".to_owned()),
         }
     }
-    Ok((ends.give_back(document.to_string()), gone))
+    Ok((ends.give_back(&text, &document.to_string()), gone))
 }
 
 /// Which rule of which capability.

@@ -23,7 +23,14 @@ pub(super) enum Existing {
 pub fn lock(config_dir: &Path) -> Result<File, ConfigError> {
     let path = config_dir.join("grants.lock");
     let taken = make_private(config_dir).and_then(|()| crate::sys::file::lock(&path));
-    taken.map_err(|error| ConfigError::one(format!("cannot lock `{}`: {error}; make its directory writable", path.display())))
+    taken.map_err(|error| ConfigError::one(format!("cannot lock `{}`: {error}; {}", path.display(), what_to_do(&error))))
+}
+
+fn what_to_do(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::WouldBlock => "try again when it is done, or end it",
+        _ => "make its directory writable",
+    }
 }
 
 /// The text of a file; `None` where there is none. Links are followed to where they lead.

@@ -88,6 +88,16 @@ fn line_ends_and_the_mark_at_the_start_are_kept() {
 }
 
 #[test]
+fn every_line_that_was_there_keeps_its_own_end() {
+    let text = "schema_version = 1\r\n# a\n\n[capabilities.\"Shell.Exec\"]\r\n  requires_approval  =  true # b\n# c";
+    let new = add(text, &[command(&["a"])]);
+    let rest = "\n# c";
+    assert!(new.text.starts_with(text.strip_suffix(rest).unwrap()), "{:?}", new.text);
+    assert!(new.text.ends_with("# c"), "{:?}", new.text);
+    assert_eq!(removed(&new.text, &[new.line]).unwrap().0, text);
+}
+
+#[test]
 fn what_is_taken_out_takes_nothing_else_along() {
     let text = add(DEFAULT, &[command(&["a"]), command(&["b"]), write("x")]).text;
     let lines: Vec<_> = list(&text).unwrap().iter().filter(|kept| kept.since().is_some()).map(|kept| kept.line).collect();
@@ -189,7 +199,7 @@ fn rules_saved_at_once_are_all_kept() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("policy.toml");
     std::thread::scope(|scope| {
-        for number in 0..8 {
+        for number in 0..20 {
             let (root, path) = (root.path(), &path);
             scope.spawn(move || {
                 let _held = lock(root).unwrap();
@@ -197,7 +207,11 @@ fn rules_saved_at_once_are_all_kept() {
             });
         }
     });
-    assert_eq!(list(&read(&path).unwrap().unwrap()).unwrap().len(), 8);
+    assert_eq!(list(&read(&path).unwrap().unwrap()).unwrap().len(), 20);
+    let held = lock(root.path()).unwrap();
+    let error = lock(root.path()).unwrap_err().to_string();
+    assert!(error.contains("another aye holds it; try again"), "{error}");
+    drop(held);
     std::fs::remove_file(root.path().join("grants.lock")).unwrap();
     symlink("/etc/hostname", root.path().join("grants.lock")).unwrap();
     assert!(lock(root.path()).is_err(), "a link in place of the lock is not followed");

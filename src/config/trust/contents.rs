@@ -108,11 +108,16 @@ fn size(bytes: u64) -> String {
     }
 }
 
+/// Its policy alone, as it is now.
+pub fn policy(workspace: &Path) -> Option<Item> {
+    item(workspace, ".aye/policy.toml", Kind::Policy, Keep::Text)
+}
+
 /// All of it, in the order a question lists it. A file that is not there is not listed.
 pub fn collect(workspace: &Path, instructions: &Found) -> Vec<Item> {
     let mut items = Vec::new();
     let one = |name: &str, kind| item(workspace, name, kind, Keep::Text);
-    items.extend(one(".aye/policy.toml", Kind::Policy));
+    items.extend(policy(workspace));
     items.extend(one(".aye/config.toml", Kind::Config));
     items.extend(one(".mcp.json", Kind::McpServers));
     several(workspace, ".aye/commands", "md", Kind::Command, &mut items);

@@ -28,3 +28,55 @@ fn line(path: &Path) -> Option<String> {
     let bytes = read_small(&path.canonicalize().ok()?, POINTER_BYTES).ok()??;
     Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())
 }
+
+/// A configuration of git is rarely larger than some kilobytes.
+const CONFIG_BYTES: u64 = 256 << 10;
+
+/// The address of `origin`, or of the first remote there is, without the name and password that may stand in it.
+pub fn remote(real: &Path) -> Option<String> {
+    let bytes = read_small(&real.join(".git/config").canonicalize().ok()?, CONFIG_BYTES).ok()??;
+    address(&String::from_utf8_lossy(&bytes))
+}
+
+fn address(config: &str) -> Option<String> {
+    let mut section = "";
+    let mut first = None;
+    for line in config.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line;
+        } else if let Some((key, value)) = line.split_once('=')
+            && key.trim().eq_ignore_ascii_case("url")
+            && section.starts_with("[remote ")
+        {
+            let value = without_login(value.trim().trim_matches('"'));
+            if section == "[remote \"origin\"]" {
+                return Some(value);
+            }
+            first = first.or(Some(value));
+        }
+    }
+    first
+}
+
+fn without_login(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let host = rest.find('/').unwrap_or(rest.len());
+    match rest[..host].rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+        None => address.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address;
+
+    #[test]
+    fn the_remote_is_read_from_the_text_of_the_configuration_without_its_login() {
+        let config = "[core]\n\tbare = false\n[remote \"up\"]\n\turl = git@a.example:x/y.git\n";
+        assert_eq!(address(config).as_deref(), Some("git@a.example:x/y.git"));
+        let both = format!("{config}[remote \"origin\"]\n\turl = https://me:secret@b.example/x@y.git\n");
+        assert_eq!(address(&both).as_deref(), Some("https://b.example/x@y.git"));
+        assert_eq!(address("[branch \"main\"]\n\turl = x\n"), None);
+    }
+}

@@ -52,6 +52,25 @@ impl Project {
         &self.items
     }
 
+    /// The text of what can be read before the answer, by its name: as it was hashed, to be shown and not to be obeyed.
+    pub fn texts(&self) -> Vec<(String, Vec<u8>)> {
+        let told = |item: &Item| {
+            let file = self.instructions.iter().find(|file| file.path == self.real.join(&item.name))?;
+            Some(file.text.clone().into_bytes())
+        };
+        let text = |item: &Item| match &item.content {
+            Content::Text(bytes) => Some(bytes.clone()),
+            Content::Hashed { .. } => told(item),
+            Content::TooLarge { .. } | Content::Outside { .. } | Content::Closed { .. } => None,
+        };
+        self.items.iter().filter_map(|item| Some((item.name.clone(), text(item)?))).collect()
+    }
+
+    /// Where its git data says that it comes from; git is not asked.
+    pub fn remote(&self) -> Option<String> {
+        git::remote(&self.real)
+    }
+
     /// What a yes would let in.
     pub fn brings(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| item.counts())
@@ -73,10 +92,10 @@ impl Project {
         Some((self.real.join(&item.name), bytes))
     }
 
-    /// Whether another look found the same policy.
-    pub fn has_the_policy_of(&self, other: &Self) -> bool {
-        let print = |project: &Self| project.items.iter().find(|item| item.kind == Kind::Policy).map(Item::fingerprint);
-        print(self) == print(other)
+    /// Whether the policy that stands there is the one that was looked at; nothing else is read for that.
+    pub fn still_has_its_policy(&self) -> bool {
+        let kept = self.items.iter().find(|item| item.kind == Kind::Policy);
+        contents::policy(&self.real).map(|item| item.fingerprint()) == kept.map(Item::fingerprint)
     }
 
     pub fn standing(&self, config_dir: &Path) -> Standing {

@@ -8,6 +8,7 @@ mod lint;
 mod mistakes;
 mod named;
 mod network;
+mod quote;
 mod reader;
 mod redaction;
 mod rule;
@@ -23,6 +24,7 @@ pub use file_rule::FileRule;
 pub use lint::warnings;
 pub use named::{ArgumentKind, NamedCommand};
 pub use network::Http;
+pub use quote::entry_at;
 pub use reader::BundleError;
 pub use rule::{Decision, Rule};
 pub use stated::Stated;
@@ -32,6 +34,7 @@ pub use tools::{ToolPattern, ToolRule, Tools};
 use jiff::Timestamp;
 use reader::{Section, Source, suggestion};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use toml::de::DeTable;
 
 /// More is no policy a person wrote.
@@ -77,6 +80,8 @@ pub struct Bundle {
     pub stated: Vec<Stated>,
     widens: Vec<(usize, String)>,
     pub tests: Vec<Test>,
+    /// The file itself, to quote from.
+    text: Arc<str>,
 }
 
 impl Bundle {
@@ -95,7 +100,7 @@ impl Bundle {
             return Err(whole("the file is empty, expected at least `schema_version = 1`".to_owned()));
         }
         let root = Section { source: &source, table: table.get_ref(), span: 0..0, title: String::new() };
-        let bundle = Self::read(&root)?;
+        let bundle = Self { text: text.into(), ..Self::read(&root)? };
         crate::policy::command::check_examples(&bundle, name)?;
         crate::policy::files::check_examples(&bundle, name)?;
         Ok(bundle)

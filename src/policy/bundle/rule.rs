@@ -80,6 +80,11 @@ impl Rule {
         })
     }
 
+    /// The names it may start with.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        self.elements.iter().take(1).flatten().map(String::as_str)
+    }
+
     /// Whether the words are what an allow speaks of: the bare name and the words right behind it.
     pub fn speaks_of(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };

@@ -13,7 +13,12 @@ pub struct ToolPattern {
 }
 
 impl ToolPattern {
-    /// In any case of letters: a name in other capitals is the same tool.
+    /// Letter for letter: what is allowed is this one tool.
+    pub fn names(&self, name: &str) -> bool {
+        pattern::matches(&self.text, name)
+    }
+
+    /// In any case of letters, as what is shut has to be: a name in other capitals gets nobody around it.
     pub fn hits(&self, name: &str) -> bool {
         pattern::matches(&self.text.to_lowercase(), &name.to_lowercase())
     }
@@ -83,7 +88,10 @@ impl ToolRule {
     }
 
     pub fn speaks_of(&self, name: &str) -> bool {
-        self.tools.iter().any(|pattern| pattern.hits(name))
+        self.tools.iter().any(|pattern| match self.decision {
+            Decision::Allow => pattern.names(name),
+            Decision::Ask | Decision::Deny => pattern.hits(name),
+        })
     }
 }
 

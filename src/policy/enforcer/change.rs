@@ -17,6 +17,10 @@ impl Enforcer {
         self.settle();
     }
 
+    pub fn mode(&self) -> Mode {
+        self.context.mode
+    }
+
     pub fn set_mode(&mut self, mode: Mode) {
         self.context.mode = mode;
     }

@@ -1,10 +1,11 @@
 //! "Always allow": the narrowest rule that would let a question through, and what the person keeps of it.
 
 use super::Enforcer;
-use crate::policy::bundle::{Bundle, BundleError, SandboxSetting};
+use crate::policy::bundle::{Bundle, BundleError, Rule, SandboxSetting};
 use crate::policy::command::{self, Scene};
+use crate::policy::danger::obeys_repository;
 use crate::policy::layer::{Layer, Scope};
-use crate::policy::paths::Sandbox;
+use crate::policy::paths::{Sandbox, literal};
 use crate::policy::permit::Grant;
 use crate::policy::shell::hides;
 use crate::protocol::{Action, Always, GrantRule, GrantScope, Mode, Offer, Target, VerdictKind};
@@ -149,7 +150,8 @@ impl Enforcer {
                     never.push(format!("the named command `{name}` asks until its policy has `requires_approval = false`"));
                 }
                 (Action::Exec { .. } | Action::Fetch { .. } | Action::Invoke { .. }, _) => {
-                    never.push(format!("a {} is asked about each time", action.capability()));
+                    let what = if matches!(action, Action::Fetch { .. }) { "request" } else { action.capability() };
+                    never.push(format!("a {what} is asked about each time"));
                 }
             }
         }
@@ -161,7 +163,7 @@ impl Enforcer {
             let mut everywhere = Vec::new();
             for path in &paths {
                 let (base, suffix) = (pattern(path)?, suffix(path)?);
-                let absolute = format!("{}{suffix}", globset::escape(base.to_str()?));
+                let absolute = format!("{}{suffix}", literal(base.to_str()?));
                 here.push(self.in_workspace_words(&base, &suffix).unwrap_or_else(|| absolute.clone()));
                 everywhere.push(absolute);
             }
@@ -187,7 +189,7 @@ impl Enforcer {
         let [root] = self.context.roots.as_slice() else { return None };
         let below = base.strip_prefix(root).ok()?.to_str()?;
         let slash = if below.is_empty() { "" } else { "/" };
-        Some(format!("${{workspace}}{slash}{}{suffix}", globset::escape(below)))
+        Some(format!("${{workspace}}{slash}{}{suffix}", literal(below)))
     }
 
     /// Remembers rules until aye quits. Words of a command hold in the directory it was asked about.
@@ -247,11 +249,13 @@ impl Enforcer {
         self.settle();
     }
 
-    /// Whether a rule is the person's own word about these very words, so that it holds without a sandbox too.
+    /// Whether a rule is the person's own word about these very words, so that it holds without a sandbox too. What
+    /// such words do is another thing once the configuration of a repository says so.
     pub(super) fn is_by_person(&self, rule: &str) -> bool {
         let exact = |line: &str| {
             let mut mine = self.layers.iter().flat_map(|layer| &layer.commands).filter(|owned| owned.scope == Scope::Mine);
-            line.parse().is_ok_and(|line: usize| mine.any(|owned| owned.rule.line == line && owned.rule.exact))
+            let holds = |rule: &Rule| rule.exact && !rule.programs().any(obeys_repository);
+            line.parse().is_ok_and(|line: usize| mine.any(|owned| owned.rule.line == line && holds(&owned.rule)))
         };
         rule == "session" || rule.strip_prefix("mine-here:").is_some_and(exact)
     }

@@ -2,9 +2,11 @@
 
 mod change;
 mod grants;
+mod origins;
 
 use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, SandboxSetting, Terms};
 use super::command::{self, Scene};
+use super::danger::obeys_repository;
 use super::decided::{Decided, Finding};
 use super::effective::{Entry, entries};
 use super::files::{self, Access};
@@ -22,6 +24,8 @@ use serde::Serialize;
 /// The largest file that is read whole where no layer says.
 const FILE_BYTES: u64 = 10 << 20;
 const NO_SANDBOX: &str = "nothing on this system can hold the command, so aye asks";
+const UNHELD_REPOSITORY: &str =
+    "it runs what the repository's configuration names (filters, hooks), and nothing on this system can hold that, so aye asks";
 
 /// Judges actions by its layers; the strictest answer wins.
 #[derive(Debug, Clone)]
@@ -220,7 +224,9 @@ impl Enforcer {
             if finding.remember.as_ref().is_some_and(|grant| self.grants.contains(grant)) {
                 finding.decided = Decided::allow("session", "allowed by you until aye quits");
             } else {
-                finding.decided = Decided { verdict: VerdictKind::Ask, reason: NO_SANDBOX.to_owned(), ..finding.decided };
+                let obeys = |part: &CommandPart| part.text.split_whitespace().next().is_some_and(obeys_repository);
+                let reason = if finding.parts.iter().any(obeys) { UNHELD_REPOSITORY } else { NO_SANDBOX };
+                finding.decided = Decided { verdict: VerdictKind::Ask, reason: reason.to_owned(), ..finding.decided };
             }
         }
         finding

@@ -9,6 +9,7 @@ mod grants;
 mod layers;
 mod lines;
 mod modes;
+mod tools;
 
 const ROOT: &str = "/home/user/project";
 
@@ -389,6 +390,22 @@ fn the_reason_says_what_is_dangerous_about_it() {
         let told = built_in().explain(&exec(line), now());
         assert_eq!((told.reason.as_str(), told.parts.len()), (reason, 1), "{line}");
     }
+}
+
+#[test]
+fn a_question_quotes_the_rules_that_have_a_say() {
+    let text = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"git\", \"push\"]\ndecision = \"ask\"\n";
+    let layer = Layer::from_file(Scope::User, parsed(text), Path::new("/c/policy.toml"));
+    let enforcer = Enforcer::new(vec![layer], context());
+    let told = enforcer.explain(&exec("git push && make"), jiff::Timestamp::UNIX_EPOCH);
+    let origins = enforcer.origins(&told.rule, &told.parts);
+    let quoted: Vec<_> =
+        origins.iter().map(|origin| (origin.place.as_str(), origin.source.len(), origin.source[0].as_str())).collect();
+    assert_eq!(
+        quoted,
+        [("/c/policy.toml:5", 3, "[[capabilities.\"Shell.Exec\".rules]]"), ("/c/policy.toml:3", 1, "requires_approval = true"),]
+    );
+    assert!(built_in().origins("built-in", &[]).is_empty());
 }
 
 #[test]

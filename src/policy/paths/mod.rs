@@ -107,7 +107,8 @@ pub enum Judged {
 #[derive(Debug, Clone, Default)]
 pub struct Places {
     prefixes: Vec<(PathBuf, usize)>,
-    globs: GlobSet,
+    /// All globs at once, where they fit in one.
+    globs: Option<GlobSet>,
     glob_lines: Vec<usize>,
     /// Each glob and the directory that it starts from.
     globs_within: Vec<(PathBuf, GlobMatcher)>,
@@ -131,7 +132,8 @@ impl Places {
                 }
             }
         }
-        places.globs = globs.build().unwrap_or_default();
+        // Of more than one set can hold each is asked by itself: a list that is too long must not become an empty one.
+        places.globs = globs.build().ok();
         places
     }
 
@@ -155,13 +157,21 @@ impl Places {
         let path = &self.fold(path);
         let prefix = self.prefixes.iter().find(|(prefix, _)| path.starts_with(prefix)).map(|(_, line)| *line);
         prefix.or_else(|| {
-            if self.globs.is_empty() {
+            if self.glob_lines.is_empty() {
                 return None;
             }
-            path.ancestors()
-                .find_map(|part| self.globs.matches(part).first().and_then(|index| self.glob_lines.get(*index).copied()))
+            let first = |part: &Path| match &self.globs {
+                Some(globs) => globs.matches(part).first().copied(),
+                None => self.globs_within.iter().position(|(_, glob)| glob.is_match(part)),
+            };
+            path.ancestors().find_map(|part| first(part).and_then(|index| self.glob_lines.get(index).copied()))
         })
     }
+}
+
+/// A glob that means this text and nothing else; a backslash is a letter of a name like any other.
+pub fn literal(text: &str) -> String {
+    text.split('\\').map(globset::escape).collect::<Vec<_>>().join("[\\]")
 }
 
 /// The directory before the first wildcard of a glob.
@@ -172,7 +182,7 @@ fn start_of(glob: &str) -> PathBuf {
 
 /// A pattern with `${workspace}` and `~` put in; what is relative is below the workspace, `**/…` is anywhere.
 fn expand(text: &str, context: &Context) -> Vec<String> {
-    let escape = |path: &Path| globset::escape(&path.to_string_lossy());
+    let escape = |path: &Path| literal(&path.to_string_lossy());
     let glob = text.replace("${workspace}", "").contains(['*', '?', '[', '{']);
     let shown = |path: &Path| if glob { escape(path) } else { path.to_string_lossy().into_owned() };
     if text == "~" || text.starts_with("~/") {

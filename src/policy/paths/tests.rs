@@ -340,3 +340,39 @@ proptest::proptest! {
         let _ = protected(Path::new(&text), &context(&["/ws"]));
     }
 }
+
+#[test]
+fn a_list_too_long_for_one_set_still_blocks() {
+    let context = Context {
+        roots: vec![PathBuf::from("/w")],
+        home: PathBuf::from("/home/u"),
+        mode: Mode::Ask,
+        sandbox: Sandbox::Absent,
+        own: Vec::new(),
+    };
+    let patterns: Vec<_> =
+        ["*.a", "**/.env"].iter().zip(7..).map(|(text, line)| Pattern { text: (*text).to_owned(), line }).collect();
+    let mut places = Places::new(&patterns, &context, true);
+    for _ in 0..2 {
+        assert_eq!(places.reach(Path::new("/w/d/.env")), Some(8));
+        assert_eq!(places.reach(Path::new("/w/d/env")), None);
+        places.globs = None;
+    }
+}
+
+#[test]
+fn a_name_in_a_pattern_means_itself_whatever_letters_it_has() {
+    for name in ["a\\b", "a\\*", "x\\[a]", "[a]", "{a,b}", "a?", "\\\\", "$x"] {
+        let context = Context {
+            roots: vec![PathBuf::from("/").join(name)],
+            home: PathBuf::from("/home/u"),
+            mode: Mode::Ask,
+            sandbox: Sandbox::Absent,
+            own: Vec::new(),
+        };
+        let pattern = Pattern { text: "${workspace}/*.key".to_owned(), line: 1 };
+        let places = Places::new(&[pattern], &context, true);
+        assert_eq!(places.reach(&context.roots[0].join("a.key")), Some(1), "{name}");
+        assert_eq!(places.reach(Path::new("/ab/a.key")), None, "{name}");
+    }
+}

@@ -94,6 +94,10 @@ fn value_after(text: &str, name_start: usize, name_end: usize) -> Option<Value> 
                 after += 1;
             }
             let start = skip_spaces(bytes, after);
+            // `"name": {"value": "…"}`
+            if closed && bytes.get(start) == Some(&b'{') {
+                return inner(text, start);
+            }
             let link = if next == b'=' && spaces == at && start == after { Link::Tight } else { Link::Loose };
             if next == b':'
                 && !closed
@@ -125,9 +129,21 @@ fn skip_spaces(bytes: &[u8], at: usize) -> usize {
 fn after_type(text: &str, at: usize) -> Option<usize> {
     const TYPE_BYTES: usize = 48;
     let bytes = text.as_bytes();
+    // `Authorization: Digest username="…"`
+    if text.get(at..at + 7).is_some_and(|word| word.eq_ignore_ascii_case("digest ")) {
+        return None;
+    }
     let length = bytes[at..].iter().take(TYPE_BYTES).position(|byte| matches!(byte, b'=' | b'"' | b'\'' | b'\n'))?;
     let quote = skip_spaces(bytes, at + length + 1);
     (bytes[at + length] == b'=' && length > 0 && matches!(bytes.get(quote), Some(b'"' | b'\'' | b'`'))).then_some(quote)
+}
+
+/// The field `value` of a flat object.
+fn inner(text: &str, at: usize) -> Option<Value> {
+    const OBJECT_BYTES: usize = 256;
+    let most = text.as_bytes()[at..].iter().take(OBJECT_BYTES).position(|byte| *byte == b'}')?;
+    let field = text.get(at..at + most)?.find("\"value\"")?;
+    value_after(text, at + field + 1, at + field + 6)
 }
 
 fn pair(text: &str, at: usize, closed: bool, name_start: usize) -> Option<Value> {
@@ -257,7 +273,15 @@ impl Field<'_> {
             }
             Promise::Password | Promise::Secret | Promise::Token | Promise::Key => {}
         }
-        if is_placeholder(value) || value.contains(char::is_whitespace) {
+        // A phrase, where a part of it was drawn.
+        if promise == Promise::Password && self.value.quoted && value.split_whitespace().count() > 1 {
+            let drawn = |word: &str| is_random(word, 8) && (has_digit_and_letter(word) || word.len() >= 16);
+            if value.split_whitespace().count() <= 8 && value.split_whitespace().any(drawn) && !is_placeholder(value) {
+                self.hide("password", spans);
+            }
+            return;
+        }
+        if is_placeholder(value) || value.contains(char::is_whitespace) || self.is_resource() {
             return;
         }
         // `Bearer` and the like under another name.
@@ -315,6 +339,12 @@ impl Field<'_> {
     fn is_field(&self) -> bool {
         let line = self.text[..self.at].rfind('\n').map_or(0, |line| line + 1);
         self.text[line..self.at].bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'-' | b'"' | b'\'' | b'{'))
+    }
+
+    /// `arn:aws:secretsmanager:…:secret:name` names a secret and is none.
+    fn is_resource(&self) -> bool {
+        let word = self.text[..self.at].rsplit(|letter: char| letter.is_whitespace() || letter == '"').next().unwrap_or_default();
+        word.starts_with("arn:") || word.contains(":arn:")
     }
 
     fn is_code(&self) -> bool {

@@ -30,7 +30,17 @@ pub(super) fn from_begin(text: &str, at: usize) -> Option<Range<usize>> {
         let after = head + found + end.len();
         return Some(at..at + after + rest[after..].bytes().take(5).take_while(|byte| *byte == b'-').count());
     }
+    if is_only_named(&rest[head..]) {
+        return None;
+    }
     Some(at..at + head + body(&rest[head..until]))
+}
+
+/// Whether a text only speaks of how a key begins: the quote closes after it, and the line goes on with no other piece.
+fn is_only_named(after: &str) -> bool {
+    let Some(rest) = after.strip_prefix(['"', '\'', '`']) else { return false };
+    let rest = rest.split('\n').next().unwrap_or_default().trim();
+    !rest.is_empty() && !rest.starts_with(['+', ',', '.', '"', '\'', '\\'])
 }
 
 fn is_private(title: &str) -> bool {
@@ -88,6 +98,11 @@ fn is_key_byte(byte: u8) -> bool {
 
 /// Base64, or one of the headers an old key has.
 pub(super) fn is_key_line(line: &str) -> bool {
+    // `src/a.rs-12-…`: a search tool writes file and line before it. In a key stands neither mark.
+    let found = line.trim().rsplit([':', '-', '|', '\t']).next().unwrap_or_default().trim();
+    if found.len() >= 40 && found.bytes().all(is_key_byte) {
+        return true;
+    }
     let line = line.trim();
     let header =
         ["Proc-Type:", "DEK-Info:", "Version:", "Comment:", "Charset:", "Hash:"].iter().any(|name| line.starts_with(name));
@@ -110,7 +125,8 @@ pub(super) fn putty(text: &str, at: usize) -> Option<Range<usize>> {
     let start = at + PUTTY.len() + line_end + 1;
     let mut end = start;
     for line in text[start..].split_inclusive('\n').take(count.min(1000)) {
-        if !line.trim_end().bytes().all(is_key_byte) {
+        let found = line.trim_end().rsplit([':', '-']).next().unwrap_or_default();
+        if !found.bytes().all(is_key_byte) {
             break;
         }
         end += line.trim_end().len() + (line.len() - line.trim_end().len());
@@ -124,7 +140,8 @@ pub fn opens_or_closes(line: &str) -> Option<bool> {
     if let Some(at) = line.find(BEGIN) {
         let name = &line[at + BEGIN.len()..];
         let title = name.split('-').next().unwrap_or_default().trim_end();
-        return is_private(title).then(|| !name.contains("-----END "));
+        let after = name[title.len()..].trim_start_matches([' ', '-']);
+        return (is_private(title) && !is_only_named(after)).then(|| !name.contains("-----END "));
     }
     line.contains("-----END ").then_some(false)
 }

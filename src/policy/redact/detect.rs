@@ -27,10 +27,14 @@ enum Look {
     Azure,
     /// Three parts, the middle one a time.
     Discord,
+    /// `14.atlasv1.60`
+    Terraform,
     /// A private key in base64 once more.
     EncodedKey,
     /// `32 hex-us12`
     Mailchimp,
+    /// `host:port:database:user:password`
+    PasswordFile,
 }
 
 /// Parts of names; each is looked at whole.
@@ -51,6 +55,9 @@ const NAMES: &[&str] = &[
     "sig=",
     "signature",
     "_pw",
+    "rootpw",
+    "bindpw",
+    "adminpw",
     "sas",
 ];
 const HOOKS: &[(&str, &str)] = &[
@@ -59,6 +66,9 @@ const HOOKS: &[(&str, &str)] = &[
     ("https://discordapp.com/api/webhooks/", "discord-webhook"),
     ("https://hooks.zapier.com/hooks/", "zapier-webhook"),
     ("https://maker.ifttt.com/trigger/", "ifttt-webhook"),
+    ("https://outlook.office.com/webhook/", "teams-webhook"),
+    ("https://outlook.office365.com/webhook/", "teams-webhook"),
+    (".webhook.office.com/webhookb2/", "teams-webhook"),
 ];
 
 /// What is built in, made ready for search.
@@ -96,6 +106,7 @@ impl Detectors {
             ("Private-Lines:", Look::Putty),
             ("bearer", Look::Scheme),
             ("basic", Look::Scheme),
+            ("ssws ", Look::Scheme),
             ("://", Look::Address),
             ("@tcp(", Look::Driver),
             ("@unix(", Look::Driver),
@@ -105,13 +116,16 @@ impl Detectors {
             ("-p", Look::Flag),
             ("-a ", Look::Flag),
             ("-w ", Look::Flag),
+            ("--auth", Look::Flag),
+            ("-b ", Look::Flag),
             (":A", Look::Telegram),
             ("Q~", Look::Azure),
-            (".G", Look::Discord),
-            (".X", Look::Discord),
-            (".Y", Look::Discord),
+            (".", Look::Discord),
+            (".atlasv1.", Look::Terraform),
             ("LS0tLS1CRUdJTi", Look::EncodedKey),
             ("-us", Look::Mailchimp),
+            (":5432:", Look::PasswordFile),
+            (":*:", Look::PasswordFile),
         ] {
             add(word, look);
         }
@@ -177,8 +191,10 @@ impl Detectors {
                 Look::Hook(kind) => hook(text, at, found.end(), kind, &mut spans),
                 Look::Azure => azure(text, at, &mut spans),
                 Look::Discord => discord(text, at, &mut spans),
+                Look::Terraform => terraform(text, at, &mut spans),
                 Look::EncodedKey => encoded_key(text, at, &mut spans),
                 Look::Mailchimp => mailchimp(text, at, &mut spans),
+                Look::PasswordFile => password_file(text, at, &mut spans),
             }
         }
         self.known.find(text, &mut spans);
@@ -203,13 +219,20 @@ impl Detectors {
                     | Look::Scheme
                     | Look::Address
                     | Look::Driver
+                    | Look::PasswordFile
                     | Look::Hook(_) => true,
                     Look::Flag => {
                         let at = found.start();
                         at == 0 || line.as_bytes()[at - 1].is_ascii_whitespace()
                     }
                     Look::Shape(index) => SHAPES[index].start.contains(' '),
-                    Look::WebToken | Look::Telegram | Look::Azure | Look::Discord | Look::EncodedKey | Look::Mailchimp => false,
+                    Look::WebToken
+                    | Look::Telegram
+                    | Look::Azure
+                    | Look::Discord
+                    | Look::Terraform
+                    | Look::EncodedKey
+                    | Look::Mailchimp => false,
                 }
             })
     }
@@ -225,9 +248,12 @@ fn telegram(text: &str, at: usize, spans: &mut Vec<Span>) {
 }
 
 fn hook(text: &str, at: usize, from: usize, kind: &'static str, spans: &mut Vec<Span>) {
-    let length = text.as_bytes()[from..].iter().take_while(|byte| shape::Letters::Dashed.has(**byte) || **byte == b'/').count();
+    let length = text.as_bytes()[from..]
+        .iter()
+        .take_while(|byte| shape::Letters::Dashed.has(**byte) || matches!(byte, b'/' | b'@'))
+        .count();
     let path = &text[from..from + length];
-    let secret = path.rsplit('/').find(|part| !part.is_empty()).unwrap_or_default();
+    let secret = path.split('/').max_by_key(|part| part.len()).unwrap_or_default();
     if super::value::is_random(secret, 16) && !super::value::is_placeholder(path.trim_matches('/')) {
         spans.push(Span::shaped(at, from + length, kind));
     }
@@ -254,6 +280,28 @@ fn mailchimp(text: &str, at: usize, spans: &mut Vec<Span>) {
     }
 }
 
+/// A line of `~/.pgpass`.
+fn password_file(text: &str, at: usize, spans: &mut Vec<Span>) {
+    let start = text[..at].rfind('\n').map_or(0, |line| line + 1);
+    let line = text[start..].split('\n').next().unwrap_or_default().trim_end();
+    // A search tool writes file and line before it.
+    let mut parts = line.splitn(3, ':');
+    let found = match (parts.next(), parts.next(), parts.next()) {
+        (Some(_), Some(number), Some(rest)) if number.len() < 4 && number.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        _ => line,
+    };
+    let fields: Vec<&str> = found.splitn(5, ':').collect();
+    let [host, port, database, user, password] = fields[..] else { return };
+    let name = |field: &str| !field.is_empty() && !field.contains(|letter: char| letter.is_whitespace() || letter == '/');
+    let port = port == "*" || port.len() >= 4 && port.bytes().all(|byte| byte.is_ascii_digit());
+    let whole = port && name(host) && name(database) && name(user) && name(password);
+    if whole && super::value::is_password(password) && !super::value::is_placeholder(password) {
+        let end = start + line.len();
+        spans.push(Span::named(end - password.len(), end, "password"));
+    }
+}
+
+/// `M…`, six letters, the rest.
 fn discord(text: &str, at: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let has = |byte: &u8| shape::Letters::Dashed.has(*byte);
@@ -264,6 +312,16 @@ fn discord(text: &str, at: usize, spans: &mut Vec<Span>) {
     let after = bytes[at + 8..].iter().take_while(|byte| has(byte)).count();
     if (23..=28).contains(&before) && matches!(bytes[at - before], b'M' | b'N' | b'O') && (27..=45).contains(&after) {
         spans.push(Span::shaped(at - before, at + 8 + after, "discord-token"));
+    }
+}
+
+fn terraform(text: &str, at: usize, spans: &mut Vec<Span>) {
+    const MIDDLE: usize = ".atlasv1.".len();
+    let bytes = text.as_bytes();
+    let before = bytes[..at].iter().rev().take(20).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let after = bytes[at + MIDDLE..].iter().take_while(|byte| shape::Letters::Dashed.has(**byte)).count();
+    if (10..20).contains(&before) && after >= 40 {
+        spans.push(Span::shaped(at - before, at + MIDDLE + after, "terraform-token"));
     }
 }
 

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 /// Words before credentials.
 const SCHEMES: &[&str] =
-    &["bearer", "basic", "token", "apikey", "api-key", "bot", "digest", "negotiate", "ntlm", "key", "jwt", "oauth"];
+    &["bearer", "basic", "token", "apikey", "api-key", "bot", "digest", "negotiate", "ntlm", "key", "jwt", "oauth", "ssws"];
 
 /// `user:password` in base64.
 pub(super) fn is_login(value: &str) -> bool {
@@ -29,6 +29,15 @@ pub(super) fn credentials(text: &str, start: usize, end: usize, spans: &mut Vec<
         Some(_) | None => (String::new(), value),
     };
     let from = start + (value.len() - rest.len());
+    if scheme == "digest" {
+        const ANSWER: &str = "response=\"";
+        let Some(answer) = rest.find(ANSWER) else { return };
+        let letters = rest[answer + ANSWER.len()..].bytes().take_while(u8::is_ascii_hexdigit).count();
+        if letters >= 16 {
+            spans.push(Span::named(from + answer + ANSWER.len(), from + answer + ANSWER.len() + letters, "token"));
+        }
+        return;
+    }
     let length = rest.bytes().take_while(|byte| Letters::Base64.has(*byte) || matches!(byte, b'~' | b':' | b'!' | b'$')).count();
     let word = &rest[..length];
     let holds = match scheme.as_str() {
@@ -177,7 +186,11 @@ pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<Span>) {
             spans.push(Span::named(start, end, "password"));
         }
     };
-    let login = ["--user", "--proxy-user", "-u", "-U"].iter().find(|flag| {
+    let login = ["--user", "--proxy-user", "--auth", "-u", "-U", "-a"].iter().find(|flag| {
+        // `-a` is a login for HTTPie only.
+        if **flag == "-a" && !line.split([' ', '\t', ':', '-']).any(|word| matches!(word, "http" | "https" | "xh" | "xhs")) {
+            return false;
+        }
         let next = rest.as_bytes().get(flag.len());
         rest.starts_with(**flag) && matches!(next, Some(b' ' | b'=' | b'"' | b'\'' | b',') | None)
     });
@@ -189,6 +202,16 @@ pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<Span>) {
             || is_random(password, 8)
         {
             hide(from, end);
+        }
+    } else if rest.starts_with("-b ") && runs(&["curl"]) {
+        let (start, end) = word_at(2);
+        if text.is_char_boundary(start) && text.is_char_boundary(end) && start < end {
+            cookies(text, start, end, spans);
+        }
+    } else if rest.starts_with("-P ") && runs(&["sqlcmd", "bcp ", "isql", "mosquitto_"]) {
+        let (start, end) = word_at(2);
+        if is_password(&text[start..end]) {
+            hide(start, end);
         }
     } else if rest.starts_with("-p") || rest.starts_with("-a ") || rest.starts_with("-w ") {
         let apart = matches!(rest.as_bytes().get(2), Some(b' ' | b'"' | b'\'' | b'='));

@@ -49,7 +49,9 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
         let Some(rest) = lower[at..].strip_prefix(START) else { continue };
         let first = rest.trim_start().chars().next();
         if first.is_some_and(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '…' | '.' | '*')) {
-            let length = rest.bytes().take(LOOKED_AT).position(|byte| matches!(byte, b']' | b'\n')).map_or(0, |end| end + 1);
+            // Another that begins in it is one of its own.
+            let stop = rest.bytes().take(LOOKED_AT).position(|byte| matches!(byte, b']' | b'\n' | b'['));
+            let length = stop.map_or(0, |end| end + usize::from(rest.as_bytes()[end] != b'['));
             let mut end = (at + START.len() + length).min(text.len());
             while !text.is_char_boundary(end) {
                 end += 1;

@@ -57,6 +57,9 @@ const PASSWORDS: &[&str] = &[
     "dbpass",
     "userpass",
     "rootpass",
+    "rootpw",
+    "bindpw",
+    "adminpw",
     "keypass",
     "storepass",
 ];
@@ -91,6 +94,17 @@ const KEYS: &[&str] = &[
     "jwt",
     "token",
     "license",
+    "preshared",
+    "openai",
+    "anthropic",
+    "gemini",
+    "mistral",
+    "cohere",
+    "stripe",
+    "sendgrid",
+    "twilio",
+    "mailgun",
+    "azure",
 ];
 /// What is for everyone, or a place in a list.
 const HARMLESS: &[&str] = &["public", "publishable", "pub", "page", "next", "continuation", "cursor", "sync", "cancellation"];
@@ -105,6 +119,10 @@ pub(super) fn promise(name: &str) -> Option<Promise> {
     while words.len() > 1
         && words.last().is_some_and(|last| NEUTRAL.contains(last) || last.bytes().all(|byte| byte.is_ascii_digit()))
     {
+        words.pop();
+    }
+    // `client-key-data`
+    if let [.., "key", "data"] = words[..] {
         words.pop();
     }
     let (last, before) = words.split_last()?;

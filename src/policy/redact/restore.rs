@@ -3,6 +3,7 @@
 use super::Redactor;
 use super::marker::{self, Piece};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// What the markers of one file stand for.
 #[derive(Debug, Default)]
@@ -33,6 +34,23 @@ impl Redactor {
         });
         restorer.literal = marker::pieces(text).into_iter().map(|piece| text_of(text, &piece).to_owned()).collect();
         restorer
+    }
+
+    /// The marker of something the file hid that would stand open in it `after` a change, and that is not in what was `written`.
+    pub fn opened(&self, restorer: &Restorer, before: &str, after: &str, written: &[&str]) -> Option<String> {
+        if restorer.secrets.is_empty() {
+            return None;
+        }
+        let (before, after) = (self.hide(before), self.hide(after));
+        let open = |secret: &str| after.matches(secret).count() > before.matches(secret).count();
+        let known = |secret: &str| written.iter().any(|text| text.contains(secret));
+        let mut hidden = restorer.secrets.iter().filter_map(|(marker, secret)| Some((marker, secret.as_deref()?)));
+        hidden.find(|(_, secret)| open(secret) && !known(secret)).map(|(marker, _)| marker.clone())
+    }
+
+    /// Where something stands in the text that is hidden.
+    pub fn hidden(&self, text: &str) -> Vec<Range<usize>> {
+        self.spans(text).into_iter().map(|span| span.start..span.end).collect()
     }
 }
 

@@ -221,7 +221,7 @@ pub(super) const SHAPES: &[Shape] = &[
     shape("sl.", "dropbox-token", Dashed, 100, ANY),
     shape("AQVN", "yandex-key", Dashed, 35, ANY),
     shape("y0_", "yandex-token", Dashed, 40, ANY),
-    shape("patHEAD", "airtable-token", Dotted, 60, ANY),
+    short("pat", "airtable-token", Dotted, 79, 79),
     shape("api_live.", "token", Dashed, 40, ANY),
     shape("BBDC-", "bitbucket-token", Base64, 40, ANY),
     shape("apify_api_", "apify-token", Plain, 30, ANY),

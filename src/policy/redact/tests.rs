@@ -200,6 +200,22 @@ fn values_of_secret_names_are_hidden_in_every_notation() {
         "the password is @",
         "passwd = @",
         "secret_key_base: @",
+        "okta SSWS @",
+        "http -a me:@ https://host.example",
+        "http --auth me:@ host.example",
+        "curl -b 'session=@' https://host.example",
+        "sqlcmd -S h -U sa -P @",
+        "rootpw @",
+        "password = \"three blind @\"",
+        "db.example:5432:app:me:@",
+        "*:*:*:me:@",
+        "home/.pgpass:3:db.example:5432:app:me:@",
+        "notes.md:7:http -a me:@ https://host.example",
+        "key.ppk:5:Private-Lines: 1\nkey.ppk:6:@",
+        "client-key-data: @",
+        "PresharedKey = @",
+        "stripe_key = '@'",
+        "\"db_password\": {\"sensitive\": true, \"value\": \"@\"}",
         "%22password%22%3A+%22@%22&token=@",
     ];
     let mut shown = Vec::new();
@@ -214,6 +230,40 @@ fn values_of_secret_names_are_hidden_in_every_notation() {
         }
     }
     assert!(shown.is_empty(), "\n{}", shown.join("\n"));
+}
+
+#[test]
+fn tokens_of_several_parts_are_known_by_what_joins_them() {
+    let (a, b, c) = (letters(14, PLAIN, 3), letters(60, PLAIN, 4), letters(64, "0123456789abcdef", 5));
+    let middle = format!("M{}.{}.{}", letters(24, PLAIN, 6), letters(6, PLAIN, 7), letters(30, PLAIN, 8));
+    for token in [format!("{a}.atlasv1.{b}"), format!("pat{a}.{c}"), middle] {
+        assert!(!hidden(&format!("use {token} now")).contains(&token), "{token}");
+    }
+    let hook = format!("https://outlook.office.com/webhook/a@b/IncomingWebhook/{}/x", &c[..32]);
+    assert!(!hidden(&hook).contains(&c[..32]));
+    assert!(!hidden(&format!("Authorization: Digest username=\"u\", response=\"{}\"", &c[..32])).contains(&c[..32]));
+}
+
+#[test]
+fn a_marker_that_begins_in_a_broken_one_is_refused_without_a_panic() {
+    for text in
+        ["[redacted:value[redacted:github-token:0aaaaaaa]", "[redacted:a[redacted:b[redacted:c:01234567]]]", "[redacted:x["]
+    {
+        let other = plain().restorer("nothing hidden");
+        assert!(other.restore(text).is_err(), "{text}");
+        assert_eq!(plain().restorer(text).restore(text).as_deref(), Ok(text));
+    }
+}
+
+#[test]
+fn a_key_that_a_search_shows_line_by_line_is_hidden() {
+    let lines: Vec<String> = (1..4).map(|seed| letters(64, PLAIN, seed)).collect();
+    for mark in ["-", ":"] {
+        let shown: Vec<String> =
+            lines.iter().enumerate().map(|(at, line)| format!("src/a.rs{mark}{}{mark}{line}", at + 4)).collect();
+        let text = hidden(&format!("src/a.rs:3:-----BEGIN PRIVATE KEY-----\n{}\nsrc/a.rs-9-fn main() {{}}", shown.join("\n")));
+        assert!(lines.iter().all(|line| !text.contains(line)) && text.contains("fn main"), "{text}");
+    }
 }
 
 #[test]
@@ -292,6 +342,16 @@ fn what_only_looks_like_a_secret_stays() {
         "password = getpass.getpass()",
         "private val apiKey: String? = null",
         "secrets: [db_password, api_key]",
+        "the file begins with \"-----BEGIN PRIVATE KEY-----\" and ends elsewhere",
+        "if line == '-----BEGIN RSA PRIVATE KEY-----' {",
+        "arn:aws:secretsmanager:eu-west-1:123456789012:secret:app/db-Qw3rTy",
+        "main.tf:3:arn:aws:secretsmanager:eu-west-1:123456789012:secret:app/db-Qw3rTy",
+        "password = \"Enter a phrase of four words\"",
+        "src/main.rs:5432:12:error:E0432",
+        "http -a me https://host.example",
+        "client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0t",
+        "\"password\": {\"type\": \"string\", \"value\": \"\"}",
+        "pattern.matches.G2.x",
     ];
     let wrong: Vec<_> = stays.iter().filter(|text| hidden(text) != **text).map(|text| hidden(text)).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));

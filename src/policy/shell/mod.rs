@@ -6,6 +6,7 @@ mod grammar;
 mod names;
 pub mod options;
 pub mod pattern;
+mod run_files;
 mod scan;
 mod see;
 mod values;
@@ -13,6 +14,7 @@ mod visible;
 mod word;
 mod wrappers;
 
+pub use run_files::run_files;
 pub use values::Arg;
 pub use visible::hides;
 

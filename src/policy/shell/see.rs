@@ -12,7 +12,8 @@ const RUNS_FILE: &str = "it runs the commands in a file";
 const RUNS_INPUT: &str = "it runs whatever it is given on its input";
 const WRAPPED: &str = "it starts another program";
 
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash"];
+pub(super) const SHELLS: &[&str] =
+    &["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash"];
 /// Variables whose value some program runs.
 const RUN_VARIABLES: &[&str] = &[
     "PS0",

@@ -39,3 +39,34 @@ fn a_name_is_found_behind_quotes_variables_and_expansions() {
         runs(line, "sudo");
     }
 }
+
+#[test]
+fn the_files_a_line_runs_are_found_behind_options_and_wrappers() {
+    for (line, files) in [
+        ("./x.sh", &["./x.sh"][..]),
+        ("bin/tool --flag a.txt", &["bin/tool"]),
+        ("bash x.sh arg", &["x.sh"]),
+        ("bash -x -o pipefail x.sh", &["x.sh"]),
+        ("sh -- x.sh", &["x.sh"]),
+        ("bash --rcfile rc x.sh", &["x.sh"]),
+        ("env A=1 timeout 5 bash ./x.sh", &["./x.sh"]),
+        ("bash -c './x.sh && python3 y.py'", &["./x.sh", "y.py"]),
+        ("python3.12 -u -W ignore tools/gen.py data.csv", &["tools/gen.py"]),
+        ("python -m pytest tests", &[]),
+        ("python -Ic 'print(1)' x", &[]),
+        ("node -r ./hook.js app.js", &["app.js"]),
+        ("node --eval 1 app.js", &[]),
+        ("deno run main.ts", &["main.ts"]),
+        ("perl -w x.pl", &["x.pl"]),
+        ("perl -ne print x", &[]),
+        (". ./env.sh; source 'b c.sh'", &["./env.sh", "b c.sh"]),
+        ("bash '~/x.sh'", &["./~/x.sh"]),
+        ("bash ~/x.sh", &["~/x.sh"]),
+        ("bash \"$X\"; ./*.sh; bash", &[]),
+        ("sh <<E\n./x.sh\nE", &["./x.sh"]),
+        ("cargo test; cat x.sh; ls ./x.sh", &[]),
+    ] {
+        assert_eq!(run_files(line), files, "{line}");
+    }
+    assert_eq!(run_files(&(0..100).map(|n| format!("./{n}")).collect::<Vec<_>>().join(";")).len(), 16);
+}

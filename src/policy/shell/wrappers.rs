@@ -102,6 +102,13 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("heaptrack", "", "o", &[], 0),
     wrapper("ld.so", "", "", &["library-path", "preload", "audit", "inhibit-rpath", "argv0"], 0),
     wrapper("runuser", "lfmP", "cgGsuTw", &["command", "group", "supp-group", "shell", "user", "whitelist-environment"], 0),
+    wrapper("tini", "ghsvw", "ep", &[], 0),
+    wrapper("dumb-init", "chvV", "r", &["rewrite"], 0),
+    wrapper("gosu", "", "", &[], 1),
+    wrapper("su-exec", "", "", &[], 1),
+    wrapper("setuidgid", "", "", &[], 1),
+    wrapper("ssh-agent", "cDdks", "aEOPt", &[], 0),
+    wrapper("proot", "0hvV", "bmqrRSwkpil", &["rootfs", "bind", "cwd", "kernel-release", "qemu"], 0),
     wrapper("screen", "adDiLmOqrRUwxXA", "cehpsStT", &[], 0),
     wrapper("tmux", "AdDEPXbhIvZ", "cefFnstxylpT", &[], 0),
     wrapper("spawn", "", "", &[], 0),
@@ -140,7 +147,8 @@ impl Wrapper {
             {
                 open.push((at + 1, operands, closed));
             } else if operands > 0 {
-                open.push((at + 1, operands - 1, true));
+                // `perf record -g …` has options of its own after the operand.
+                open.push((at + 1, operands - 1, !matches!(self.name, "perf" | "rr")));
             } else {
                 starts.push(at);
                 if !arg.is_known() && !arg.quoted {

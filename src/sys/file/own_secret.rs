@@ -17,9 +17,24 @@ pub fn own_secret(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8; BYTES]> {
         directory.create(parent)?;
     }
     match read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        found => return found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make(path, fresh),
+        // Too short to be one: the disk was full, or somebody wrote to it. All who see that agree on the next one.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            let _one_after_the_other = super::lock(&path.with_extension("lock"))?;
+            match read(path) {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    std::fs::remove_file(path)?;
+                    make(path, fresh)
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => make(path, fresh),
+                found => found,
+            }
+        }
+        found => found,
     }
+}
+
+fn make(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8; BYTES]> {
     // Written beside and linked into place, so that nobody ever reads a part of it.
     let beside = path.with_extension(format!("{}.new", uuid::Uuid::new_v4().simple()));
     let mut options = OpenOptions::new();

@@ -7,10 +7,15 @@ use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, fchmod, fstat, fstatat, mkdirat};
 use nix::unistd::{AccessFlags, Gid, Uid, UnlinkatFlags, faccessat, fchown, unlinkat};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What is done under a lock takes a moment; who holds one longer is stuck.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// What happens to directories that are not there yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,14 +72,21 @@ pub fn replace(real: &Path, content: &[u8], before: &PreImage, parents: Parents)
     Ok(())
 }
 
-/// A file of this name, held by this process until it is dropped. A link in its place is an error.
+/// A file of this name, held by this process until it is dropped. A link in its place is an error, and so is another process
+/// that does not let go of it: it may have been stopped in the middle.
 pub fn lock(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let file = File::from(nix::fcntl::open(path, flags, Mode::from_bits_truncate(0o600))?);
-    match file.lock() {
-        // A file system without locks: what was changed meanwhile is still seen before it is replaced.
-        Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(error),
-        Ok(()) | Err(_) => Ok(file),
+    let end = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::WouldBlock) => return Err(io::Error::new(io::ErrorKind::WouldBlock, "another aye holds it")),
+            // A file system without locks: what was changed meanwhile is still seen before it is replaced.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
     }
 }
 

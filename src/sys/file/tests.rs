@@ -96,6 +96,28 @@ fn directories_are_made_only_when_asked() {
 }
 
 #[test]
+fn all_who_make_a_secret_at_once_have_the_same() {
+    for short in [None, Some("too short")] {
+        let (_directory, root) = place();
+        let file = root.join("key");
+        if let Some(text) = short {
+            fs::write(&file, text).unwrap();
+        }
+        let made: Vec<_> = std::thread::scope(|scope| {
+            let make = |number: u8| {
+                let file = &file;
+                scope.spawn(move || own_secret(file, &[number; 32]).unwrap())
+            };
+            let all: Vec<_> = (1..=12).map(make).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(made.iter().all(|secret| *secret == made[0]), "{made:?}");
+        assert_eq!(fs::read(&file).unwrap(), made[0]);
+        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
 fn no_more_than_the_limit_is_read() {
     let (_directory, root) = place();
     let file = root.join("f");

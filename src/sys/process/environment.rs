@@ -153,6 +153,40 @@ pub fn command_environment(
     kept
 }
 
+/// What a question says of it: `core, 14 secrets held back`.
+pub fn environment_words(
+    own: impl Iterator<Item = (OsString, OsString)>,
+    choice: &Environment,
+    secret_names: &[String],
+    is_secret: &dyn Fn(&str) -> bool,
+) -> String {
+    let held_back = own
+        .filter(|(name, value)| {
+            is_kept_secret(&name.to_string_lossy(), value, secret_names, is_secret)
+                && !may_see(name, value, choice, secret_names, is_secret)
+        })
+        .count();
+    let name = match choice {
+        Environment::Inherit => "inherit".to_owned(),
+        Environment::Core => "core".to_owned(),
+        Environment::Listed(names) | Environment::InheritOf(names) | Environment::CoreOf(names) => {
+            format!("listed names only ({})", names.len())
+        }
+    };
+    match held_back {
+        0 => name,
+        1 => format!("{name}, 1 secret held back"),
+        count => format!("{name}, {count} secrets held back"),
+    }
+}
+
+fn is_kept_secret(name: &str, value: &OsStr, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> bool {
+    secret_names.iter().any(|secret| secret == name)
+        || ACCOUNTS.iter().any(|start| name.starts_with(start))
+        || holds_secret(name, value)
+        || value.to_str().is_some_and(is_secret)
+}
+
 fn may_see(name: &OsStr, value: &OsStr, choice: &Environment, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> bool {
     // What has no plain name cannot be judged by it.
     let Some(name) = name.to_str() else { return false };
@@ -170,12 +204,7 @@ fn may_see(name: &OsStr, value: &OsStr, choice: &Environment, secret_names: &[St
     };
     let starts =
         |table: &[&str]| table.iter().any(|entry| if entry.ends_with('_') { name.starts_with(entry) } else { *entry == name });
-    let kept_back = secret_names.iter().any(|secret| secret == name)
-        || starts(LOADS_CODE)
-        || starts(ACCOUNTS)
-        || holds_secret(name, value)
-        || value.to_str().is_some_and(is_secret);
-    wanted && !kept_back
+    wanted && !starts(LOADS_CODE) && !is_kept_secret(name, value, secret_names, is_secret)
 }
 
 fn in_core(name: &str) -> bool {

@@ -1,3 +1,4 @@
+use super::environment::environment_words;
 use super::run::Namespaces;
 use super::*;
 use nix::sys::signal::{Signal, kill};
@@ -302,6 +303,33 @@ fn secrets_are_in_no_environment_but_a_listed_one() {
     let some = vec!["PATH".to_owned(), "HARMLESS".into(), "MY_TOKEN".into()];
     assert_eq!(names(&Environment::InheritOf(some.clone())), ["PATH", "HARMLESS", "AYE"]);
     assert_eq!(names(&Environment::CoreOf(some)), ["PATH", "AYE"]);
+    let words = |choice: &Environment| {
+        let own = own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        environment_words(own, choice, &secret_names, &|value| value.starts_with("secret:"))
+    };
+    assert_eq!(words(&Environment::Core), "core, 8 secrets held back");
+    assert_eq!(words(&listed), "listed names only (2), 6 secrets held back");
+}
+
+#[test]
+fn ghsa_vfp4_variables_that_load_code_reach_no_command() {
+    let names = [
+        "VIMINIT",
+        "EXINIT",
+        "LUA_INIT",
+        "HOSTALIASES",
+        "NODE_OPTIONS",
+        "PERL5OPT",
+        "PYTHONSTARTUP",
+        "RUBYOPT",
+        "BASH_ENV",
+        "LD_PRELOAD",
+    ];
+    let own = || names.iter().map(|name| (OsString::from(name), OsString::from("x")));
+    for choice in [Environment::Core, Environment::Inherit] {
+        let kept: Vec<_> = command_environment(own(), &choice, &[], &|_| false).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(kept, ["AYE"], "{choice:?}");
+    }
 }
 
 #[test]

@@ -52,3 +52,96 @@ fn provider_keys_are_in_no_environment() {
     let output = bench.output("RunCommand", json!({"command": "/usr/bin/env; echo AYE=$AYE"}));
     assert!(!output.contains("\nPATH=") && output.contains("AYE=1"), "{output}");
 }
+
+#[test]
+fn ghsa_8g75_a_script_that_changed_after_it_was_approved_does_not_run() {
+    let bench = Bench::new();
+    let restore = || {
+        bench.write("x.sh", "echo shown > ran\n");
+        bench.write("sub/x.sh", "echo shown > ran\n");
+        std::os::unix::fs::symlink("x.sh", bench.path("link")).unwrap();
+    };
+    restore();
+    let ours = |real: &str| fs::read(bench.path(real)).is_ok();
+    for (command, cwd) in [
+        ("sh x.sh", "."),
+        ("bash ./x.sh arg", "."),
+        ("env bash -x x.sh", "."),
+        (". ./x.sh", "."),
+        ("bash -c 'sh x.sh'", "."),
+        ("sh link", "."),
+        ("sh ../x.sh", "sub"),
+        ("sh x.sh", "sub"),
+        ("true && sh sub/x.sh", "."),
+    ] {
+        let call = json!({"command": command, "cwd": cwd});
+        let changes: [(&str, &dyn Fn()); 3] = [
+            ("its text", &|| ["x.sh", "sub/x.sh"].iter().for_each(|name| bench.write(name, "echo other > ran\n"))),
+            ("it is gone", &|| ["x.sh", "sub/x.sh"].iter().for_each(|name| fs::remove_file(bench.path(name)).unwrap())),
+            ("another file took its place", &|| {
+                bench.write("other.x.sh", "echo other > ran\n");
+                bench.write("other.subx.sh", "echo other > ran\n");
+                fs::rename(bench.path("other.x.sh"), bench.path("x.sh")).unwrap();
+                fs::rename(bench.path("other.subx.sh"), bench.path("sub/x.sh")).unwrap();
+            }),
+        ];
+        for (how, change) in changes {
+            let plan = bench.plan("RunCommand", call.clone()).unwrap();
+            change();
+            let error = bench.run(plan).error.unwrap_or_else(|| panic!("{command}: {how}: it ran"));
+            assert_eq!(error.code, ErrorCode::Conflict, "{command}: {how}: {}", error.message);
+            assert!(!ours("ran") && !ours("sub/ran"), "{command}: {how}");
+            fs::remove_file(bench.path("link")).unwrap();
+            restore();
+        }
+    }
+    // A link that was led elsewhere, to a file that says the same.
+    let plan = bench.plan("RunCommand", json!({"command": "sh link"})).unwrap();
+    fs::remove_file(bench.path("link")).unwrap();
+    std::os::unix::fs::symlink("sub/x.sh", bench.path("link")).unwrap();
+    assert_eq!(bench.run(plan).error.unwrap().code, ErrorCode::Conflict);
+    // A script that was not there, and a program too large to be read.
+    let plan = bench.plan("RunCommand", json!({"command": "sh new.sh"})).unwrap();
+    bench.write("new.sh", "echo other > ran\n");
+    assert_eq!(bench.run(plan).error.unwrap().code, ErrorCode::Conflict);
+    bench.write("large.sh", "#".repeat(9 << 20));
+    let plan = bench.plan("RunCommand", json!({"command": "sh large.sh"})).unwrap();
+    bench.write("large.sh", "#".repeat((9 << 20) - 20) + "\necho other > ran\n");
+    assert_eq!(bench.run(plan).error.unwrap().code, ErrorCode::Conflict);
+    assert!(!ours("ran"));
+}
+
+#[test]
+fn a_command_runs_whatever_else_changed_meanwhile() {
+    let bench = Bench::new();
+    bench.write("x.sh", "cat data\n");
+    bench.write("data", "old\n");
+    for command in ["sh x.sh", "cat x.sh data", "echo 'cat data' > x.sh; sh x.sh"] {
+        let plan = bench.plan("RunCommand", json!({"command": command})).unwrap();
+        bench.write("data", "new\n");
+        bench.write("beside", "");
+        let result = bench.run(plan);
+        assert!(result.output_text.contains("new"), "{command}: {result:?}");
+        bench.write("data", "old\n");
+    }
+    assert_eq!(bench.plan("RunCommand", json!({"command": "sh x.sh; ls; /bin/true"})).unwrap().runs, [bench.path("x.sh")]);
+}
+
+#[test]
+fn ghsa_mwcg_a_working_directory_that_was_exchanged_after_approval_runs_nothing() {
+    let bench = Bench::new();
+    let call = || bench.plan("RunCommand", json!({"command": "touch ran", "cwd": "sub"})).unwrap();
+    fs::create_dir_all(bench.root.join("outside")).unwrap();
+    fs::create_dir(bench.path("sub")).unwrap();
+    let plan = call();
+    fs::rename(bench.path("sub"), bench.path("was")).unwrap();
+    std::os::unix::fs::symlink("../outside", bench.path("sub")).unwrap();
+    assert_eq!(bench.run(plan).error.unwrap().code, ErrorCode::Conflict);
+    fs::remove_file(bench.path("sub")).unwrap();
+    fs::create_dir(bench.path("sub")).unwrap();
+    let plan = call();
+    fs::remove_dir(bench.path("sub")).unwrap();
+    fs::rename(bench.path("was"), bench.path("sub")).unwrap();
+    assert_eq!(bench.run(plan).error.unwrap().code, ErrorCode::Conflict);
+    assert!(!bench.root.join("outside/ran").exists() && !bench.path("sub/ran").exists());
+}

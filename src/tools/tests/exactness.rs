@@ -73,7 +73,7 @@ proptest! {
         expected[at].0 = "@NEW@".to_owned();
         let new = joined(&expected).replace("\r\n", "\n");
         prop_assume!(old.replace("\r\n", "\n") != new);
-        let result = replace(&old, &old.replace("\r\n", "\n"), &new, Which::TheOnly).unwrap();
+        let result = replace(&old, &old.replace("\r\n", "\n"), &new, Which::TheOnly, &[]).unwrap();
         prop_assert_eq!(result.replace("\r\n", "\n"), new);
         for (index, (line, (_, ending))) in result.split_inclusive('\n').zip(&lines).enumerate() {
             if index != at && !ending.is_empty() {
@@ -106,7 +106,7 @@ fn new_lines_end_as_the_lines_at_that_place() {
         ("a\rb\r\nc", "a\rb\nc", "x\nc", "x\r\nc"),
     ];
     for (text, old, new, expected) in cases {
-        let result = replace(text, old, new, Which::TheOnly).unwrap_or_else(|_| "error".to_owned());
+        let result = replace(text, old, new, Which::TheOnly, &[]).unwrap_or_else(|_| "error".to_owned());
         assert_eq!(result, expected, "{text:?} {old:?} {new:?}");
     }
 }

@@ -161,6 +161,8 @@ fn wrong_arguments_are_named() {
         ("Grep", json!({"pattern": "("}), "`pattern`"),
         ("Glob", json!({"pattern": "a/{b"}), "`pattern`"),
         ("Glob", json!({"pattern": "*/../../x"}), "`..` after a wildcard"),
+        ("Glob", json!({"pattern": "{..,src}/*"}), "`..` after a wildcard"),
+        ("Glob", json!({"pattern": "*\u{0}"}), "NUL"),
     ];
     for (tool, arguments, part) in cases {
         let (code, message) = bench.error(tool, arguments);

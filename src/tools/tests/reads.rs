@@ -273,3 +273,40 @@ fn a_directory_that_cannot_be_read_is_named() {
     let why = "permission denied";
     assert_eq!(unread.note(&settings), format!("\n[4 not read to the end: `a`: {why}; `b`: {why}; `c`: {why}; …]"));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_list_of_what_to_ignore_that_is_a_device_or_a_pipe_is_not_opened() {
+    use std::os::unix::fs::symlink;
+    let bench = Bench::new();
+    let pipe = |name: &str| assert!(std::process::Command::new("mkfifo").arg(bench.path(name)).status().unwrap().success());
+    bench.write("a/one", "hello");
+    bench.write("b/two", "hello");
+    bench.write("c/three", "hello");
+    bench.write("c/.gitignore", "three");
+    bench.write("d/.git", "gitdir: /nowhere\n");
+    bench.write("d/four", "hello");
+    bench.write("e/.git/info/x", "");
+    bench.write("e/five", "hello");
+    symlink("/dev/zero", bench.path("a/.ignore")).unwrap();
+    pipe("b/.gitignore");
+    pipe("e/.git/info/exclude");
+    let answer = bench.output("Grep", json!({"pattern": "hello"}));
+    assert!(answer.starts_with("d/four:1:hello\n[3 not read"), "{answer}");
+    // Where the search starts it is searched all the same.
+    assert!(bench.output("Grep", json!({"pattern": "hello", "path": "a"})).starts_with("a/one:1:hello\n[1 not"), "{answer}");
+    assert!(bench.output("Glob", json!({"pattern": "b/**"})).contains("b/two"));
+}
+
+#[test]
+fn an_edit_that_does_not_fit_tells_nothing_of_a_file_that_may_not_be_read() {
+    let mut bench = Bench::new();
+    bench.write("f", "secret line\n");
+    bench.settings.may_read = Arc::new(|_| false);
+    for old in ["secret lino", "e"] {
+        let edits = json!([{"oldText": old, "newText": "x"}]);
+        let (_, message) = bench.error("EditFile", json!({"path": "f", "edits": edits}));
+        assert!(message.starts_with("the edits do not fit `f`"), "{message}");
+        assert!(!message.contains("line"), "{message}");
+    }
+}

@@ -184,3 +184,59 @@ proptest! {
         prop_assert_eq!(bench.read("f"), join(&lines).into_bytes());
     }
 }
+
+#[test]
+fn an_edit_that_takes_away_what_makes_a_value_secret_is_refused() {
+    let bench = Bench::new();
+    let before = "a = 1\ndb_password = \"hunter2correcthorse\"\n";
+    bench.write("f", before);
+    let shown = bench.output("ReadFile", json!({"path": "f"}));
+    for arguments in [edit("db_password = ", "note = "), edit("db_password", "x"), edit("hunter2", "hun ter2")] {
+        bench.error("EditFile", arguments);
+    }
+    let (_, message) = bench.error("WriteFile", json!({"path": "f", "content": shown.replace("db_password", "note")}));
+    assert!(message.contains("would stand open") && !message.contains("hunter2"), "{message}");
+    assert_eq!(bench.read("f"), before.as_bytes());
+    bench.output("EditFile", edit("db_password", "database_password"));
+    assert_eq!(bench.read("f"), before.replace("db_", "database_").as_bytes());
+}
+
+#[test]
+fn an_edit_of_every_place_leaves_those_within_a_secret() {
+    let bench = Bench::new();
+    bench.write("f", format!("zip = g\ntoken = {TOKEN}\n"));
+    bench.output("EditFile", json!({"path": "f", "edits": [{"oldText": "g", "newText": "g ", "replaceAll": true}]}));
+    assert_eq!(bench.read("f"), format!("zip = g \ntoken = {TOKEN}\n").as_bytes());
+}
+
+#[test]
+fn a_secret_read_in_a_wrong_encoding_stays_hidden() {
+    let bench = Bench::new();
+    let text = format!("a = 1\ntoken = {TOKEN}\n");
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    bench.write("plain", &text);
+    bench.write("odd", format!("1{text}"));
+    bench.write("wide", wide(&text));
+    for (path, encoding) in
+        [("plain", "utf-16le"), ("odd", "utf-16be"), ("odd", "utf-16le"), ("wide", "latin1"), ("wide", "utf-8")]
+    {
+        bench.error("ReadFile", json!({"path": path, "encoding": encoding}));
+        bench.error("ReadFile", json!({"path": path, "encoding": encoding, "offset": 1}));
+    }
+    let right = bench.output("ReadFile", json!({"path": "wide", "encoding": "utf-16le"}));
+    assert!(right.starts_with("a = 1\ntoken = [redacted:"), "{right}");
+    bench.write("other", wide("наше дело\n"));
+    assert_eq!(bench.output("ReadFile", json!({"path": "other", "encoding": "utf-16le"})), "наше дело\n");
+}
+
+#[test]
+fn a_search_does_not_tell_letter_by_letter_what_is_hidden() {
+    let bench = Bench::new();
+    bench.write("f", format!("token = {TOKEN}\ntoken = none\n"));
+    for pattern in [&TOKEN[..8], "ghp_J.*", "[0-9]t$"] {
+        let answer = bench.output("Grep", json!({"path": "f", "pattern": pattern}));
+        assert!(answer.starts_with("no line matches"), "{answer}");
+    }
+    let answer = bench.output("Grep", json!({"path": "f", "pattern": "^token"}));
+    assert_eq!(answer.lines().count(), 2, "{answer}");
+}

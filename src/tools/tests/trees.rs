@@ -67,7 +67,7 @@ fn a_move_is_a_rename_with_both_names_and_replaces_nothing() {
     assert!(proposal.diff.contains("rename from d/a.txt\nrename to new/deep/a.txt\n"));
     assert_eq!(proposal.paths, [bench.path("d/a.txt"), bench.path("new/deep/a.txt")]);
     let kinds: Vec<_> = plan.actions.iter().map(Action::capability).collect();
-    assert_eq!(kinds, ["File.Write", "File.Write", "File.Delete"]);
+    assert_eq!(kinds, ["File.Write", "File.Write", "File.Delete", "File.Read"]);
     assert_eq!(bench.run(plan).status, ToolStatus::Succeeded);
     assert_eq!(bench.read("new/deep/a.txt"), b"one\ntwo\n");
     for (destination, part) in
@@ -202,5 +202,21 @@ fn a_name_with_a_line_break_says_nothing_of_its_own() {
         let lines = proposal.diff.lines().filter(|line| line.starts_with("@@") || line.starts_with("+++")).count();
         assert!(!proposal.summary.contains('\n') && lines <= 2, "{tool}: {proposal:?}");
         assert!(!proposal.diff.contains("\n-a\n"), "{tool}: {}", proposal.diff);
+    }
+}
+
+#[test]
+fn a_move_does_not_give_a_readable_name_to_what_may_not_be_read() {
+    let mut bench = Bench::new();
+    bench.write(".env", "S=1");
+    bench.write("tree/shut/f", "S=1");
+    let shut = [bench.path(".env"), bench.path("tree/shut")];
+    bench.settings.may_read = Arc::new(move |path| !shut.iter().any(|shut| path.starts_with(shut)));
+    for source in [".env", "tree"] {
+        let plan = bench.plan("Move", json!({"source": source, "destination": "other"})).unwrap();
+        let read = |action: &Action| matches!(action, Action::Read { target } if !target.real.ends_with("tree"));
+        assert!(plan.actions.iter().any(read), "{:?}", plan.actions);
+        bench.run(plan);
+        assert!(bench.path(source).exists() && !bench.path("other").exists());
     }
 }

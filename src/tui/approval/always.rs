@@ -57,6 +57,8 @@ impl Keeping {
             Act::Diff => self.body = if self.body == Shown::Rule { Shown::Diff } else { Shown::Rule },
             Act::Approve
             | Act::Always
+            | Act::Look
+            | Act::Back
             | Act::Keep(_)
             | Act::Deny
             | Act::DenyWithWords

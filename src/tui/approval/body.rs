@@ -57,6 +57,8 @@ pub struct Command {
     facts: String,
     sandbox: String,
     parts: Vec<CommandPart>,
+    /// Why no rule of it can be kept, for where the choice has no room to say so.
+    never: Option<String>,
 }
 
 /// A row before it has colours.
@@ -82,12 +84,15 @@ pub struct Verb {
 impl Body {
     pub fn of(approval: &Approval) -> Self {
         if let Some(command) = &approval.command {
-            let facts = format!("in {}   time limit {}", text::reveal(&command.cwd), duration(command.timeout_seconds));
+            let notes = approval.proposal.notes.iter().map(|note| format!("   {}", text::reveal(note))).collect::<String>();
+            let facts = format!("in {}   time limit {}{notes}", text::reveal(&command.cwd), duration(command.timeout_seconds));
             let command = Command {
                 line: text::reveal(&command.line).into_owned(),
                 facts,
                 sandbox: format!("sandbox  {}", text::reveal(&command.sandbox)),
                 parts: approval.parts.clone(),
+                never: (!approval.always.never.is_empty() && approval.always.offers.is_empty())
+                    .then(|| format!("never remembered: {}", super::line(&approval.always.never.join(", ")))),
             };
             return Self::Command { command: Box::new(command), laid: RefCell::new(None) };
         }
@@ -176,7 +181,7 @@ impl Body {
                 name_rows(name, width).len() + wrapped_count(above, width) + diff.height(width)
             }
             Self::Command { .. } => self.with_rows(width, <[Row]>::len),
-            Self::Words { text } => text.split('\n').map(|line| text::wrap(line, width.into()).len()).sum(),
+            Self::Words { text } => text.split('\n').map(|line| hanging(line, width).1.len()).sum(),
         }
     }
 
@@ -214,7 +219,13 @@ impl Body {
             }),
             Self::Words { text } => text
                 .split('\n')
-                .flat_map(|line| text::wrap(line, width.into()).into_iter().map(|part| line[part].to_owned()))
+                .flat_map(|line| {
+                    let (indent, ranges) = hanging(line, width);
+                    ranges
+                        .into_iter()
+                        .enumerate()
+                        .map(move |(at, part)| format!("{}{}", if at == 0 { "" } else { indent }, &line[part]))
+                })
                 .skip(range.start)
                 .take(range.len())
                 .map(|line| Line::styled(line, theme.style(Token::Text)))
@@ -255,18 +266,24 @@ impl Command {
         let mut parts: Vec<_> = self.parts.iter().enumerate().collect();
         if width < TABLE_WIDTH {
             // Where not all of them are seen at once the worst is seen first.
-            parts.sort_by_key(|(_, part)| std::cmp::Reverse(part.risk));
+            parts.sort_by_key(|(_, part)| std::cmp::Reverse((part.critical, part.risk)));
         }
         for (at, part) in parts {
             rows.extend(part_rows(at + 1, part, width));
+        }
+        if let Some(never) = self.never.as_deref().filter(|_| width < TABLE_WIDTH) {
+            rows.extend(wrapped(never, width, Tone::Plain));
         }
         rows
     }
 }
 
+/// Cells of the longest word of risk.
+const RISK: usize = 8;
+
 /// Cells of the names of parts and of what decided them, beside number, verdict and risk.
 fn columns(width: u16) -> (usize, usize) {
-    let room = usize::from(width) - 20;
+    let room = usize::from(width) - 14 - RISK;
     (room * 2 / 5, room - room * 2 / 5)
 }
 
@@ -277,7 +294,7 @@ fn parts_head(width: u16) -> String {
         return rule("-- parts ", width.into());
     }
     let (left, right) = columns(width);
-    format!("{}{}{}", rule("-- parts ", left + 4 - 1), rule(" decided by ", right + 7), rule(" risk ", 10))
+    format!("{}{}{}", rule("-- parts ", left + 4 - 1), rule(" decided by ", right + 7), rule(" risk ", RISK + 4))
 }
 
 /// `1  cargo test    allow  built-in: reads only    low`, on one row where it fits.
@@ -289,7 +306,8 @@ fn part_rows(number: usize, part: &CommandPart, width: u16) -> Vec<Row> {
     };
     let name = text::reveal(&part.text).replace('\n', " ");
     let why = text::reveal(&format!("{}: {}", part.rule, part.reason)).replace('\n', " ");
-    let (verdict, risk) = (part.verdict.as_str(), part.risk.as_str());
+    let (tone, risk) = if part.critical { (Tone::Danger, "CRITICAL") } else { (tone, part.risk.as_str()) };
+    let verdict = part.verdict.as_str();
     if width >= TABLE_WIDTH {
         let (left, right) = columns(width);
         let mut rows = Vec::new();
@@ -303,7 +321,7 @@ fn part_rows(number: usize, part: &CommandPart, width: u16) -> Vec<Row> {
                 (pad(names.get(at).map_or("", String::as_str), left), Tone::Code),
                 (word(verdict, 7), Tone::Plain),
                 (pad(whys.get(at).map_or("", String::as_str), right), Tone::Plain),
-                (word(risk, 6), tone),
+                (word(risk, RISK), tone),
             ]));
         }
         return rows;
@@ -353,6 +371,23 @@ fn name_rows(name: &Name, width: u16) -> Vec<String> {
 
 fn wrapped_count(notes: &[String], width: u16) -> usize {
     notes.iter().map(|note| text::wrap(note, width.into()).len()).sum()
+}
+
+/// The rows of a line; what goes on stands a little deeper than where the line began, if that began indented.
+fn hanging(line: &str, width: u16) -> (&'static str, Vec<Range<usize>>) {
+    const DEEPER: &str = "      ";
+    let blanks = line.len() - line.trim_start_matches(' ').len();
+    let indent = if blanks == 0 { "" } else { &DEEPER[..(blanks + 2).min(DEEPER.len())] };
+    let width = usize::from(width);
+    let Some(first) = text::wrap(line, width).into_iter().next() else { return (indent, Vec::new()) };
+    let mut rows = vec![first.clone()];
+    let rest = line[first.end..].trim_start_matches(' ');
+    let start = line.len() - rest.len();
+    if !rest.is_empty() {
+        let room = width.saturating_sub(indent.len()).max(1);
+        rows.extend(text::wrap(rest, room).into_iter().map(|part| start + part.start..start + part.end));
+    }
+    (indent, rows)
 }
 
 fn pieces(words: &str, cells: usize) -> Vec<String> {

@@ -4,6 +4,7 @@ mod always;
 mod body;
 mod panels;
 mod questions;
+mod reading;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ mod view;
 pub use always::Keeping;
 pub use body::Body;
 pub use panels::Panels;
+pub use reading::Reading;
 pub use view::{Frame, draw, height, hints, strip_words};
 
 use super::composer::Field;
@@ -29,6 +31,8 @@ pub enum Question {
     Approval(Box<Approval>),
     /// Which rule is to be kept; stands in front of its approval.
     Keep(Box<Keeping>),
+    /// Something to read; stands in front of its question and decides nothing.
+    Reading(Reading),
     /// A call without an outcome.
     Interrupted {
         id: CallId,
@@ -51,6 +55,10 @@ pub enum Act {
     Widen,
     End,
     Diff,
+    /// Opens what there is to read, or its next page.
+    Look,
+    /// Back to the question.
+    Back,
     Deny,
     DenyWithWords,
     Resolve(Resolution),
@@ -69,7 +77,7 @@ impl Act {
     pub fn needs_all_seen(self) -> bool {
         match self {
             Self::Approve | Self::Always | Self::Keep(_) | Self::Trust(TrustAnswer::Yes) => true,
-            Self::Widen | Self::End | Self::Diff => false,
+            Self::Widen | Self::End | Self::Diff | Self::Look | Self::Back => false,
             Self::Deny | Self::DenyWithWords | Self::Resolve(_) | Self::Trust(_) | Self::Mode(_) => false,
         }
     }
@@ -157,6 +165,7 @@ impl Panel {
         choices.push(always(&approval));
         choices.push(choice('n', Confirm::Letter, Act::Deny, "deny".to_owned(), "deny"));
         choices.push(choice('N', Confirm::Letter, Act::DenyWithWords, "deny and say why".to_owned(), "why"));
+        choices.push(choice('x', Confirm::Letter, Act::Look, "explain: which rules have a say, and where".to_owned(), "explain"));
         let risk = if approval.critical { "CRITICAL RISK".to_owned() } else { format!("{} risk", approval.risk_level.as_str()) };
         let reason = format!("ask: {}", reasons(&approval).join("; "));
         let title = match &approval.command {
@@ -247,6 +256,21 @@ impl Panel {
         true
     }
 
+    /// Opens what there is to read; whether there is something.
+    pub fn open_reading(&mut self) -> bool {
+        let reading = match &self.question {
+            Question::Approval(approval) => Reading::rules(approval),
+            Question::Trust(Some(trust)) => Reading::files(&trust.files),
+            Question::Trust(None)
+            | Question::Keep(_)
+            | Question::Reading(_)
+            | Question::Interrupted { .. }
+            | Question::Mode(_) => return false,
+        };
+        self.front = reading.panel().map(Box::new);
+        self.front.is_some()
+    }
+
     /// Back to the question itself; whether there was something in front of it.
     pub fn close_always(&mut self) -> bool {
         self.front.take().is_some()
@@ -254,11 +278,14 @@ impl Panel {
 
     /// Another rule, another end or another view of it.
     pub fn turn_always(&mut self, act: Act) {
-        if let Some(front) = self.front.take()
-            && let Question::Keep(keeping) = front.question
-        {
-            self.front = Some(Box::new(Self { height: front.height, ..keeping.turned(act) }));
-        }
+        let Some(front) = self.front.take() else { return };
+        let height = front.height;
+        let turned = match front.question {
+            Question::Keep(keeping) => Some(keeping.turned(act)),
+            Question::Reading(reading) => reading.turned(),
+            Question::Approval(_) | Question::Interrupted { .. } | Question::Trust(_) | Question::Mode(_) => None,
+        };
+        self.front = turned.map(|panel| Box::new(Self { height, ..panel }));
     }
 
     /// The keyboard is given to the panel: nothing of what was held before counts.
@@ -271,7 +298,7 @@ impl Panel {
         match &self.question {
             Question::Approval(approval) => Some(&approval.tool_call_id),
             Question::Interrupted { id } => Some(id),
-            Question::Keep(_) | Question::Trust(_) | Question::Mode(_) => None,
+            Question::Keep(_) | Question::Reading(_) | Question::Trust(_) | Question::Mode(_) => None,
         }
     }
 
@@ -285,7 +312,7 @@ impl Panel {
         match act {
             Act::Approve | Act::Trust(TrustAnswer::Yes) => self.body.required(self.seen_width).saturating_sub(self.seen),
             Act::Always | Act::Keep(_) => self.unseen(),
-            Act::Widen | Act::End | Act::Diff => 0,
+            Act::Widen | Act::End | Act::Diff | Act::Look | Act::Back => 0,
             Act::Deny | Act::DenyWithWords | Act::Resolve(_) | Act::Trust(_) | Act::Mode(_) => 0,
         }
     }
@@ -371,7 +398,12 @@ impl Panel {
             (Question::Mode(mode), Act::Mode(Answered::Yes)) => Some(Answer::Mode(*mode)),
             (Question::Mode(_), Act::Mode(Answered::No)) => Some(Answer::ModeStays),
             (
-                Question::Approval(_) | Question::Keep(_) | Question::Interrupted { .. } | Question::Trust(_) | Question::Mode(_),
+                Question::Approval(_)
+                | Question::Keep(_)
+                | Question::Reading(_)
+                | Question::Interrupted { .. }
+                | Question::Trust(_)
+                | Question::Mode(_),
                 _,
             ) => None,
         }
@@ -379,6 +411,7 @@ impl Panel {
 }
 
 /// Why it asks: of a command the reasons of its riskiest parts, the last one first, for it runs what the others bring.
+/// Each with the number of its part, and who decides once for all that follow.
 fn reasons(approval: &Approval) -> Vec<String> {
     let said = |rule: &str, reason: &str| match (rule, reason) {
         ("", words) | (words, "") => words.to_owned(),
@@ -387,13 +420,16 @@ fn reasons(approval: &Approval) -> Vec<String> {
     let worst = approval.parts.iter().map(|part| part.risk).max();
     let mut reasons = Vec::new();
     let mut rule = "";
-    for part in approval.parts.iter().rev().filter(|part| Some(part.risk) == worst && part.verdict != VerdictKind::Allow) {
-        // Who decides is said once for all that follow.
-        let words = if part.rule == rule { part.reason.clone() } else { said(&part.rule, &part.reason) };
-        if !reasons.contains(&words) && !reasons.contains(&said(&part.rule, &part.reason)) {
-            reasons.push(words);
-            rule = &part.rule;
-        }
+    let numbered = approval.parts.len() > 1;
+    let parts = approval.parts.iter().enumerate().rev();
+    for (at, part) in parts.filter(|(_, part)| Some(part.risk) == worst && part.verdict != VerdictKind::Allow) {
+        reasons.push(match (numbered, part.rule == rule) {
+            (true, false) if !part.rule.is_empty() => format!("{} {} ({})", at + 1, part.reason, part.rule),
+            (true, _) => format!("{} {}", at + 1, part.reason),
+            (false, true) => part.reason.clone(),
+            (false, false) => said(&part.rule, &part.reason),
+        });
+        rule = &part.rule;
     }
     if reasons.is_empty() {
         reasons.push(said(&approval.rule, &approval.reason));

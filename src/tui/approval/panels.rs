@@ -69,6 +69,17 @@ impl Panels {
         opened
     }
 
+    /// Opens what there is to read about the open question, or its next page.
+    pub fn look(&mut self, last_text: Option<u64>) {
+        let Some(panel) = self.list.get_mut(self.current) else { return };
+        if panel.front.is_some() {
+            panel.turn_always(Act::Look);
+        } else if !panel.open_reading() {
+            return;
+        }
+        self.arm_anew(last_text);
+    }
+
     /// Back from the choice of a rule to its question; whether it was open.
     pub fn close_always(&mut self, last_text: Option<u64>) -> bool {
         let closed = self.list.get_mut(self.current).is_some_and(Panel::close_always);

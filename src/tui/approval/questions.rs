@@ -18,6 +18,9 @@ impl Panel {
         }
         let words = "open read-only, ignore its settings".to_owned();
         choices.push(choice('n', Confirm::Letter, Act::Trust(TrustAnswer::ReadOnly), words, "read-only"));
+        if !trust.files.is_empty() {
+            choices.push(choice('o', Confirm::Letter, Act::Look, "open the files and read them".to_owned(), "open"));
+        }
         choices.push(choice('q', Confirm::Letter, Act::Trust(TrustAnswer::Quit), "quit".to_owned(), "quit"));
         let body = Body::words(trust_words(&trust));
         Self::new(Question::Trust(Some(trust)), title, reason.to_owned(), choices, body)
@@ -53,6 +56,9 @@ fn trust_words(trust: &Trust) -> String {
     if let Some(changes) = &trust.changes {
         let what = if changes.is_empty() { "what the project brings".to_owned() } else { changes.join("\n  ") };
         words += &["Changed since you trusted it:\n  ", &what, "\n\n"].concat();
+    }
+    if let Some(remote) = &trust.remote {
+        words += &["From ", remote, "\n\n"].concat();
     }
     words += &["It brings:\n  ", &trust.items.join("\n  "), "\n"].concat();
     if let Some(why) = &trust.broken {

@@ -1,8 +1,9 @@
 //! How the rows of a panel are shared out, from its width and the rows there are.
 
-use super::{Confirm, Height, Panel};
+use super::{Confirm, Height, Panel, Question};
 use crate::text;
 use crate::tui::view::GUTTER;
+use std::ops::Range;
 
 /// Rows of the body from which on every choice has a row of its own, and the first one has.
 const ROOMY: u16 = 8;
@@ -15,6 +16,11 @@ const CHOICE_ROWS: usize = 3;
 /// What stands before the words of a choice.
 pub const CHOICE_LEAD: u16 = 5;
 pub const THEN_ENTER: &str = "   (then enter)";
+
+/// Below this width choices that share a row stand closer.
+const TIGHT: u16 = 50;
+/// Behind a choice that takes two keys, where there is room.
+pub const PLUS_ENTER: &str = " +enter";
 
 /// How the choices stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +69,9 @@ impl Rows {
     fn new(panel: &Panel, width: u16, rules: bool, choices: Choices, has_draft: bool) -> Self {
         let answers = match (choices, panel.words.is_some()) {
             (Choices::Rows, true) => 2,
-            (Choices::FirstRow | Choices::OneRow, true) | (Choices::OneRow, false) => 1,
-            (Choices::FirstRow, false) => 2.min(panel.choices.len() as u16),
+            (Choices::FirstRow | Choices::OneRow, true) => 1,
+            (Choices::OneRow, false) => packed_height(panel, 0..panel.choices.len(), width),
+            (Choices::FirstRow, false) => 1 + packed_height(panel, 1..panel.choices.len(), width),
             (Choices::Rows, false) => (0..panel.choices.len()).map(|at| choice_height(panel, at, width)).sum(),
         };
         let reason = if rules { reason_lines(panel, width).len() as u16 } else { 0 };
@@ -91,6 +98,49 @@ pub fn choice_height(panel: &Panel, at: usize, width: u16) -> u16 {
     let tail = if choice.enabled && choice.key.confirm == Confirm::LetterThenEnter { THEN_ENTER } else { "" };
     let room = usize::from(width.saturating_sub(CHOICE_LEAD)).max(1);
     text::wrap(&format!("{}{tail}", choice.words), room).len().clamp(1, CHOICE_ROWS) as u16
+}
+
+/// Choices in few words, as many on a row as there is room for.
+pub fn packed(panel: &Panel, choices: Range<usize>, width: u16) -> Vec<Range<usize>> {
+    let mut rows: Vec<Range<usize>> = Vec::new();
+    let mut used = 0;
+    for at in choices {
+        let wide = text::width(panel.choices[at].short) + packed_lead(width) + packed_tail(panel, at, width).len();
+        match rows.last_mut() {
+            Some(row) if used + packed_gap(width).len() + wide <= usize::from(width) => {
+                row.end = at + 1;
+                used += packed_gap(width).len() + wide;
+            }
+            Some(_) | None => {
+                rows.push(at..at + 1);
+                used = usize::from(GUTTER) + wide;
+            }
+        }
+    }
+    rows
+}
+
+/// Where a rule is kept, its file and line are read on the row of the choice: then that has all rows of them.
+fn packed_height(panel: &Panel, choices: Range<usize>, width: u16) -> u16 {
+    let least = if matches!(panel.question, Question::Keep(_)) { CHOICE_ROWS } else { 0 };
+    packed(panel, choices, width).len().max(least) as u16
+}
+
+/// Between choices on one row.
+pub fn packed_gap(width: u16) -> &'static str {
+    if width < TIGHT { "  " } else { "   " }
+}
+
+/// Cells of the letter and the blanks behind it.
+pub fn packed_lead(width: u16) -> usize {
+    if width < TIGHT { 2 } else { 3 }
+}
+
+/// What stands behind a choice that takes two keys; a narrow screen says it on the row of the choice.
+pub fn packed_tail(panel: &Panel, at: usize, width: u16) -> &'static str {
+    let choice = &panel.choices[at];
+    let two = choice.enabled && choice.key.confirm == Confirm::LetterThenEnter;
+    if two && (width >= TIGHT || !matches!(panel.question, Question::Keep(_))) { PLUS_ENTER } else { "" }
 }
 
 /// Why it asks, wrapped; the last row says that there was more.

@@ -67,7 +67,7 @@ fn what_may_not_be_remembered_offers_no_always() {
 #[test]
 fn a_command_says_why_its_riskiest_part_asks() {
     let panel = Panel::approval(command_approval("a"));
-    assert_eq!(panel.reason, "ask: built-in, runs what was downloaded; user:31, host not in the allow list");
+    assert_eq!(panel.reason, "ask: 5 runs what was downloaded (built-in); 4 host not in the allow list (user:31)");
     let panel = Panel::approval(edit_approval("a"));
     assert_eq!(panel.reason, "ask: built-in, writes inside the workspace ask");
 }

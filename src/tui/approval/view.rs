@@ -1,6 +1,9 @@
 //! The panel on the screen.
 
-use super::rows::{CHOICE_LEAD, Choices, Rows, THEN_ENTER, body_width, choice_height, reason_lines};
+use super::rows::{
+    CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, body_width, choice_height, packed, packed_gap, packed_lead, packed_tail,
+    reason_lines,
+};
 use super::{Height, Panel, Panels, REASONS};
 use crate::protocol::Risk;
 use crate::text;
@@ -16,8 +19,6 @@ use std::ops::Range;
 
 /// So many cells of what waits beside what to press.
 const NAME: usize = 12;
-/// Below this width choices on one row stand closer.
-const TIGHT: u16 = 50;
 
 /// What a frame knows besides the panel.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +49,7 @@ pub fn draw(panel: &mut Panel, area: Rect, buffer: &mut Buffer, frame: Frame<'_>
     let cursor = if panel.words.is_some() {
         draw_words(panel, rows, area, buffer, frame)
     } else {
-        draw_choices(panel, rows.choices, area, buffer, frame)
+        draw_choices(panel, rows, area, buffer, frame)
     };
     draw_draft(area, area.y + rows.answers, buffer, frame);
     cursor
@@ -113,18 +114,18 @@ fn draw_words(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame:
 }
 
 /// The choices, and where the cursor stands while one of them is held.
-fn draw_choices(panel: &Panel, choices: Choices, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+fn draw_choices(panel: &Panel, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+    let choices = rows.choices;
     let look = panel.guard.look(frame.now);
     let all = 0..panel.choices.len();
-    let (own, packed) = match choices {
+    let (own, others) = match choices {
         Choices::Rows => (all, 0..0),
         Choices::FirstRow => (0..1, 1..all.end),
         Choices::OneRow => (0..0, all),
     };
     // What a row has in few words only is said in full, in the place of all, before Enter takes it.
-    if let Some(at) = held(look).filter(|at| packed.contains(at)) {
-        let rows = Rect { height: own.len() as u16 + 1, ..area };
-        return draw_choice(panel, at, rows, buffer, frame);
+    if let Some(at) = held(look).filter(|at| others.contains(at)) {
+        return draw_choice(panel, at, Rect { height: rows.answers, ..area }, buffer, frame);
     }
     let mut cursor = None;
     let mut y = area.y;
@@ -133,8 +134,8 @@ fn draw_choices(panel: &Panel, choices: Choices, area: Rect, buffer: &mut Buffer
         cursor = draw_choice(panel, at, Rect { y, height, ..area }, buffer, frame).or(cursor);
         y += height;
     }
-    if !packed.is_empty() {
-        buffer.set_line(area.x, y, &packed_line(panel, area.width, packed, look, frame), area.width);
+    for (at, row) in packed(panel, others, area.width).into_iter().enumerate() {
+        buffer.set_line(area.x, y + at as u16, &packed_line(panel, area.width, row, look, frame), area.width);
     }
     cursor
 }
@@ -239,13 +240,21 @@ fn draw_choice(panel: &Panel, at: usize, area: Rect, buffer: &mut Buffer, frame:
     end.filter(|_| is_held)
 }
 
-/// The words and the longest of the tails that fit into so many rows; at last the words give way in their middle.
+/// The words and the longest of the tails that fit into so many rows. What is said last gives way first, as far as the
+/// place where a rule stands; at last the words give way in their middle.
 fn fitted(words: &str, tails: &[&str], room: usize, rows: usize) -> String {
     let fits = |text: &str| text::wrap(text, room).len() <= rows;
     if let Some(whole) = tails.iter().map(|tail| format!("{words}{tail}")).find(|whole| fits(whole)) {
         return whole;
     }
     let tail = tails.last().copied().unwrap_or_default();
+    let said: Vec<&str> = words.split(" · ").collect();
+    let shorter = (2..said.len()).rev().map(|count| format!("{} · …{tail}", said[..count].join(" · ")));
+    if let Some(whole) = shorter.into_iter().find(|whole| fits(whole)) {
+        return whole;
+    }
+    let words = said.get(..2).map_or_else(|| words.to_owned(), |said| said.join(" · "));
+    let words = words.as_str();
     let most = (room * rows).saturating_sub(text::width(tail));
     let cut = (8..=most).rev().map(|cells| format!("{}{tail}", text::truncate_middle(words, cells)));
     cut.into_iter().find(|whole| fits(whole)).unwrap_or_else(|| tail.to_owned())
@@ -256,29 +265,23 @@ fn packed_line(panel: &Panel, width: u16, choices: Range<usize>, look: guard::Lo
     let Frame { theme, glyphs, .. } = frame;
     let lead = if look == guard::Look::Arming { glyphs.arming } else { "" };
     let mut spans = vec![Span::styled(format!("{lead:<2}"), theme.style(Token::Faint))];
-    let gap = if width < TIGHT { "  " } else { "   " };
-    for at in choices {
+    for at in choices.clone() {
         let choice = &panel.choices[at];
-        let held = held(look) == Some(at);
-        let token = match (look, held) {
-            (guard::Look::Arming, _) => Token::Faint,
-            _ if !choice.enabled => Token::Faint,
-            (_, true) => Token::Accent,
-            (_, false) => Token::Text,
-        };
+        let token = if look == guard::Look::Arming || !choice.enabled { Token::Faint } else { Token::Text };
         let words = match panel.screens_left(choice.act) {
             1.. if choice.act.shows_the_rest() => format!("{} more", panel.screens_left(choice.act)),
             0.. => choice.short.to_owned(),
         };
-        let then = match (panel.confirm(at), look) {
-            _ if !choice.enabled => "",
-            (_, guard::Look::Highlighted(highlighted)) if highlighted == at => " (enter)",
-            (Confirm::LetterThenEnter, _) => " +enter",
-            (Confirm::Letter, _) => "",
+        let then = match panel.confirm(at) {
+            Confirm::LetterThenEnter if choice.enabled && choice.key.confirm == Confirm::Letter => PLUS_ENTER,
+            Confirm::LetterThenEnter => packed_tail(panel, at, width),
+            Confirm::Letter => "",
         };
-        let lead = if held { glyphs.user } else { "" };
-        spans.push(Span::styled(format!("{lead}{}  {words}{then}", choice.key.letter), theme.style(token)));
-        spans.push(Span::raw(gap));
+        if at > choices.start {
+            spans.push(Span::raw(packed_gap(width)));
+        }
+        let letter = format!("{:<1$}", choice.key.letter, packed_lead(width));
+        spans.push(Span::styled(format!("{letter}{words}{then}"), theme.style(token)));
     }
     Line::from(spans)
 }
@@ -289,10 +292,11 @@ pub fn hints(panel: &Panel, look: guard::Look, count: usize) -> Vec<&'static str
         return vec!["enter deny with these words", "esc back", "1-4 ready words"];
     }
     let keeping = matches!(panel.question, super::Question::Keep(_));
+    let in_front = keeping || matches!(panel.question, super::Question::Reading(_));
     if look == guard::Look::Arming {
-        return vec!["a moment … letters go to your draft", if keeping { "esc back" } else { "esc later" }];
+        return vec!["a moment … letters go to your draft", if in_front { "esc back" } else { "esc later" }];
     }
-    let mut hints = vec![if keeping { "esc back" } else { "esc later" }];
+    let mut hints = vec![if in_front { "esc back" } else { "esc later" }];
     if panel.body.rows(panel.seen_width) > panel.shown {
         hints.insert(0, "pgup pgdn scroll");
     }
@@ -355,6 +359,7 @@ impl Panel {
                 None => self.title.clone(),
             },
             super::Question::Keep(_)
+            | super::Question::Reading(_)
             | super::Question::Interrupted { .. }
             | super::Question::Trust(_)
             | super::Question::Mode(_) => self.title.clone(),

@@ -9,7 +9,8 @@ use crate::tui::transcript::{AnswerState, Card, CardState, Entry, Kind, Tone};
 
 /// A live event.
 pub fn apply(model: &mut Model, event: Event, now: u64) {
-    let Event { session_id, kind, .. } = event;
+    let Event { session_id, kind, timestamp, .. } = event;
+    model.policy.clock = Some((timestamp, now));
     if let EventKind::TaskStarted { .. } = kind {
         model.session = Some(session_id);
     }
@@ -68,7 +69,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             model.header.mode = mode;
         }
         EventKind::PolicyInForce { layers, name, message } => {
-            model.policy = Policy { layers, broken: None };
+            model.policy = Policy { layers, broken: None, ..model.policy };
             model.header.policy = name;
             if let Some(message) = message {
                 note(model, &message, Tone::Plain);

@@ -103,6 +103,11 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
             model.panels.open_always(Some(now));
             return;
         }
+        Act::Look => return model.panels.look(Some(now)),
+        Act::Back => {
+            model.panels.close_always(Some(now));
+            return;
+        }
         Act::Widen | Act::End | Act::Diff => return model.panels.turn_always(act, Some(now)),
         Act::Approve | Act::Keep(_) | Act::Deny | Act::Resolve(_) | Act::Trust(_) | Act::Mode(_) => {}
     }

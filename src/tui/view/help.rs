@@ -27,9 +27,10 @@ const KEYS: &[(&str, &str)] = &[
 /// In a question, where letters decide.
 const QUESTION: &[(&str, &str)] = &[
     ("y", "apply or run it, once; first it shows what was not seen yet"),
-    ("a", "and allow the same until you quit (then enter)"),
+    ("a", "always allow this: choose a rule; enter keeps it"),
     ("n", "deny"),
     ("N", "deny and say why"),
+    ("x", "explain: which rules have a say, and where they stand"),
     ("esc", "later; it stays undecided, tab comes back to it"),
     ("tab", "the next question"),
     ("ctrl+f", "all of the screen for it, and back"),
@@ -37,8 +38,10 @@ const QUESTION: &[(&str, &str)] = &[
     ("up down", "mark a choice, enter confirms it"),
     ("a letter", "counts alone; inside a word it goes to your draft"),
 ];
-/// Cells of the column of keys.
+/// Cells of the column of keys; a longer name has a wider column, or on a narrow screen a row of its own.
 const NAMES: usize = 11;
+/// Below this width words under a long name start where those under a short one do.
+const WIDE: u16 = 60;
 
 pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
     let rows = rows(model, area.width.saturating_sub(GUTTER));
@@ -56,23 +59,31 @@ pub fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer) {
 fn rows(model: &Model, width: u16) -> Vec<Line<'static>> {
     let head = |words: &'static str| Line::styled(words, model.theme.style(Token::Heading));
     let mut rows = vec![head("When aye asks you")];
-    rows.extend(QUESTION.iter().flat_map(|entry| entry_rows(model, *entry, width)));
+    let names = if width < WIDE { NAMES } else { names(COMMANDS) };
+    rows.extend(QUESTION.iter().flat_map(|entry| entry_rows(model, *entry, names, width)));
     rows.push(head("Keys"));
-    rows.extend(KEYS.iter().flat_map(|entry| entry_rows(model, *entry, width)));
+    rows.extend(KEYS.iter().flat_map(|entry| entry_rows(model, *entry, names, width)));
     rows.push(head("Commands"));
-    rows.extend(COMMANDS.iter().flat_map(|entry| entry_rows(model, *entry, width)));
+    rows.extend(COMMANDS.iter().flat_map(|entry| entry_rows(model, *entry, names, width)));
     rows
 }
 
-fn entry_rows(model: &Model, (name, words): (&'static str, &'static str), width: u16) -> Vec<Line<'static>> {
-    let room = usize::from(width).saturating_sub(NAMES).max(1);
-    let pieces = text::wrap(words, room).into_iter().enumerate();
-    let line = |(at, range): (usize, std::ops::Range<usize>)| {
-        let name = if at == 0 { name } else { "" };
+/// Cells for the longest name and two blanks behind it.
+fn names(entries: &[(&str, &str)]) -> usize {
+    entries.iter().map(|(name, _)| text::width(name) + 2).fold(NAMES, usize::max)
+}
+
+fn entry_rows(model: &Model, (name, words): (&'static str, &'static str), names: usize, width: u16) -> Vec<Line<'static>> {
+    let room = usize::from(width).saturating_sub(names).max(1);
+    let alone = text::width(name) + 1 > names;
+    let row = |name: &'static str, words: &'static str| {
         Line::from(vec![
-            Span::styled(format!("{name:<NAMES$}"), model.theme.style(Token::Accent)),
-            Span::styled(&words[range], model.theme.style(Token::Text)),
+            Span::styled(format!("{name:<names$}"), model.theme.style(Token::Accent)),
+            Span::styled(words, model.theme.style(Token::Text)),
         ])
     };
-    pieces.map(line).collect()
+    let mut rows = if alone { vec![row(name, "")] } else { Vec::new() };
+    let pieces = text::wrap(words, room).into_iter().enumerate();
+    rows.extend(pieces.map(|(at, range)| row(if at == 0 && !alone { name } else { "" }, &words[range])));
+    rows
 }

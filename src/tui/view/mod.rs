@@ -47,7 +47,7 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     menu::draw(model, &commands, menu, buffer);
     let cursor =
         if model.panels.is_open() { draw_panel(model, lower, buffer, now) } else { Some(draw_composer(model, lower, buffer)) };
-    status::draw_status(model, bottom, buffer);
+    status::draw_status(model, bottom, buffer, now);
     status::draw_hints(model, hints, buffer, now);
     if model.options.ascii {
         make_plain(buffer);

@@ -97,6 +97,67 @@ fn a_rule_to_choose() {
 }
 
 #[test]
+fn which_rules_have_a_say() {
+    check("explain", |model| {
+        cards(model);
+        tell(model, EventKind::ApprovalRequested(command_approval("a")), 9500);
+        model.panels.look(None);
+    });
+}
+
+#[test]
+fn what_a_project_brings_can_be_read_before_the_answer() {
+    for (width, height) in SIZES {
+        let mut model = Model::new(options(), None, Size::new(width, height));
+        let (trust, _answered) = trust(&["AGENTS.md (instructions for the model, 19 bytes)"]);
+        feed(&mut model, Msg::Start(Box::new(Start { trust: Some(trust), ..start() })), 0);
+        model.panels.focus(0, None);
+        picture(&mut model, 20_000);
+        assert!(picture(&mut model, 20_000).contains("https://example.com/acme/greeter.git"));
+        model.panels.look(None);
+        let drawn = picture(&mut model, 20_000);
+        assert!(drawn.contains("Use tabs.") && drawn.contains("back"), "{drawn}");
+        assert!(model.panels.close_always(None));
+        assert!(picture(&mut model, 20_000).contains("read-only"));
+    }
+}
+
+#[test]
+fn a_policy_that_ends_soon_says_so_in_the_status_row() {
+    let layer = |seconds: i64| PolicyLayer {
+        expires_at: jiff::Timestamp::from_second(seconds).ok(),
+        ..PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, file: None }
+    };
+    for (end, words) in [(3 * 3600, None), (1800, Some("policy ends 00:30 UTC")), (-1, Some("policy expired"))] {
+        let mut model = model(60, 20);
+        let kind = EventKind::PolicyInForce { layers: vec![layer(end)], name: "user".to_owned(), message: None };
+        tell(&mut model, kind, 100);
+        let drawn = picture(&mut model, 20_000);
+        assert_eq!(words.is_some(), drawn.contains("policy e"), "{drawn}");
+        assert!(drawn.contains(words.unwrap_or_default()), "{drawn}");
+    }
+}
+
+#[test]
+fn no_choice_is_cut_at_the_edge() {
+    for (width, height) in SIZES {
+        let mut model = model(width, height);
+        tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 9500);
+        for _ in 0..2 {
+            let letters: Vec<char> =
+                model.panels.current().unwrap().shown().choices.iter().map(|choice| choice.key.letter).collect();
+            picture(&mut model, 20_000);
+            let drawn = picture(&mut model, 20_000);
+            let words: Vec<&str> = drawn.split_whitespace().collect();
+            for letter in letters {
+                assert!(words.contains(&letter.to_string().as_str()), "{letter}\n{drawn}");
+            }
+            model.panels.open_always(None);
+        }
+    }
+}
+
+#[test]
 fn a_command_to_approve() {
     check("command", |model| {
         cards(model);

@@ -1,6 +1,8 @@
 //! Whatever happens in whatever order, and wherever the process dies: the promises of the machine, against a plain model of the world.
 
 use super::*;
+use crate::ports::Saved;
+use crate::protocol::GrantRule;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,6 +11,14 @@ type Key = (String, CallId);
 
 const TOOLS: [&str; 8] =
     ["read a", "read b", "write a", "write b", "exec make", "exec true-by-rule", "exec sudo ls", "error gone"];
+
+/// What stands in the policy's file, one after the other: the usual, one that forbids what would ask, one whose time is over.
+const POLICIES: [&str; 3] = [
+    POLICY,
+    "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
+     [capabilities.\"Shell.Exec\"]\nrequires_approval = true\nblocked_commands = [\"make\", \"sudo\"]\n",
+    "schema_version = 1\nexpires_at = 2025-12-31T00:00:00Z\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n",
+];
 
 /// What is outside the machine: what it started and what it has on disk.
 struct World {
@@ -32,6 +42,11 @@ struct World {
     /// Prompts given back to the person.
     drafts: BTreeSet<String>,
     answers: usize,
+    /// Which of the policies is in the file.
+    policy: usize,
+    /// The person's own file, and what is to be done to it. Who dies in between may have done it or not.
+    rules: Vec<GrantRule>,
+    keeping: Vec<Effect>,
 }
 
 fn world(person: bool) -> World {
@@ -54,6 +69,9 @@ fn world(person: bool) -> World {
         prompts: Vec::new(),
         drafts: BTreeSet::new(),
         answers: 0,
+        policy: 0,
+        rules: Vec::new(),
+        keeping: Vec::new(),
     }
 }
 
@@ -77,6 +95,14 @@ impl World {
     fn crash(&mut self, unfinished: Unfinished) {
         let approver = if self.person { Approver::Person } else { Approver::Nobody };
         self.machine = machine(approver, 6);
+        self.machine.policy.replace(enforcer(POLICIES[self.policy]));
+        if self.answers.is_multiple_of(2) {
+            for effect in std::mem::take(&mut self.keeping) {
+                self.keep(effect, true);
+            }
+        }
+        self.keeping.clear();
+        self.machine.policy.put(self.layer(), GrantScope::Project);
         (self.streaming, self.ended) = (false, false);
         self.plans.clear();
         self.runs.clear();
@@ -90,6 +116,46 @@ impl World {
         let effects = self.machine.restore(records, unfinished, at);
         self.perform(effects);
         self.ended = false;
+    }
+
+    fn layer(&self) -> Option<Layer> {
+        let rule = |rule: &GrantRule| {
+            format!("[[capabilities.\"{}\".rules]]\n{}\ndecision = \"allow\"\n", rule.capability(), rule.keys().join("\n"))
+        };
+        let text = format!("schema_version = 1\n{}", self.rules.iter().map(rule).collect::<String>());
+        (!self.rules.is_empty()).then(|| Layer::new(Scope::Mine, Bundle::parse_rules(&text, "mine").unwrap()))
+    }
+
+    /// Does to the person's file what was to be done, or fails to.
+    fn keep(&mut self, effect: Effect, works: bool) -> Kept {
+        let full = || Err("the disk is full".to_owned());
+        let saved = |world: &Self| Ok(Saved { names: vec!["mine-here:3".to_owned()], layer: world.layer() });
+        match effect {
+            Effect::Remember { grant, .. } if works => {
+                self.rules.extend(grant.rules.clone());
+                Kept::Saved(grant, saved(self))
+            }
+            Effect::Remember { grant, .. } => Kept::Saved(grant, full()),
+            Effect::Forget(grant) if works => {
+                self.rules.retain(|rule| !grant.rules.contains(rule));
+                Kept::Removed(grant, saved(self))
+            }
+            Effect::Forget(grant) => Kept::Removed(grant, full()),
+            _ => Kept::Listed(Ok(Vec::new())),
+        }
+    }
+
+    fn change(&mut self, which: usize) -> Input {
+        self.policy = which % POLICIES.len();
+        let mut enforcer = enforcer(POLICIES[self.policy]);
+        enforcer.put(self.layer(), GrantScope::Project);
+        Input::PolicyChanged(Box::new(PolicyChange {
+            enforcer,
+            tools: Vec::new().into(),
+            sandbox: "NONE".to_owned(),
+            name: "test".to_owned(),
+            message: "policy reloaded".to_owned(),
+        }))
     }
 
     fn step(&self) -> String {
@@ -122,7 +188,13 @@ impl World {
                 }
                 Effect::Wake { ticket, .. } => self.wakes.push(ticket),
                 Effect::SaveDraft(text) => self.drafts.extend(text.split("\n\n").map(ToOwned::to_owned)),
-                Effect::KillTools | Effect::ReloadPolicy | Effect::Remember { .. } | Effect::Forget(_) | Effect::ListGrants => {}
+                Effect::Remember { ref grant, .. } => {
+                    let said = |record: &Record| matches!(record, Record::Decided { decision: Decision::ApprovedAlways { remember }, .. } if remember.scope == grant.scope);
+                    assert!(self.of_this_step().iter().any(said), "a rule is saved before the person's word is");
+                    self.keeping.push(effect);
+                }
+                Effect::Forget(_) | Effect::ListGrants => self.keeping.push(effect),
+                Effect::KillTools | Effect::ReloadPolicy => {}
                 Effect::End => self.ended = true,
             }
         }
@@ -173,6 +245,8 @@ impl World {
     fn run(&mut self, index: usize, plan: Plan) {
         let id = plan.call.tool_call_id.clone();
         let key = (self.step(), id.clone());
+        let at = Moment { now: self.now, jitter: 0.5 };
+        assert!(self.machine.denied_by_now(&plan, at).is_none(), "{key:?} runs and is denied by now");
         let finished = |record: &Record| matches!(record, Record::Finished { result, .. } if result.tool_call_id == id);
         assert!(!self.of_this_step().iter().any(finished), "{key:?} has an outcome and runs again");
         if plan.changes {
@@ -214,7 +288,7 @@ impl World {
         let unfinished = [Unfinished::Wait, Unfinished::GoOn, Unfinished::Replace][usize::from(how) % 3];
         // Every fourth time the process dies in the middle of what follows.
         let survived = which.is_multiple_of(4).then_some(usize::from(how) % 8);
-        let input = match what % 20 {
+        let input = match what % 25 {
             0 => {
                 let text = format!("prompt {}", self.prompts.len());
                 self.prompts.push((text.clone(), survived.is_none()));
@@ -239,9 +313,9 @@ impl World {
             1..=13 if !self.questions.is_empty() => {
                 let approval_id = self.questions[usize::from(which) % self.questions.len()].clone();
                 let no = Decision::Denied { reason: None };
-                let decision = [Decision::Approved, no, Decision::ApprovedAlways { remember: Remember::default() }]
-                    [usize::from(how) % 3]
-                    .clone();
+                let scope = [GrantScope::Session, GrantScope::Project, GrantScope::Everywhere][usize::from(which) % 3];
+                let remember = Remember { scope, offer: usize::from(how / 128) * 7, until: None };
+                let decision = [Decision::Approved, no, Decision::ApprovedAlways { remember }][usize::from(how) % 3].clone();
                 Input::Command(Command::Decide { approval_id, decision })
             }
             1..=13 if !self.unknown.is_empty() => {
@@ -253,6 +327,19 @@ impl World {
             15 => Input::Command(Command::Kill),
             16 => Input::Command(Command::Quit),
             17 => self.nonsense(which, how),
+            18 => self.change(which.into()),
+            19 => {
+                let mode = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto][usize::from(which) % 4];
+                Input::Command(Command::SetMode { mode })
+            }
+            20 => Input::Command(
+                [Command::UndoGrant, Command::ListGrants, Command::ReloadPolicy, Command::UndoGrant][usize::from(how) % 4]
+                    .clone(),
+            ),
+            21..=23 if !self.keeping.is_empty() => {
+                let effect = self.keeping.remove(usize::from(which) % self.keeping.len());
+                Input::Kept(self.keep(effect, !how.is_multiple_of(3)))
+            }
             _ => Input::Command(Command::Continue),
         };
         self.give(input, survived, unfinished);
@@ -318,8 +405,13 @@ impl World {
 
     /// From here on all goes well and the person says go on; then everything comes to its end.
     fn comes_to_an_end(&mut self) {
+        let usual = self.change(0);
+        self.give(usual, None, Unfinished::Wait);
         for _ in 0..2_000 {
-            let input = if let Some(calls) = self.plans.pop() {
+            let input = if !self.keeping.is_empty() {
+                let effect = self.keeping.remove(0);
+                Input::Kept(self.keep(effect, true))
+            } else if let Some(calls) = self.plans.pop() {
                 Input::Planned(calls.into_iter().map(|(index, call)| (index, plan_of(call))).collect())
             } else if !self.runs.is_empty() {
                 self.finish(0)
@@ -363,6 +455,7 @@ fn plan_of(call: ToolCall) -> Result<Plan, ToolError> {
         changes: verb != "read",
         proposal: None,
         actions: vec![action],
+        runs: Vec::new(),
         timeout_seconds: 300,
         payload: Box::new(()),
     })

@@ -1,8 +1,9 @@
 use super::*;
 use crate::app::policy::explain::{Account, steps};
-use crate::app::policy::origin::{Origin, quoted};
+use crate::app::policy::origin::Origin;
 use crate::app::policy::paint::Paint;
 use crate::app::policy::quote;
+use crate::policy::entry_at;
 use crate::protocol::{Action, Place, Target};
 
 const POLICY: &str = r#"schema_version = 1
@@ -27,7 +28,7 @@ fn account(command: &str) -> Account {
     let steps = steps(&told, &actions, |_| told.clone());
     let origin = |rule: &str| {
         let line: usize = rule.split(':').nth(1)?.parse().ok()?;
-        Some(Origin { file: PathBuf::from("/c/policy.toml"), line, source: quoted(POLICY, line) })
+        Some(Origin { file: PathBuf::from("/c/policy.toml"), line, source: entry_at(POLICY, line) })
     };
     let mut rules: Vec<String> = vec![told.rule.clone()];
     rules.extend(steps.iter().map(|step| step.rule.clone()).filter(|rule| *rule != told.rule));

@@ -103,6 +103,8 @@ mechanisms! {
     file_names_read_as_options,
     braces_make_options,
     text_that_only_looks_like_data,
+    commands_hidden_in_an_encoded_option,
+    a_blocked_program_in_other_letters,
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn a_kept_rule_lets_the_same_through_and_nothing_else() {
                 &["cargo test", "cargo test --lib x", "cargo test --libx", "cargo test --li?", "./cargo test --lib"][..],
             ),
             ("touch a", &["touch b", "touch a b", "touch a > b", "X=1 touch a", "touch ./a"]),
-            ("git commit -m 'a *'", &["git commit -m 'a b'", "git commit -m 'a *' --amend"]),
+            ("cargo test 'a *'", &["cargo test 'a b'", "cargo test 'a *' --all"]),
         ] {
             let after = kept(&before, &exec(line), 0);
             assert_eq!(verdict(&after, line), VerdictKind::Allow, "{line}");
@@ -217,6 +217,28 @@ fn without_a_sandbox_it_is_said_where_it_asks_all_the_same() {
     assert_eq!(always.offers[1].asks_still, [GrantScope::Project, GrantScope::Everywhere]);
     assert!(with(Sandbox::Present, "").always(&exec("cargo clippy --all"), now()).offers[0].asks_still.is_empty());
     assert!(with(Sandbox::Absent, "").always(&write("a"), now()).offers[0].asks_still.is_empty());
+}
+
+#[test]
+fn git_filter_clean_a_rule_about_git_asks_until_a_sandbox_holds_it() {
+    for line in ["git status", "git commit -m x", "git status && git log"] {
+        assert_eq!(verdict(&kept(&with(Sandbox::Present, ""), &exec(line), 0), line), VerdictKind::Allow, "{line}");
+        let unheld = with(Sandbox::Absent, "");
+        let always = unheld.always(&exec(line), now());
+        assert_eq!(always.offers[0].asks_still, [GrantScope::Project, GrantScope::Everywhere], "{line}");
+        let told = kept(&unheld, &exec(line), 0).explain(&exec(line), now());
+        assert_eq!(told.verdict, VerdictKind::Ask, "{line}");
+        assert!(told.reason.contains("filters, hooks"), "{}", told.reason);
+        // Until aye quits it is the person who watches.
+        let mut enforcer = with(Sandbox::Absent, "");
+        enforcer.keep(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("it is a rule");
+        assert_eq!(verdict(&enforcer, line), VerdictKind::Allow, "{line}");
+        let off = with(
+            Sandbox::Absent,
+            "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\nrequires_approval = true",
+        );
+        assert_eq!(verdict(&kept(&off, &exec(line), 0), line), VerdictKind::Allow, "{line}");
+    }
 }
 
 /// Every line of the corpus that deletes, downloads, computes or hides what it runs.

@@ -36,9 +36,24 @@ enum Standing {
 impl Drop for Copy {
     fn drop(&mut self) {
         if self.standing == Standing::Aside {
+            let _ = unseal(&self.parent, &self.aside);
             let _ = take_apart(&self.parent, &self.aside);
         }
     }
+}
+
+/// A copy has the modes of what was copied, and some keep their own owner from removing it.
+fn unseal(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
+    if Form::of(&look(parent, name)?) != Form::Directory {
+        return Ok(());
+    }
+    let owner = Mode::S_IRWXU;
+    nix::sys::stat::fchmodat(parent, name, owner, nix::sys::stat::FchmodatFlags::NoFollowSymlink)?;
+    let directory = open_directory_at(parent, name)?;
+    for entry in names(&directory)? {
+        unseal(&directory, &entry)?;
+    }
+    Ok(())
 }
 
 pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey) -> Result<Copy, TreeError> {

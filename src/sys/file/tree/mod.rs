@@ -50,6 +50,9 @@ pub enum TreeError {
     /// Some of it is gone, the rest stands where it stood.
     #[error("only a part was removed: {0}")]
     Partly(io::Error),
+    /// It stands whole at its new place, and was not removed from its old one.
+    #[error("it was copied, but not removed from its old place: {0}")]
+    StillThere(Box<TreeError>),
     #[error("{0}")]
     Io(#[from] io::Error),
 }

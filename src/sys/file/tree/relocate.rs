@@ -38,5 +38,5 @@ fn across(from: &Path, to: &Path, planned: &Survey) -> Result<(), TreeError> {
     }
     let copy = copy_aside(from, to, planned)?;
     publish(copy)?;
-    super::remove(from, planned)
+    super::remove(from, planned).map_err(|error| TreeError::StillThere(Box::new(error)))
 }

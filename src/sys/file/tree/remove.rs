@@ -1,6 +1,6 @@
 //! Removal: what goes is gone from its place in one step, and taken apart after.
 
-use super::survey::{identity, look, survey_at};
+use super::survey::{identity, look, survey_as, survey_at};
 use super::{Form, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new, temporary_name};
 use crate::sys::file::replace::sync_directory;
 use nix::unistd::{UnlinkatFlags, unlinkat};
@@ -18,13 +18,13 @@ pub fn remove(real: &Path, planned: &Survey) -> Result<(), TreeError> {
     if let Some(sealed) = now.sealed {
         return Err(TreeError::Sealed(sealed));
     }
-    remove_aside(&parent, name, &now)?;
+    remove_aside(&parent, name, real, &now)?;
     sync_directory(&parent);
     Ok(())
 }
 
 /// First its name goes, so that it is never half there, and so that it can be seen to be the one that was meant.
-fn remove_aside(parent: &OwnedFd, name: &OsStr, planned: &Survey) -> Result<(), TreeError> {
+fn remove_aside(parent: &OwnedFd, name: &OsStr, real: &Path, planned: &Survey) -> Result<(), TreeError> {
     let aside = temporary_name();
     rename_to_new((parent, name), (parent, &aside))?;
     let back = || {
@@ -32,6 +32,13 @@ fn remove_aside(parent: &OwnedFd, name: &OsStr, planned: &Survey) -> Result<(), 
     };
     // Another one may have taken the name since it was looked at.
     if look(parent, &aside).map(|stat| identity(&stat)) != Ok(planned.identity) {
+        back();
+        return Err(TreeError::Changed);
+    }
+    // What was written into it while it was looked at would go unseen. By its name nobody reaches it any more.
+    if planned.form == Form::Directory
+        && !survey_as(name, (parent, &aside), real, &mut |_, _| {}).is_ok_and(|now| now.is_same(planned))
+    {
         back();
         return Err(TreeError::Changed);
     }

@@ -70,6 +70,16 @@ pub(super) fn survey_at(
     real: &Path,
     visit: &mut dyn FnMut(&Path, Form),
 ) -> Result<Survey, TreeError> {
+    survey_as(name, (parent, name), real, visit)
+}
+
+/// The same of what stands aside for a moment and has the name `known_as` otherwise.
+pub(super) fn survey_as(
+    known_as: &OsStr,
+    (parent, name): (&OwnedFd, &OsStr),
+    real: &Path,
+    visit: &mut dyn FnMut(&Path, Form),
+) -> Result<Survey, TreeError> {
     let stat = look(parent, name)?;
     let mut state = State {
         survey: Survey {
@@ -85,6 +95,7 @@ pub(super) fn survey_at(
         },
         hasher: blake3::Hasher::new(),
         device: stat.st_dev,
+        known_as,
         visit,
     };
     state.entry(parent, name, real, &stat, 0)?;
@@ -106,6 +117,7 @@ struct State<'a> {
     survey: Survey,
     hasher: blake3::Hasher,
     device: libc::dev_t,
+    known_as: &'a OsStr,
     visit: &'a mut dyn FnMut(&Path, Form),
 }
 
@@ -113,7 +125,7 @@ impl State<'_> {
     fn entry(&mut self, parent: &OwnedFd, name: &OsStr, real: &Path, stat: &FileStat, depth: usize) -> Result<(), TreeError> {
         let form = Form::of(stat);
         (self.visit)(real, form);
-        self.note(name, stat, form);
+        self.note(if depth == 0 { self.known_as } else { name }, stat, form);
         match form {
             Form::File => {
                 self.survey.files += 1;

@@ -139,6 +139,40 @@ fn a_move_to_another_file_system_is_whole_at_both_ends() {
 }
 
 #[test]
+fn a_copy_that_cannot_be_finished_leaves_nothing_behind() {
+    let (_directory, root) = place();
+    let from = root.join("ws/t");
+    fs::set_permissions(from.join("a/b"), fs::Permissions::from_mode(0o500)).unwrap();
+    fs::set_permissions(from.join("a"), fs::Permissions::from_mode(0o500)).unwrap();
+    let copy = super::duplicate::copy_aside(&from, &root.join("ws/c"), &planned(&from)).unwrap();
+    assert_eq!(listed(&root.join("ws")).len(), 2);
+    drop(copy);
+    fs::set_permissions(from.join("a"), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(from.join("a/b"), fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(listed(&root.join("ws")), ["t"]);
+}
+
+#[test]
+fn a_move_whose_source_stays_says_that_the_copy_is_there() {
+    let (_directory, root) = place();
+    let Ok(other) = tempfile::tempdir_in("/dev/shm") else {
+        eprintln!("skipped: no second file system to write to");
+        return;
+    };
+    let (from, to) = (root.join("ws/t"), other.path().canonicalize().unwrap().join("t"));
+    if nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: nothing is closed to root");
+        return;
+    }
+    let planned = planned(&from);
+    fs::set_permissions(root.join("ws"), fs::Permissions::from_mode(0o500)).unwrap();
+    let error = relocate(&from, &to, &planned);
+    fs::set_permissions(root.join("ws"), fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(matches!(error, Err(TreeError::StillThere(_))), "{error:?}");
+    assert_eq!((listed(&to), listed(&root.join("ws"))), (listed(&from), vec!["t".to_owned()]));
+}
+
+#[test]
 fn what_may_not_be_emptied_is_not_begun() {
     let (_directory, root) = place();
     let tree = root.join("ws/t");

@@ -1,0 +1,111 @@
+//! What waits behind a commit that failed: kept in order, tried again, called off where it is no longer wanted.
+
+use super::{Host, moment};
+use crate::agent::turn::{Effect, Input, Kept, Machine};
+use crate::ports::{Durability, Plan, Record};
+use crate::protocol::{ErrorCode, EventKind, ToolError, ToolResult};
+use std::collections::VecDeque;
+
+pub(super) fn stopped() -> ToolError {
+    ToolError::new(ErrorCode::Cancelled, "stopped before it ran")
+}
+
+impl Host {
+    pub(super) async fn retry(&mut self) {
+        // It was let through, but another policy or another hour may say no by now.
+        let at = moment();
+        self.call_off_runs(|machine, plan| {
+            let denial = machine.denied_by_now(plan, at)?;
+            Some(ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule)))
+        });
+        let effects = std::mem::take(&mut self.stalled);
+        self.perform(effects).await;
+    }
+
+    /// Effects wait behind the commit that failed, but stopping does not wait.
+    pub(super) fn keep(&mut self, effects: Vec<Effect>) {
+        for effect in &effects {
+            match effect {
+                Effect::StopModel => self.stream = None,
+                Effect::KillTools => self.kill_tools(),
+                Effect::End => self.ending = true,
+                Effect::Commit(..)
+                | Effect::Emit { .. }
+                | Effect::Request(_)
+                | Effect::Plan(_)
+                | Effect::Run { .. }
+                | Effect::Remember { .. }
+                | Effect::Forget(_)
+                | Effect::ListGrants
+                | Effect::Wake { .. }
+                | Effect::ReloadPolicy
+                | Effect::SaveDraft(_) => {}
+            }
+        }
+        self.stalled.extend(effects);
+    }
+
+    /// A call that waits to be saved and is not wanted any more, for the reason that `why` gives, never runs.
+    pub(super) fn call_off_runs(&mut self, why: impl Fn(&Machine, &Plan) -> Option<ToolError>) {
+        let mut kept = VecDeque::new();
+        let mut called_off = Vec::new();
+        for effect in std::mem::take(&mut self.stalled) {
+            match effect {
+                Effect::Run { index, plan, permit } => match why(&self.machine, &plan) {
+                    Some(error) => {
+                        called_off.push((index, ToolResult::refused(plan.call.tool_call_id, plan.tool_name, error)));
+                    }
+                    None => kept.push_back(Effect::Run { index, plan, permit }),
+                },
+                other => kept.push_back(other),
+            }
+        }
+        self.stalled = kept;
+        for (index, result) in called_off {
+            let effects = self.machine.handle(Input::ToolFinished { index, result, latency_ms: 0 }, moment());
+            self.keep(effects);
+        }
+    }
+
+    /// What the person chose to keep is not kept where their choice cannot be saved before the end.
+    pub(super) fn call_off_rules(&mut self) {
+        let (rules, others): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.stalled)
+            .into_iter()
+            .partition(|effect| matches!(effect, Effect::Remember { .. } | Effect::Forget(_)));
+        self.stalled = others;
+        let why = || Err("aye ended before this session could be saved".to_owned());
+        for effect in rules {
+            let kept = match effect {
+                Effect::Remember { grant, .. } => Kept::Saved(grant, why()),
+                Effect::Forget(grant) => Kept::Removed(grant, why()),
+                _ => continue,
+            };
+            let effects = self.machine.handle(Input::Kept(kept), moment());
+            self.keep(effects);
+        }
+    }
+
+    /// At the end, once more: all that was to be saved.
+    pub(super) async fn save_what_is_stalled(&mut self) {
+        let commits = std::mem::take(&mut self.stalled).into_iter().filter_map(|effect| match effect {
+            Effect::Commit(records, _) => Some(records),
+            Effect::Emit { .. }
+            | Effect::Request(_)
+            | Effect::StopModel
+            | Effect::Plan(_)
+            | Effect::Run { .. }
+            | Effect::KillTools
+            | Effect::Remember { .. }
+            | Effect::Forget(_)
+            | Effect::ListGrants
+            | Effect::Wake { .. }
+            | Effect::SaveDraft(_)
+            | Effect::ReloadPolicy
+            | Effect::End => None,
+        });
+        let records: Vec<Record> = commits.flatten().collect();
+        if let Err(failure) = self.commit(&records, Durability::Power).await {
+            self.emit(None, None, EventKind::Notice { message: format!("not saved: {}", failure.message) });
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Where the rules that have a say stand, for a question to quote.
+
+use super::Enforcer;
+use crate::protocol::{CommandPart, RuleOrigin};
+
+/// Rules that one question quotes.
+const MOST: usize = 12;
+
+impl Enforcer {
+    /// Of the rule that decides and those of the parts, each once, as far as they stand in a file.
+    pub fn origins(&self, rule: &str, parts: &[CommandPart]) -> Vec<RuleOrigin> {
+        let mut found: Vec<RuleOrigin> = Vec::new();
+        for rule in std::iter::once(rule).chain(parts.iter().map(|part| part.rule.as_str())) {
+            if found.len() < MOST && !found.iter().any(|known| known.rule == rule) {
+                found.extend(self.origin(rule));
+            }
+        }
+        found
+    }
+
+    fn origin(&self, rule: &str) -> Option<RuleOrigin> {
+        let line: usize = rule.split_once(':')?.1.parse().ok()?;
+        let layer = self.source.iter().find(|layer| layer.scope.rule(line) == rule)?;
+        let place = format!("{}:{line}", layer.file.as_ref()?.display());
+        Some(RuleOrigin { rule: rule.to_owned(), place, first: line, source: layer.bundle.quoted(line) })
+    }
+}

@@ -1,0 +1,88 @@
+//! Which files a line names as what is to be run: programs with a path, and what an interpreter is given to read as code.
+
+use super::see::SHELLS;
+use super::values::Arg;
+use super::{Invocation, read};
+
+/// More files of one line are not looked at.
+const MOST: usize = 16;
+
+/// How an interpreter finds the file to run among its words.
+struct Interpreter {
+    /// Starts of its name: `python` is `python3.12` too.
+    names: &'static [&'static str],
+    /// Letters of short options after which there is no such file.
+    code: &'static str,
+    /// Options whose value is the next word.
+    valued: &'static [&'static str],
+    /// Words that may stand before the file.
+    verbs: &'static [&'static str],
+}
+
+const SHELL: Interpreter =
+    Interpreter { names: &[], code: "cs", valued: &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"], verbs: &[] };
+const INTERPRETERS: &[Interpreter] = &[
+    Interpreter { names: &["python", "pypy"], code: "cm", valued: &["-W", "-X", "--check-hash-based-pycs"], verbs: &[] },
+    Interpreter {
+        names: &["node"],
+        code: "ep",
+        valued: &["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--env-file"],
+        verbs: &[],
+    },
+    Interpreter { names: &["deno", "bun", "tsx", "ts-node"], code: "ep", valued: &["-c", "--config"], verbs: &["run", "test"] },
+    Interpreter { names: &["perl"], code: "eE", valued: &["-I"], verbs: &[] },
+    Interpreter { names: &["ruby"], code: "e", valued: &["-I", "-r", "-C"], verbs: &[] },
+    Interpreter { names: &["php"], code: "rRB", valued: &["-d", "-c", "-z"], verbs: &[] },
+    Interpreter { names: &["lua"], code: "e", valued: &["-l"], verbs: &[] },
+    Interpreter { names: &["Rscript", "julia", "tclsh", "osascript"], code: "eE", valued: &[], verbs: &[] },
+];
+
+/// The files, as the line writes them; what is known only when it runs is left out, and no disk is asked.
+pub fn run_files(line: &str) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    for invocation in read(line).parts.iter().flat_map(|part| &part.invocations) {
+        let program = invocation.argv.first().filter(|program| program.text.contains('/'));
+        for file in program.into_iter().chain(script(invocation)).filter(|file| file.is_known() && !file.glob) {
+            // A quoted `~` is a letter like any other.
+            let dot = if file.tilde || !file.text.starts_with('~') { "" } else { "./" };
+            let name = format!("{dot}{}", file.text);
+            if files.len() < MOST && !name.is_empty() && !files.contains(&name) {
+                files.push(name);
+            }
+        }
+    }
+    files
+}
+
+fn script(invocation: &Invocation) -> Option<&Arg> {
+    let name = invocation.base();
+    if matches!(name, "." | "source") {
+        return invocation.argv.get(1);
+    }
+    let interpreter = if SHELLS.contains(&name) {
+        &SHELL
+    } else {
+        INTERPRETERS.iter().find(|one| one.names.iter().any(|start| name.starts_with(start)))?
+    };
+    let mut words = invocation.argv.iter().skip(1);
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        if text == "--" {
+            return words.next();
+        }
+        if text.len() < 2 || !text.starts_with(['-', '+']) {
+            if interpreter.verbs.contains(&text) {
+                continue;
+            }
+            return (text != "-").then_some(word);
+        }
+        let long = text.starts_with("--");
+        if matches!(text, "--eval" | "--print") || (!long && text.contains(|letter| interpreter.code.contains(letter))) {
+            return None;
+        }
+        if interpreter.valued.contains(&text) {
+            words.next();
+        }
+    }
+    None
+}

@@ -1,0 +1,113 @@
+//! The log of decisions beside the journal.
+
+use super::*;
+use crate::protocol::{CallId, ToolCall};
+
+#[test]
+fn a_process_that_dies_while_a_store_is_brought_up_to_date_leaves_the_old_one() {
+    let (dir, copy) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    {
+        let store = Store::open(dir.path()).unwrap();
+        let _claim = store.create(session(ID));
+        append(&store, ID, vec![prompt("kept")], Durability::Power);
+    }
+    let path = dir.path().join("aye.db");
+    let mut old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch("DROP TABLE decisions; PRAGMA user_version = 1; PRAGMA cache_spill = 1; PRAGMA cache_size = 1").unwrap();
+    // Half of it is in the log already when the process is killed: what stands on the disk then is taken up by another.
+    let half = old.transaction().unwrap();
+    half.execute_batch("CREATE TABLE decisions (key INTEGER); CREATE TABLE more AS SELECT json FROM records").unwrap();
+    for entry in std::fs::read_dir(dir.path()).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+    }
+    drop(half);
+    let store = Store::open(copy.path()).unwrap();
+    assert!(store.notices().is_empty(), "{:?}", store.notices());
+    assert_eq!(store.load(&SessionId::new(ID)).unwrap().records, [prompt("kept")]);
+    append(&store, ID, vec![refused("c1")], Durability::Process);
+    assert_eq!(logged(&store).len(), 1);
+}
+
+fn refused(id: &str) -> Record {
+    Record::Refused { tool_call_id: CallId::new(id), rule: "user:3".to_owned(), reason: "no".to_owned() }
+}
+
+fn intent(id: &str, summary: &str) -> Record {
+    let call = ToolCall {
+        tool_call_id: CallId::new(id),
+        tool_name: "RunCommand".to_owned(),
+        arguments: crate::protocol::Arguments::parse("{}"),
+    };
+    Record::Intent {
+        step_id: crate::protocol::StepId::new("s"),
+        call,
+        summary: summary.to_owned(),
+        actions: Vec::new(),
+        proposal: None,
+        changes: true,
+    }
+}
+
+/// Tool, line, verdict, who and mode.
+fn logged(store: &Store) -> Vec<String> {
+    let filter = DecisionFilter { most: 10_000, ..DecisionFilter::default() };
+    let all = store.decisions(&filter).unwrap().into_iter();
+    all.map(|one| format!("{} {} {} {} {}", one.tool_name, one.summary, one.verdict, one.by, one.mode)).collect()
+}
+
+#[test]
+fn the_log_names_a_call_that_a_process_before_asked_about() {
+    let dir = TempDir::new().unwrap();
+    let started = || Record::Started { tool_call_id: CallId::new("c1"), rule: "approved by you".to_owned() };
+    {
+        let store = Store::open(dir.path()).unwrap();
+        let _claim = store.create(session(ID));
+        append(
+            &store,
+            ID,
+            vec![prompt("x"), intent("c1", "$ older"), intent("c1", "$ make"), intent("c2", "$ other")],
+            Durability::Power,
+        );
+    }
+    let store = Store::open(dir.path()).unwrap();
+    append(&store, ID, vec![started()], Durability::Power);
+    assert_eq!(logged(&store), ["RunCommand $ make allow you ask"]);
+}
+
+#[test]
+fn the_log_says_who_decided_and_in_which_mode_by_then() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let _claim = store.create(session(ID));
+    let decided = |reason: &str| Record::Decided {
+        approval_id: crate::protocol::ApprovalId::new("a"),
+        tool_call_id: CallId::new("c1"),
+        decision: crate::protocol::Decision::Denied { reason: Some(reason.to_owned()) },
+    };
+    let plan = Record::PolicyInForce { layers: Vec::new(), mode: Some(Mode::Plan) };
+    // A question that the policy took back is no word of the person.
+    let taken_back = vec![prompt("x"), intent("c1", "$ make"), plan, decided("the policy says no"), refused("c1")];
+    let journal = store.journal(&SessionId::new(ID), Mode::Ask);
+    wait(journal.append(taken_back, Durability::Process)).unwrap();
+    wait(journal.append(vec![decided("not now")], Durability::Process)).unwrap();
+    assert_eq!(logged(&store), ["RunCommand $ make deny user:3 plan", "RunCommand $ make deny you plan"]);
+}
+
+#[test]
+fn old_decisions_go_a_few_at_a_time() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let old = rusqlite::Connection::open(dir.path().join("aye.db")).unwrap();
+    old.execute_batch(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2047)
+         INSERT INTO decisions (time, workspace, tool, summary, verdict, decider, reason, mode)
+         SELECT 0, '/w', 't', 's', 'deny', 'you', '', 'ask' FROM n",
+    )
+    .unwrap();
+    let _claim = store.create(session(ID));
+    append(&store, ID, vec![prompt("x"), refused("c1")], Durability::Process);
+    assert_eq!(logged(&store).len(), 2048 - 512);
+    append(&store, ID, (0..1024).map(|_| refused("c1")).collect(), Durability::Process);
+    assert_eq!(logged(&store).len(), 1025);
+}
