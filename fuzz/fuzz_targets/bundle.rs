@@ -2,17 +2,11 @@
 
 #![no_main]
 
-#[allow(dead_code, unused_imports)]
-#[path = "../../src/policy/mod.rs"]
-mod policy;
-#[allow(dead_code, unused_imports)]
-#[path = "../../src/protocol/mod.rs"]
-mod protocol;
-
+use aye::fuzzing::policy::Bundle;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    if let Err(error) = policy::Bundle::parse(text, "policy.toml") {
+    if let Err(error) = Bundle::parse(text, "policy.toml") {
         assert!(!error.to_string().is_empty());
     }
 });

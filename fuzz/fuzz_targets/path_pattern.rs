@@ -2,16 +2,9 @@
 
 #![no_main]
 
-#[allow(dead_code, unused_imports)]
-#[path = "../../src/policy/mod.rs"]
-mod policy;
-#[allow(dead_code, unused_imports)]
-#[path = "../../src/protocol/mod.rs"]
-mod protocol;
-
 use libfuzzer_sys::fuzz_target;
-use policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
-use protocol::{Action, Mode, Place, Target};
+use aye::fuzzing::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
+use aye::fuzzing::protocol::{Action, Mode, Place, Target};
 use std::path::PathBuf;
 
 fuzz_target!(|texts: (&str, &str)| {

@@ -20,6 +20,16 @@ use crate::sys::http::Timeouts;
 use std::fmt;
 use std::sync::Arc;
 
+/// The data of all events in a body that comes in these pieces, for `fuzz/`.
+#[cfg(feature = "fuzzing")]
+pub fn events_in(pieces: Vec<Vec<u8>>) -> Vec<Result<String, String>> {
+    use futures_util::{FutureExt, StreamExt, stream};
+    let events = sse::events(stream::iter(pieces.into_iter().map(|piece| Ok(piece.into()))));
+    let told = events.map(|event| event.map(|event| event.data).map_err(|error| error.to_string()));
+    // Nothing of it waits for anything.
+    told.collect().now_or_never().unwrap_or_default()
+}
+
 /// The language a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {

@@ -10,6 +10,7 @@ use super::shell::options::{Reading, reading};
 use super::shell::{Arg, HOPELESS, Invocation, LONGER_THAN_A_LINE, Line, Simple, read};
 use crate::protocol::{CommandPart, Mode, Risk, Target, VerdictKind};
 use jiff::Timestamp;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 const MOVES: &str = "the line changes directory, so its paths cannot be told";
@@ -231,7 +232,7 @@ fn invocation_in_layer(
     scene: &Scene<'_>,
 ) -> Decided {
     let (argv, scope) = (&invocation.argv, layer.scope);
-    if let Some(entry) = shell.blocked.iter().find(|entry| entry.hits(argv)) {
+    if let Some(entry) = shell.blocked.iter().find(|entry| entry.could_hit(argv)) {
         return Decided::deny(scope.rule(entry.line), format!("`{}` is a blocked command", entry.text));
     }
     let by = |decision: Decision| {
@@ -360,7 +361,8 @@ fn blocked(arg: &Arg, written: bool, scene: &Scene<'_>) -> Option<String> {
 fn blocked_operand(part: &Simple, scene: &Scene<'_>) -> Option<(String, String)> {
     let args = part.invocations.iter().flat_map(|invocation| &invocation.argv[1..]).map(|arg| (arg, false));
     let targets = part.redirects.iter().filter_map(|redirect| Some((redirect.target.as_ref()?, !redirect.reads_only)));
-    args.chain(targets).find_map(|(arg, written)| {
+    let mut seen = HashSet::new();
+    args.chain(targets).filter(|(arg, written)| seen.insert((*arg, *written))).find_map(|(arg, written)| {
         let word = Arg { text: path_in(&arg.text).to_owned(), ..arg.clone() };
         let rule = (!word.text.is_empty() && word.is_known()).then(|| blocked(&word, written, scene)).flatten()?;
         Some((arg.text.clone(), rule))

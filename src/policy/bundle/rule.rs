@@ -166,6 +166,11 @@ impl Blocked {
         section.texts(key)?.map(|texts| texts.into_iter().map(one).collect()).transpose()
     }
 
+    /// The same for a name that a glob may turn into the program's.
+    pub fn could_hit(&self, argv: &[Arg]) -> bool {
+        self.hits(argv) || (expands_to(&argv[0], &self.program) && self.hits(&with_name(argv, &self.program)))
+    }
+
     /// By base name, whatever the directory; flags as a set, other words in their order.
     pub fn hits(&self, argv: &[Arg]) -> bool {
         let name = base(&argv[0].text);
@@ -176,6 +181,21 @@ impl Blocked {
         let words: Vec<Vec<String>> = words.into_iter().map(|word| vec![word.clone()]).collect();
         flags.into_iter().all(|flag| has_flags(name, flag, &argv[1..])) && leads(&words, &argv[1..])
     }
+}
+
+/// Letters that a name with a glob has to show.
+const LEAST_TELLING: usize = 2;
+
+/// Whether a name with a glob can become this program: `/usr/bin/s?do`. One that says next to nothing says nothing.
+fn expands_to(arg: &Arg, program: &str) -> bool {
+    let name = base(&arg.text);
+    arg.glob
+        && name.bytes().filter(u8::is_ascii_alphanumeric).count() >= LEAST_TELLING
+        && pattern::matches(&pattern::with_classes_open(name), program)
+}
+
+fn with_name(argv: &[Arg], name: &str) -> Vec<Arg> {
+    std::iter::once(Arg::plain(name)).chain(argv[1..].iter().cloned()).collect()
 }
 
 /// Whether all flags of one word of an entry (`-rf`, `--force`) are among the arguments, however spelt.

@@ -23,6 +23,11 @@ pub(super) fn without_case(text: &str) -> String {
 
 /// The name of an entry, for comparing with names that are protected.
 pub(super) fn fold_name(name: &str) -> String {
+    if name.is_ascii() {
+        // What follows comes to the same for it.
+        let entry = name.split(':').next().unwrap_or(name);
+        return entry.trim_end_matches([' ', '.']).to_ascii_lowercase();
+    }
     let visible: String = name.chars().filter(|letter| !is_ignorable(*letter)).map(narrow).collect();
     // Of `name:stream` the entry is `name`.
     let entry = visible.split(':').next().unwrap_or(&visible);

@@ -181,12 +181,17 @@ pub fn of_the_machine(path: &Path, changes: bool) -> bool {
     path.strip_prefix("/proc").is_ok_and(process) || path.starts_with("/dev/fd") || (changes && kernel)
 }
 
+/// Names in the longest entry of a list.
+const LONGEST_ENTRY: usize = 8;
+
 /// The entry of a list that a path is or lies in, in the person's home directory or, outside the workspace, in another's.
 fn find(list: &[&'static str], path: &Path, context: &Context) -> Option<(&'static str, PathBuf)> {
     let homes = std::iter::once(context.home.clone()).chain(home_of(path).filter(|_| !context.in_workspace(path)));
     homes.filter(|home| home.parent().is_some()).find_map(|home| {
         let below = path.strip_prefix(&home).ok()?;
-        let name = list.iter().find(|entry| starts_with(below, entry)).copied()?;
+        // No entry is longer, and the names are folded once for all of them.
+        let folded: Vec<String> = names(below).take(LONGEST_ENTRY).collect();
+        let name = list.iter().find(|entry| starts_with(&folded, entry)).copied()?;
         Some((name, place(path, home.components().count(), name)))
     })
 }
@@ -203,8 +208,8 @@ fn place(path: &Path, skipped: usize, name: &str) -> PathBuf {
     path.components().take(skipped + name.split('/').count()).collect()
 }
 
-fn starts_with(path: &Path, entry: &str) -> bool {
-    let mut names = names(path);
+fn starts_with(folded: &[String], entry: &str) -> bool {
+    let mut names = folded.iter();
     entry.split('/').all(|wanted| names.next().is_some_and(|name| name == wanted))
 }
 

@@ -6,6 +6,9 @@ use super::scan::{Assignment, Command, Scan};
 use super::values::{Arg, Values};
 use super::word::{Parameter, Piece, Reader, Word};
 
+/// Fields of one text that `read` may put into a variable.
+const MOST_FIELDS: usize = 16;
+
 /// Learns from a whole text before any of its commands is judged, in whatever order they run.
 pub fn collect(values: &mut Values, scan: &Scan) {
     for assignment in scan.commands.iter().flat_map(|command| &command.assignments).chain(&scan.loops) {
@@ -18,6 +21,14 @@ pub fn collect(values: &mut Values, scan: &Scan) {
             }
         }
     }
+    if scan.raws.iter().any(|raw| raw.contains("$_") || raw.contains("${_")) {
+        let last = |command: &Command| {
+            command.words.last().filter(|word| !word.raw.contains("$_") && !word.raw.contains("${_")).cloned()
+        };
+        for word in scan.commands.iter().take(MOST_PRINTED).filter_map(last) {
+            values.assign(&Assignment { name: "_".to_owned(), values: vec![word], appends: false });
+        }
+    }
     values.functions.extend(scan.functions.iter().cloned());
     let mut fed = None;
     for command in &scan.commands {
@@ -25,15 +36,23 @@ pub fn collect(values: &mut Values, scan: &Scan) {
         let Some(name) = name.literal() else { continue };
         match super::base(&name) {
             "export" | "declare" | "typeset" | "local" | "readonly" | "env" => {
-                let named = rest.iter().any(|word| word.raw.starts_with('-') && word.raw.contains('n'));
+                let flag = |letter| rest.iter().any(|word| word.raw.starts_with('-') && word.raw.contains(letter));
+                let case = if flag('l') {
+                    ",,"
+                } else if flag('u') {
+                    "^^"
+                } else {
+                    ""
+                };
+                let named = flag('n');
                 for word in rest {
-                    declared(values, word, named);
+                    declared(values, word, named, case);
                 }
             }
             "shift" => values.shifts = true,
             "alias" => aliased(values, rest),
             "set" => {
-                let from = rest.iter().position(|word| word.raw == "--").map_or(0, |at| at + 1);
+                let from = rest.iter().position(|word| word.raw == "--" || word.raw == "-").map_or(0, |at| at + 1);
                 position(values, &rest[from..]);
             }
             "read" | "mapfile" | "readarray" => {
@@ -41,14 +60,27 @@ pub fn collect(values: &mut Values, scan: &Scan) {
                 for word in rest.iter().filter(|word| !word.raw.starts_with('-')) {
                     for value in &fed {
                         values.assign(&Assignment { name: word.raw.clone(), values: vec![value.clone()], appends: false });
+                        // Which of its fields is not worked out: each is possible.
+                        let text = value.literal().unwrap_or_default();
+                        let fields: Vec<&str> =
+                            text.split([' ', '\t', ':', ',', ';', '|']).filter(|field| !field.is_empty()).collect();
+                        for field in fields.iter().take(MOST_FIELDS).filter(|_| fields.len() > 1) {
+                            values.assign_text(&word.raw, field);
+                        }
                     }
                 }
             }
             "printf" if rest.first().is_some_and(|word| word.raw == "-v") && rest.len() > 2 => {
                 for args in values.readings(&rest[2..]) {
-                    if let Some(text) = super::values::printed("printf", &args) {
-                        values.assign_text(&rest[1].raw, &text);
+                    if let (Some(text), Some(name)) = (super::values::printed("printf", &args), rest[1].literal()) {
+                        values.assign_text(name.split('[').next().unwrap_or_default(), &text);
                     }
+                }
+            }
+            "getopts" => {
+                for text in rest.iter().skip(2).filter_map(Word::literal) {
+                    values.assign_text("OPTARG", &text);
+                    values.assign_text("OPTARG", text.get(2..).unwrap_or_default());
                 }
             }
             called if values.functions.contains(called) => position(values, rest),
@@ -57,7 +89,7 @@ pub fn collect(values: &mut Values, scan: &Scan) {
     }
 }
 
-fn declared(values: &mut Values, word: &Word, named: bool) {
+fn declared(values: &mut Values, word: &Word, named: bool, case: &str) {
     if let Some(name) = assigned(&word.raw) {
         let from = word.raw.find('=').map_or(0, |at| at + 1);
         let value = Reader::new(&word.raw[from..]).word();
@@ -70,6 +102,17 @@ fn declared(values: &mut Values, word: &Word, named: bool) {
                 values: vec![Word { raw: word.raw.clone(), pieces }],
                 appends: false,
             });
+        }
+        if let ([Piece::Parameter { parameter, quoted }], false) = (value.pieces.as_slice(), case.is_empty()) {
+            let parameter = Parameter { operator: case.to_owned(), ..parameter.clone() };
+            let pieces = vec![Piece::Parameter { parameter, quoted: *quoted }];
+            values.assign(&Assignment {
+                name: name.clone(),
+                values: vec![Word { raw: word.raw.clone(), pieces }],
+                appends: false,
+            });
+        } else if let (Some(text), false) = (value.literal(), case.is_empty()) {
+            values.assign_text(&name, &super::pattern::apply(&text, case, ""));
         }
         values.assign(&Assignment { name, values: vec![value], appends: false });
     }

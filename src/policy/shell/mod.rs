@@ -109,7 +109,17 @@ pub fn read(line: &str) -> Line {
     if line.len() >= MOST_BYTES {
         return Line { too_long: true, ..Line::default() };
     }
-    let mut engine = Engine::default();
+    let (whole, values) = look(line, Values::default());
+    // A text that some command runs can give a variable the value that a command before it uses.
+    match values {
+        Some(values) if line.len() <= SHOWN_BYTES => look(line, values.again()).0,
+        _ => whole,
+    }
+}
+
+/// One look at a line by what is known of its variables, and all that is if more was learnt too late.
+fn look(line: &str, values: Values) -> (Line, Option<Values>) {
+    let mut engine = Engine { values, ..Engine::default() };
     let mut whole = Line { floors: visible::oddities(line), ..Line::default() };
     if line.len() > SHOWN_BYTES {
         whole.floors.push(TOO_LONG);
@@ -145,7 +155,8 @@ pub fn read(line: &str) -> Line {
     whole.parts = parts;
     engine.fed(&mut whole.parts);
     whole.hopeless = engine.hopeless || engine.values.overflow;
-    whole
+    let late = engine.values.learnt > engine.learnt_first;
+    (whole, late.then_some(engine.values))
 }
 
 /// No command of it has anything that keeps it from an allow.
@@ -198,6 +209,8 @@ struct Engine {
     hopeless: bool,
     seen: usize,
     nested_bytes: usize,
+    /// What was learnt from the line itself.
+    learnt_first: usize,
     /// Aliases being put in, which do not mean themselves.
     open_aliases: Vec<String>,
 }
@@ -220,6 +233,9 @@ impl Engine {
     fn scanned(&mut self, scan: Scan, depth: usize) -> Vec<Simple> {
         self.hopeless |= scan.exhausted;
         collect(&mut self.values, &scan);
+        if depth == 0 {
+            self.learnt_first = self.values.learnt;
+        }
         let mut parts = Vec::new();
         let mut plain = HashSet::new();
         for command in &scan.commands {
@@ -280,7 +296,9 @@ impl Engine {
             if operator != "<" && !text.is_empty() {
                 self.written.push(text.trim_start_matches("./").to_owned());
             }
-            simple.redirects.push(Redirected { reads_only: operator == "<", target });
+            // Opening these connects, and what cannot be told may be one of them.
+            let connects = text.is_empty() || text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/");
+            simple.redirects.push(Redirected { reads_only: operator == "<" && !connects, target });
         }
     }
 
@@ -298,7 +316,9 @@ impl Engine {
     /// Texts that end in a shell's input, whoever prints them.
     fn fed(&mut self, parts: &mut Vec<Simple>) {
         for text in std::mem::take(&mut self.values.prompts) {
-            parts.extend(self.text(&format!(": \"{}\"", text.replace('"', "\\\"")), 1));
+            for inner in see::substitutions_in(&text) {
+                parts.extend(self.text(&inner, 1));
+            }
         }
         self.append(parts);
         let written = self.written.iter().collect::<HashSet<_>>();

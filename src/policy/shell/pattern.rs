@@ -20,6 +20,22 @@ pub fn apply(text: &str, operator: &str, operand: &str) -> String {
             if operator == "//" { text.replace(from, to) } else { text.replacen(from, to, 1) }
         }
         [b':'] => slice(text, operand),
+        [b'@'] => transformed(text, operand),
+        _ => text.to_owned(),
+    }
+}
+
+/// `${x@L}` and its like.
+fn transformed(text: &str, letter: &str) -> String {
+    match letter {
+        "L" => text.to_lowercase(),
+        "U" => text.to_uppercase(),
+        "u" => {
+            let mut rest = text.chars();
+            rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+        }
+        "E" => unescape(text),
+        "Q" => format!("'{}'", text.replace('\'', "'\\''")),
         _ => text.to_owned(),
     }
 }
@@ -69,6 +85,18 @@ pub fn matches(pattern: &str, text: &str) -> bool {
         }
     }
     pattern[p..].iter().all(|c| *c == '*')
+}
+
+/// The pattern with each `[…]` as any one letter.
+pub fn with_classes_open(pattern: &str) -> String {
+    let mut open = String::new();
+    let mut rest = pattern;
+    while let Some((before, class)) = rest.split_once('[') {
+        open.push_str(before);
+        open.push('?');
+        rest = class.get(1..).and_then(|class| class.split_once(']')).map_or("", |(_, after)| after);
+    }
+    open + rest
 }
 
 /// Backslash escapes of `echo -e` and `printf`.

@@ -1,6 +1,8 @@
 //! Where the simple commands of a text begin and end; the only reader of operators, reserved words and here-documents.
 
-use super::names::{assigned, evaluates, names_descriptor};
+mod redirects;
+
+use super::names::{assigned, evaluates};
 use super::word::{Reader, Word, could_be_commands};
 
 /// One simple command, as written.
@@ -56,6 +58,7 @@ const BACKGROUND: &str = "`&` leaves a command running in the background";
 const PIPE_BOTH: &str = "`|&` is not covered by an allow rule";
 const DOCUMENT: &str = "a here-document is not covered by an allow rule";
 const DESCRIPTOR: &str = "a redirect that sets a variable is not covered by an allow rule";
+const ARRAY: &str = "an array is not covered by an allow rule";
 const ARITHMETIC: &str = "an arithmetic command can run what its variables hold";
 
 struct Scanner<'t> {
@@ -247,73 +250,6 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    fn redirect(&mut self) {
-        if self.current.words.is_empty() && self.current.assignments.is_empty() && self.current.redirects.is_empty() {
-            self.start = self.reader.at;
-        }
-        self.descriptor();
-        let operators = ["<<<", "<<-", "&>>", "<<", "<>", "<&", ">>", ">|", ">&", "&>", "<", ">"];
-        let operator = operators.into_iter().find(|operator| self.reader.starts_with(operator)).unwrap_or(">");
-        self.reader.at += operator.len();
-        self.blanks();
-        let target = self.reader.word();
-        if operator == "<<" || operator == "<<-" {
-            self.current.oddities.push(DOCUMENT);
-            let quoted = target.is_quoted() || target.raw.contains('\\');
-            self.pending.push((target.literal().unwrap_or_else(|| target.raw.clone()), quoted, operator == "<<-"));
-            return;
-        }
-        if target.raw != "-" || !operator.ends_with('&') {
-            self.scan.raws.push(target.raw.clone());
-        }
-        self.current.redirects.push(Redirect { operator: operator.to_owned(), target });
-    }
-
-    /// The number glued to a redirect is its descriptor, not a word.
-    fn descriptor(&mut self) {
-        let glued = self.reader.at > 0 && !self.reader.text.as_bytes()[self.reader.at - 1].is_ascii_whitespace();
-        let number = |word: &Word| !word.raw.is_empty() && word.raw.bytes().all(|byte| byte.is_ascii_digit());
-        if glued && self.current.words.last().is_some_and(|word| names_descriptor(&word.raw)) && self.reader.byte(0) != b'&' {
-            self.current.words.pop();
-            self.scan.raws.pop();
-            self.current.oddities.push(DESCRIPTOR);
-            return;
-        }
-        if glued && self.current.words.last().is_some_and(number) && self.reader.byte(0) != b'&' {
-            self.current.words.pop();
-            self.scan.raws.pop();
-        }
-    }
-
-    fn here_documents(&mut self) {
-        for (delimiter, quoted, tabs) in std::mem::take(&mut self.pending) {
-            let mut body = String::new();
-            let mut closed = false;
-            while !self.reader.ended() {
-                let rest = &self.reader.text[self.reader.at..];
-                let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
-                self.reader.at = (self.reader.at + line.len() + 1).min(self.reader.text.len());
-                let line = if tabs { line.trim_start_matches('\t') } else { line };
-                if line == delimiter {
-                    closed = true;
-                    break;
-                }
-                body.push_str(line);
-                body.push('\n');
-            }
-            if !closed {
-                self.odd(UNPARSABLE);
-            }
-            if !quoted {
-                let mut inner = Reader::new(&body);
-                inner.double_quotes(&mut Word::default(), 0);
-                self.scan.exhausted |= inner.gave_up();
-                self.scan.substitutions.append(&mut inner.substitutions);
-            }
-            self.scan.documents.push(body);
-        }
-    }
-
     fn case_pattern(&mut self) {
         while matches!(self.reader.byte(0), b' ' | b'\t' | b'\n' | b'(' | b'|') && !self.reader.ended() {
             self.reader.at += 1;
@@ -358,7 +294,23 @@ impl<'t> Scanner<'t> {
             return;
         }
         self.scan.raws.push(word.raw.clone());
+        if !first
+            && self.reader.byte(0) == b'('
+            && self.declares()
+            && let Some(name) = assigned(&word.raw)
+        {
+            self.odd(ARRAY);
+            self.reader.at += 1;
+            let values = self.array();
+            self.scan.loops.push(Assignment { name, values, appends: false });
+        }
         self.current.words.push(word);
+    }
+
+    /// `declare -a x=(…)`: the only words with an array.
+    fn declares(&self) -> bool {
+        let name = self.current.words.first().map_or("", |word| word.raw.as_str());
+        matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "builtin" | "command")
     }
 
     fn assignment(&mut self, name: String, word: Word) {
@@ -383,7 +335,7 @@ impl<'t> Scanner<'t> {
             if self.reader.at == before {
                 self.reader.at += 1;
             } else {
-                values.push(word);
+                values.push(element(word));
             }
         }
         self.reader.at = (self.reader.at + 1).min(self.reader.text.len());
@@ -484,5 +436,13 @@ impl<'t> Scanner<'t> {
             }
             self.scan.raws.push(word.raw.clone());
         }
+    }
+}
+
+/// `[key]=value` in an array is its value.
+fn element(word: Word) -> Word {
+    match word.raw.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
+        Some((_, value)) => Reader::new(value).word(),
+        None => word,
     }
 }

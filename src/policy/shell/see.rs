@@ -3,7 +3,7 @@
 use super::names::evaluates;
 use super::scan::Command;
 use super::values::{Arg, UNKNOWN, join, printed};
-use super::word::Word;
+use super::word::{Reader, Word};
 use super::wrappers::wrapper_named;
 use super::{ALIAS, COMPUTED, DEPTH, Engine, Invocation, Simple, base};
 
@@ -144,6 +144,10 @@ impl Engine {
             }
             "mapfile" | "readarray" | "complete" => self.text_option(argv, &["-C"], simple, depth),
             "git" => self.git(argv, simple, depth),
+            "tee" => {
+                let files = argv[1..].iter().filter(|arg| !arg.text.starts_with('-'));
+                self.written.extend(files.map(|arg| arg.text.trim_start_matches("./").to_owned()));
+            }
             "echo" | "printf" => self.printed.extend(printed(name, &argv[1..]).map(|text| (text, depth + 1))),
             "test" | "[" | "let" | "unset" | "read" | "declare" | "typeset" | "local" | "export" | "readonly" | "wait"
             | "getopts" => {
@@ -258,6 +262,7 @@ impl Engine {
     /// Words that a shell joins and runs as a text.
     fn evaluated(&mut self, args: &[Arg], simple: &mut Simple, depth: usize) {
         floor(simple, WRAPPED);
+        let args = if args.first().is_some_and(|arg| arg.text == "--") { &args[1..] } else { args };
         let text = join(args);
         if args.iter().any(|arg| !arg.is_known()) {
             floor(simple, UNKNOWN_TEXT);
@@ -343,8 +348,9 @@ impl Engine {
     /// Builtins that evaluate the subscripts in their arguments: `test -v 'a[$(…)]'`.
     fn subscripts(&mut self, args: &[Arg], simple: &mut Simple, depth: usize) {
         for arg in args.iter().filter(|arg| evaluates(&arg.text)) {
-            let line = format!(": \"{}\"", arg.text.replace('"', "\\\""));
-            self.nested(&line, simple, depth);
+            for inner in substitutions_in(&arg.text) {
+                self.nested(&inner, simple, depth);
+            }
         }
     }
 
@@ -363,6 +369,13 @@ impl Engine {
             }
         }
     }
+}
+
+/// Of a text that is expanded as if in double quotes.
+pub(super) fn substitutions_in(text: &str) -> Vec<String> {
+    let mut reader = Reader::new(text);
+    reader.inside(text);
+    reader.substitutions
 }
 
 fn floor(simple: &mut Simple, reason: &'static str) {

@@ -2,7 +2,7 @@
 
 use super::braces::braces;
 use super::pattern;
-use super::scan::{Assignment, scan};
+use super::scan::{Assignment, Command, Scan, scan};
 use super::word::{Parameter, Piece, Word};
 use std::collections::{HashMap, HashSet};
 
@@ -10,8 +10,12 @@ use std::collections::{HashMap, HashSet};
 pub const UNKNOWN: char = '\0';
 /// More readings of one command than this are not told apart.
 const MOST: usize = 512;
+/// Readings of one command that combine the values of several words.
+const MOST_READINGS: usize = 64;
 /// Values that `+=` makes longer, of one variable.
 const MOST_APPENDED: usize = 8;
+/// Commands of one substitution whose output is looked at.
+const MOST_PRINTING: usize = 8;
 const DEPTH: usize = 12;
 /// Bounds the work on variables made of variables.
 const STEPS: usize = 20_000;
@@ -52,6 +56,8 @@ pub struct Values {
     pub shifts: bool,
     /// Some command has more readings than are told apart.
     pub overflow: bool,
+    /// How often something new was learnt.
+    pub learnt: usize,
     /// Variables being worked out, which do not hold themselves.
     open: Vec<String>,
     /// What the line itself makes a field separator.
@@ -74,6 +80,7 @@ impl Values {
             self.overflow = true;
         } else if !values.contains(&assignment.values) {
             values.push(assignment.values.clone());
+            self.learnt += 1;
         }
     }
 
@@ -83,9 +90,15 @@ impl Values {
         self.assign(&Assignment { name: name.to_owned(), values: vec![word], appends: false });
     }
 
+    /// For another look at the same line with all that is known of it now.
+    pub fn again(self) -> Self {
+        Self { steps: 0, prompts: Vec::new(), ..self }
+    }
+
     pub fn position(&mut self, args: &[Arg]) {
         if !args.is_empty() && !self.positional.iter().any(|known| known == args) && self.positional.len() < MOST {
             self.positional.push(args.to_vec());
+            self.learnt += 1;
         }
     }
 
@@ -108,17 +121,9 @@ impl Values {
                 }
                 continue;
             }
-            self.overflow |= readings.len() * fields.len() > MOST;
-            readings.truncate((MOST / fields.len().max(1)).max(1));
-            let mut next = Vec::new();
-            for reading in &readings {
-                for field in fields.iter().take(MOST) {
-                    let mut longer = reading.clone();
-                    longer.extend(field.iter().cloned());
-                    next.push(longer);
-                }
-            }
-            readings = next;
+            readings = pairs(readings.len(), fields.len(), MOST_READINGS)
+                .map(|(reading, field)| readings[reading].iter().chain(&fields[field]).cloned().collect())
+                .collect();
         }
         readings
     }
@@ -186,22 +191,20 @@ impl Values {
                 }
                 continue;
             }
-            let mut next = Vec::with_capacity(states.len() * options.len());
-            for state in &states {
-                for option in &options {
-                    let mut state = state.clone();
-                    if quoted || self.separators.is_empty() {
-                        state.push_value(option, quoted);
-                    } else {
-                        let split: Vec<String> =
-                            option.iter().map(|text| text.replace(|c| self.separators.contains(c), " ")).collect();
-                        state.push_value(&split, false);
-                    }
-                    next.push(state);
+            let mut next = Vec::new();
+            for (state, option) in pairs(states.len(), options.len(), MOST) {
+                let (mut state, option) = (states[state].clone(), &options[option]);
+                if quoted || self.separators.is_empty() {
+                    state.push_value(option, quoted);
+                } else {
+                    let split: Vec<String> =
+                        option.iter().map(|text| text.replace(|c| self.separators.contains(c), " ")).collect();
+                    state.push_value(&split, false);
                 }
+                next.push(state);
             }
             let bytes: usize = next.iter().filter_map(|state| state.current.as_ref()).map(|arg| arg.text.len()).sum();
-            if next.len() > MOST || bytes > MOST_BYTES {
+            if bytes > MOST_BYTES {
                 self.overflow = true;
                 return vec![vec![Arg::plain(UNKNOWN.to_string())]];
             }
@@ -238,6 +241,10 @@ impl Values {
         let mut results: Vec<Vec<String>> = Vec::new();
         for value in values.iter().filter(|_| !matches!(parameter.operator.as_str(), "+" | ":+")) {
             for operand in &operand {
+                if parameter.all && parameter.operator == ":" {
+                    results.push(sliced(value, operand, parameter.name == "@" || parameter.name == "*"));
+                    continue;
+                }
                 results.push(value.iter().map(|text| pattern::apply(text, &parameter.operator, operand)).collect());
             }
         }
@@ -327,8 +334,27 @@ impl Values {
             return unknown;
         }
         let scan = scan(inner);
-        let [command] = scan.commands.as_slice() else { return unknown };
-        let printed: Vec<Vec<String>> = command
+        let mut texts: Vec<Vec<String>> = Vec::new();
+        for command in scan.commands.iter().take(MOST_PRINTING) {
+            let printed = self.prints(command, &scan, depth);
+            texts.extend(printed.into_iter().filter(|printed| !texts.contains(printed)).collect::<Vec<_>>());
+        }
+        if scan.commands.len() == 1 && !texts.is_empty() { texts } else { texts.into_iter().chain(unknown).take(MOST).collect() }
+    }
+
+    /// What one command of a substitution prints, where that can be read.
+    fn prints(&mut self, command: &Command, scan: &Scan, depth: usize) -> Vec<Vec<String>> {
+        let cat = |word: &Word| word.raw == "cat" || word.raw == "/bin/cat";
+        let passes_on = command.words.iter().all(cat) && !command.redirects.is_empty() | !scan.documents.is_empty();
+        if passes_on {
+            let mut texts: Vec<Vec<String>> =
+                scan.documents.iter().take(1).map(|text| vec![text.trim_end().to_owned()]).collect();
+            for redirect in command.redirects.iter().filter(|redirect| redirect.operator == "<<<") {
+                texts.extend(self.expand(&redirect.target, depth + 1).iter().map(|args| vec![join(args)]));
+            }
+            return texts;
+        }
+        command
             .words
             .split_first()
             .map(|(name, rest)| {
@@ -344,9 +370,15 @@ impl Values {
                 });
                 lists.iter().filter_map(|args| printed(&name.literal()?, args)).map(|text| vec![text]).collect()
             })
-            .unwrap_or_default();
-        if printed.is_empty() { unknown } else { printed }
+            .unwrap_or_default()
     }
+}
+
+/// Which of two lists go together: each with each, or where that is too much each at least once, the first with the first.
+fn pairs(left: usize, right: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+    let all = left * right <= most;
+    let count = if all { left * right } else { left.max(right).min(most.max(MOST)) };
+    (0..count).map(move |at| if all { (at / right, at % right) } else { (at % left, at % right) })
 }
 
 /// What `echo` or `printf` would print, without trailing line breaks.
@@ -368,6 +400,14 @@ pub fn printed(name: &str, args: &[Arg]) -> Option<String> {
 
 pub fn join(args: &[Arg]) -> String {
     args.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// `${x[@]:1}`; what cannot be worked out takes nothing away.
+fn sliced(elements: &[String], operand: &str, positional: bool) -> Vec<String> {
+    let (from, count) = operand.split_once(':').unwrap_or((operand, ""));
+    let from = from.trim().parse::<usize>().unwrap_or(0).saturating_sub(usize::from(positional));
+    let count = count.trim().parse().unwrap_or(elements.len());
+    elements.iter().skip(from).take(count).cloned().collect()
 }
 
 /// The quick way for words in which nothing expands.

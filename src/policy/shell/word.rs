@@ -82,6 +82,8 @@ pub struct Reader<'t> {
     pub exhausted: bool,
     depth: usize,
     work: Cell<usize>,
+    /// Searches for a closing bracket within one another.
+    searches: Cell<usize>,
 }
 
 const DEPTH: usize = 32;
@@ -90,7 +92,16 @@ const WORK: usize = 4 * 1024 * 1024;
 
 impl<'t> Reader<'t> {
     pub fn new(text: &'t str) -> Self {
-        Self { text, at: 0, substitutions: Vec::new(), unterminated: false, exhausted: false, depth: 0, work: Cell::new(0) }
+        Self {
+            text,
+            at: 0,
+            substitutions: Vec::new(),
+            unterminated: false,
+            exhausted: false,
+            depth: 0,
+            work: Cell::new(0),
+            searches: Cell::new(0),
+        }
     }
 
     /// A reader for a text inside this one.
@@ -415,10 +426,13 @@ impl<'t> Reader<'t> {
 
     /// The place of the bracket that closes the one at `from`; quotes are honoured.
     fn closing(&self, from: usize, open: u8, close: u8) -> Option<usize> {
-        if self.work.get() > WORK {
+        if self.searches.get() > DEPTH || self.work.get() > WORK {
+            self.work.set(WORK + 1);
             return None;
         }
+        self.searches.set(self.searches.get() + 1);
         let found = self.find_closing(from, open, close);
+        self.searches.set(self.searches.get() - 1);
         self.work.set(self.work.get() + found.unwrap_or(self.text.len()).saturating_sub(from));
         found
     }
@@ -434,8 +448,11 @@ impl<'t> Reader<'t> {
         while at < bytes.len() {
             match bytes[at] {
                 b'\\' => at += 1,
-                b'$' if bytes.get(at + 1) == Some(&b'(') && bytes.get(at + 2) != Some(&b'(') => {
-                    at = self.substitution_end(at + 1)?;
+                b'$' if bytes.get(at + 1) == Some(&b'(') => {
+                    at = match self.arithmetic_end(at + 1) {
+                        Some(end) => end - 1,
+                        None => self.substitution_end(at + 1)?,
+                    };
                 }
                 b'\'' if !doubled => at = self.find_byte(b'\'', at + 1)?,
                 b'`' => at = self.find_byte(b'`', at + 1)?,

@@ -37,6 +37,7 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("chrt", "abdfiomprv", "TPD", &["sched-runtime", "sched-period", "sched-deadline"], 1),
     wrapper("taskset", "ac", "p", &[], 1),
     wrapper("numactl", "sHl", "iNCmp", &["interleave", "cpunodebind", "physcpubind", "membind", "preferred"], 0),
+    wrapper("choom", "", "n", &["adjust"], 0),
     wrapper("setsid", "cfw", "", &[], 0),
     wrapper("stdbuf", "", "ioe", &["input", "output", "error"], 0),
     wrapper("unbuffer", "p", "", &[], 0),

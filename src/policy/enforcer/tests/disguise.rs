@@ -2,7 +2,6 @@
 
 use super::*;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 /// Ways to write `sudo`, with what has to stand before.
 const NAMES: &[(&str, &str)] = &[
@@ -30,6 +29,21 @@ const NAMES: &[(&str, &str)] = &[
     ("v=$(echo sudo); ", "$v"),
     ("declare -n v=w; w=sudo; ", "$v"),
     ("set -- sudo; ", "\"$@\""),
+    ("set - x sudo; ", "$2"),
+    ("v=(x sudo); ", "${v[@]:1}"),
+    ("v=Sudo; ", "${v@L}"),
+    ("v=SUDO; declare -l w=$v; ", "$w"),
+    ("declare -A m=([k]=sudo); ", "${m[k]}"),
+    ("printf -v 'v[0]' sudo; ", "$v"),
+    ("IFS=: read a v <<< x:sudo; ", "$v"),
+    ("getopts x: v -x sudo; ", "$OPTARG"),
+    ("source /dev/stdin <<< v=sudo; ", "$v"),
+    (": sudo; ", "$_"),
+    ("", "$(cat <<< sudo)"),
+    ("", "$(true; echo sudo)"),
+    ("", "$( (echo sudo) )"),
+    ("", "/usr/bin/s?do"),
+    ("", "/usr/bin/su[d]o"),
 ];
 
 const WRAPPERS: &[&str] = &[
@@ -51,6 +65,7 @@ const WRAPPERS: &[&str] = &[
     "xargs ",
     "flock lk ",
     "ionice -c3 ",
+    "choom -n 0 -- ",
     "eval ",
 ];
 
@@ -79,6 +94,9 @@ const TEXTS: &[(&str, &str)] = &[
     ("sh -c ", ""),
     ("bash -ec ", ""),
     ("eval ", ""),
+    ("eval -- ", ""),
+    ("tee s <<< ", " >/dev/null; bash s"),
+    ("declare -a z=(", "); eval \"${z[@]}\""),
     ("trap ", " EXIT"),
     ("bash <<< ", ""),
     ("echo ", " | bash"),
@@ -102,8 +120,35 @@ fn disguised() -> impl Strategy<Value = String> {
     })
 }
 
+#[test]
+fn what_once_hid_a_program_does_not() {
+    let enforcer = enforcer(parsed(&cases("reading.toml")));
+    for line in [
+        "echo ${z:-$(( v=$(echo sudo); A=1 time {fd}</dev/null $v id )\n)}",
+        "let 'a[$(su\"do\" id)]'",
+        "while :; do $v; eval v=sudo; done",
+    ] {
+        assert_eq!(verdict(&enforcer, line), VerdictKind::Deny, "{line}");
+    }
+}
+
+#[test]
+fn many_unknown_values_are_no_reason_to_refuse() {
+    let enforcer = enforcer(parsed(&cases("reading.toml")));
+    let names: Vec<char> = ('a'..='p').collect();
+    let words = names.iter().map(|name| format!(" -e {name}=\"${name}\"")).collect::<Vec<_>>().concat();
+    let text = names.iter().map(|name| format!("{name} ${name}, ")).collect::<Vec<_>>().concat();
+    let loops = "for i in a b c d e f g h; do for j in 1 2 3 4 5 6 7 8 9; do for k in x y z u v w r s t; do cp $i $j $k; done; done; done";
+    for line in [format!("docker run{words} image"), format!("echo \"{text}\""), loops.to_owned()] {
+        assert_eq!(verdict(&enforcer, &line), VerdictKind::Ask, "{line}");
+    }
+    // The first values of all still meet, and each value is seen once.
+    assert_eq!(verdict(&enforcer, &format!("env su{}do id", "${none}".repeat(16))), VerdictKind::Deny);
+    assert_eq!(verdict(&enforcer, &loops.replace("cp $i", "v=sudo; env $v $i")), VerdictKind::Deny);
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
 
     #[test]
     fn a_blocked_program_is_found_in_every_disguise(line in disguised()) {

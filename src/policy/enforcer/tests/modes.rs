@@ -64,6 +64,9 @@ fn plan_mode_writes_by_no_tool_and_by_no_line() {
         "wget example.com",
         "kill 1",
         "xargs touch < names",
+        "cat < /dev/tcp/192.0.2.7/80",
+        "cat < /dev/udp/192.0.2.7/53",
+        "cat < $x",
         "",
     ] {
         assert_eq!(verdict(&plan, line), VerdictKind::Deny, "{line}");

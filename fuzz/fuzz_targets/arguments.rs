@@ -1,0 +1,14 @@
+//! Any text as the arguments of any tool: what it would touch, or a sentence about what is wrong.
+
+#![no_main]
+
+use aye::fuzzing::{actions, tool_names};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    for tool in tool_names() {
+        if let Err(error) = actions(tool, text) {
+            assert!(!error.is_empty());
+        }
+    }
+});

@@ -1,0 +1,34 @@
+//! Any text, cut anywhere: what is hidden whole is hidden in pieces, once is enough, and what was hidden comes back exactly.
+
+#![no_main]
+
+use aye::fuzzing::policy::redact::{Redactor, Stream, has_marker};
+use libfuzzer_sys::fuzz_target;
+use std::sync::{Arc, LazyLock};
+
+static REDACTOR: LazyLock<Arc<Redactor>> =
+    LazyLock::new(|| Arc::new(Redactor::new(Vec::new(), ["correct horse battery staple"], || [7; 32])));
+
+fuzz_target!(|given: (&str, Vec<u8>)| {
+    let (text, cuts) = given;
+    let hidden = REDACTOR.hide(text);
+    assert_eq!(REDACTOR.hide(&hidden), hidden, "a second pass changes it");
+    if has_marker(text).is_none()
+        && let Ok(restored) = REDACTOR.restorer(text).restore(&hidden)
+    {
+        assert_eq!(restored, text);
+    }
+    let mut stream = Stream::new(REDACTOR.clone());
+    let (mut rest, mut given) = (text, String::new());
+    for cut in cuts {
+        let mut cut = usize::from(cut).min(rest.len());
+        while !rest.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        given.push_str(&stream.push(&rest[..cut]));
+        rest = &rest[cut..];
+    }
+    given.push_str(&stream.push(rest));
+    given.push_str(&stream.finish());
+    assert_eq!(given, hidden, "in pieces it is hidden otherwise");
+});
