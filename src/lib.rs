@@ -34,7 +34,7 @@ pub mod fuzzing {
     }
 
     pub fn tool_names() -> impl Iterator<Item = &'static str> {
-        tools::names()
+        tools::built_in_names()
     }
 
     /// What a call with this text for its arguments would touch, or what is wrong with it.
@@ -52,6 +52,7 @@ pub mod fuzzing {
             relative_paths: true,
             follow_links: true,
             helper: sys::process::Helper::default(),
+            named: Vec::new(),
             redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
             may_fetch: Arc::new(|url, _| policy::Explanation::unreadable(format!("nobody asks {url}"))),
             may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),

@@ -98,7 +98,7 @@ impl Brought {
     pub fn files(&self) -> Vec<BroughtFile> {
         let file = |(name, bytes): (String, Vec<u8>)| {
             let text = String::from_utf8_lossy(&bytes);
-            let end = text.floor_char_boundary(SHOWN_BYTES);
+            let end = (0..=SHOWN_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
             BroughtFile { name, text: text[..end].to_owned(), is_cut: end < text.len() }
         };
         self.project.texts().into_iter().map(file).collect()

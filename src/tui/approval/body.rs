@@ -84,7 +84,8 @@ pub struct Verb {
 impl Body {
     pub fn of(approval: &Approval) -> Self {
         if let Some(command) = &approval.command {
-            let notes = approval.proposal.notes.iter().map(|note| format!("   {}", text::reveal(note))).collect::<String>();
+            let notes: Vec<_> = approval.proposal.notes.iter().map(|note| text::reveal(note)).collect();
+            let notes = notes.iter().flat_map(|note| ["   ", note]).collect::<String>();
             let facts = format!("in {}   time limit {}{notes}", text::reveal(&command.cwd), duration(command.timeout_seconds));
             let command = Command {
                 line: text::reveal(&command.line).into_owned(),
