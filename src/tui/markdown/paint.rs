@@ -37,7 +37,7 @@ fn prose(source: &str, number: Option<u64>, goes_on: bool, width: usize, colours
     painter.flush();
     if painter.rows.is_empty() && !source.trim().is_empty() && text_without_fences(source) {
         // Link definitions and the like print nothing; what was said is shown all the same.
-        return Inked::new(source.trim_end(), Ink::of(Token::Muted)).wrap(width);
+        return Inked::new(&source.trim_end().replace('\t', " "), Ink::of(Token::Muted)).wrap(width);
     }
     painter.rows
 }

@@ -234,6 +234,18 @@ proptest! {
 }
 
 #[test]
+fn a_fence_behind_a_quote_and_a_tab_leaves_no_tab_and_fits() {
+    let mut document = Document::new();
+    for chunk in chunks(">\t```", 1) {
+        document.push(&chunk);
+        for row in draw(&mut document, 5) {
+            let row = words(&row);
+            assert!(text::width(&row) <= 5 && !row.contains(char::is_control), "{row:?}");
+        }
+    }
+}
+
+#[test]
 fn very_long_lines_are_cut_at_the_same_places_however_they_come() {
     let long = format!("{}\n\n```\n{}\n```\n", "some words ".repeat(8000), "x".repeat(50_000));
     let mut piecewise = Document::new();
