@@ -231,7 +231,7 @@ fn the_strictest_layer_wins_and_a_project_never_widens() {
         )
     };
     expect(&layers("allowed_domains = [\"*\"]"), VerdictKind::Ask, &["https://docs.rs/"]);
-    expect(&layers("allowed_domains = [\"*\"]"), VerdictKind::Deny, &["https://crates.io/"]);
+    expect(&layers("allowed_domains = [\"*\"]"), VerdictKind::Deny, &["https://example.org/"]);
     expect(&layers("allowed_domains = [\"a.test\"]"), VerdictKind::Deny, &["https://docs.rs/"]);
     let alone = in_mode(vec![layer(Scope::Project, OPEN)], Mode::Ask);
     expect(&alone, VerdictKind::Deny, &["https://docs.rs/", "https://docs.rs:22/"]);
