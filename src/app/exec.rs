@@ -59,7 +59,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     project.ignored().iter().for_each(|line| super::warn(line));
     let instructions = project.instructions();
     let unfinished = if prompt.is_some() { Unfinished::Replace } else { Unfinished::GoOn };
-    let rules = std::sync::Arc::new(PersonsRules::new(&place, common.policy.as_deref()));
+    let rules = std::sync::Arc::new(PersonsRules::new(&place, common.policy.as_deref(), model.name()));
     let terms = Terms { approver: request.approver, unfinished, max_steps: common.max_steps, instructions, rules };
     let mut setup = session::setup(&place, &policy, &mut session, model, terms);
     let (reload, updates) = Reload::new(place, common.policy.clone(), project, session.id().clone(), &policy);

@@ -70,7 +70,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
             start: receive_start,
         };
         let file = common.policy.clone();
-        let rules = Arc::new(PersonsRules::new(&place, common.policy.as_deref()));
+        let rules = Arc::new(PersonsRules::new(&place, common.policy.as_deref(), &name));
         let backstage = Backstage { place, policy, project, session, model, rules, file, max_steps: common.max_steps };
         let session = tokio::spawn(backstage.run(start, receive_commands, events));
         let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;

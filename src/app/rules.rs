@@ -2,6 +2,7 @@
 
 use super::cli::Nesting;
 use super::place::Place;
+use super::session::DEMO;
 use crate::config::{ConfigError, grants};
 use crate::policy::{Bundle, Layer, Scope};
 use crate::ports::{BoxFuture, Rules, Saved};
@@ -34,8 +35,11 @@ pub struct Named {
 }
 
 impl PersonsRules {
-    pub fn new(place: &Place, policy_file: Option<&Path>) -> Self {
+    /// `model` is who would be believed: what a recording asks for is nothing to keep.
+    pub fn new(place: &Place, policy_file: Option<&Path>, model: &str) -> Self {
+        let recorded = crate::llm::split_name(model).is_some_and(|(provider, _)| provider == DEMO);
         let refused = match (policy_file, Nesting::of_process()) {
+            _ if recorded => Some("not in the demo, where nothing is kept"),
             (Some(_), _) => Some("not with --policy FILE, which stands in the place of your own rules"),
             (None, Nesting::InsideAye) => Some("not inside a command that aye runs (AYE=1)"),
             (None, Nesting::Outermost) => None,

@@ -50,3 +50,13 @@ fn a_no_leads_the_demo_another_way() {
     }
     terminal.wait_for("I can propose, you decide.");
 }
+
+#[test]
+fn nothing_that_a_recording_asks_for_is_kept() {
+    let project = Project::empty();
+    let mut terminal = project.open_sized(&["demo"], 120, 40);
+    terminal.review("");
+    terminal.send("a");
+    terminal.wait_for("not in the demo");
+    terminal.kill();
+}
