@@ -20,7 +20,7 @@ use crate::tui::{
 };
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -103,7 +103,13 @@ fn farewell(outcome: &Outcome) -> Exit {
 }
 
 fn options(place: &Place, policy: &Policy, color: Color) -> Options {
-    let redactor = super::redaction::redactor(place, place.enforcer(policy, Sandbox::Absent, place.mode).redactions(), &[]);
+    let rules = place.enforcer(policy, Sandbox::Absent, place.mode).redactions();
+    let (own, redactor) = (place.clone(), OnceLock::new());
+    // Made for the first prompt: the first frame does not wait for it.
+    let kept_as = move |prompt: &str| {
+        let redactor = redactor.get_or_init(|| super::redaction::redactor(&own, rules.clone(), &[]));
+        redactor.redact(prompt).text.into_owned()
+    };
     let variable = |name: &str| place.environment.get(name).unwrap_or_default();
     let colours = if color == Color::Never || !variable("NO_COLOR").is_empty() || variable("TERM") == "dumb" {
         Colours::None
@@ -122,7 +128,7 @@ fn options(place: &Place, policy: &Policy, color: Color) -> Options {
         colours,
         ascii: !(locale.contains("utf-8") || locale.contains("utf8")),
         history: Some(place.directories.data.join("history.jsonl")),
-        kept_as: KeptAs(Arc::new(move |prompt| redactor.redact(prompt).text.into_owned())),
+        kept_as: KeptAs(Arc::new(kept_as)),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cwd: place.workspace_for_people(),
     }

@@ -15,6 +15,7 @@ const HEAD_BYTES: u64 = 1024;
 /// A longer name of a branch is not shown to anyone.
 const BRANCH_BYTES: usize = 120;
 
+#[derive(Clone)]
 pub struct Place {
     pub environment: Environment,
     pub directories: Directories,
