@@ -53,6 +53,7 @@ pub mod fuzzing {
             follow_links: true,
             helper: sys::process::Helper::default(),
             named: Vec::new(),
+            holding: tools::Holding::nothing(),
             redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
             may_fetch: Arc::new(|url, _| policy::Explanation::unreadable(format!("nobody asks {url}"))),
             may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),

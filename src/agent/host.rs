@@ -235,6 +235,9 @@ impl Host {
                 | Command::Decide { .. }
                 | Command::Resolve { .. }
                 | Command::UndoGrant
+                | Command::Preview { .. }
+                | Command::Background { .. }
+                | Command::StopCommand { .. }
                 | Command::ListGrants
                 | Command::Cancel
                 | Command::Kill),

@@ -231,6 +231,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
         follow_links: place.settings.tools.follow_symlinks,
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
+        holding: tools::Holding::nothing(),
         redactor: super::redaction::redactor(place, policy.redactions(), &[]),
         may_fetch: Arc::new(move |url, method| {
             web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())

@@ -157,7 +157,9 @@ impl Bench {
         let by = if permit.rule() == "approved by you" { "you" } else { permit.rule() };
         self.log.keep(&plan, "allow", by, "");
         let (output, _unwatched) = mpsc::channel(OUTPUT_DEPTH);
-        self.router.run(plan, permit, RunContext { output, kill: CancellationToken::new() }).await
+        self.router
+            .run(plan, permit, RunContext { output, kill: CancellationToken::new(), background: CancellationToken::new() })
+            .await
     }
 }
 

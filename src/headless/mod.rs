@@ -138,6 +138,9 @@ impl Verdict {
             | EventKind::ToolInterrupted { .. }
             | EventKind::StepCompleted { .. }
             | EventKind::StepLimitApproaching { .. }
+            | EventKind::SandboxInForce { .. }
+            | EventKind::PreviewStarted { .. }
+            | EventKind::CommandsRunning { .. }
             | EventKind::PolicyExpired { .. }
             | EventKind::Notice { .. }
             | EventKind::SessionCompleted { .. } => {}

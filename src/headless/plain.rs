@@ -68,8 +68,12 @@ impl Plain {
                 let verb = if *resumed { "going on" } else { "working" };
                 Some(format!("{verb} in {workspace} with {model}, mode {}", mode.as_str()))
             }
+            EventKind::SandboxInForce { missing: Some(message), .. } => Some(message.clone()),
             EventKind::PromptQueued { prompt } => Some(format!("queued: {prompt}")),
-            EventKind::DraftRestored { .. }
+            EventKind::SandboxInForce { missing: None, .. }
+            | EventKind::PreviewStarted { .. }
+            | EventKind::CommandsRunning { .. }
+            | EventKind::DraftRestored { .. }
             | EventKind::TaskStarted { .. }
             | EventKind::PolicyInForce { message: None, .. }
             | EventKind::StepStarted { .. }

@@ -24,5 +24,5 @@ pub use enforcer::{Enforcer, Explanation};
 pub use layer::{Layer, Scope};
 pub use named::quoted;
 pub use paths::{Context, Sandbox};
-pub use permit::{Permit, Question, Verdict};
+pub use permit::{Permit, PreviewPermit, Question, Verdict};
 pub use shell::run_files;

@@ -25,9 +25,33 @@ impl Permit {
         self.actions == actions
     }
 
+    /// What may happen may be looked at first.
+    pub fn preview(&self) -> PreviewPermit {
+        PreviewPermit { actions: self.actions.clone() }
+    }
+
     /// Which rule, or whose yes, let it happen.
     pub fn rule(&self) -> &str {
         &self.rule
+    }
+}
+
+/// Leave to run these commands in a view of their own, once, with no network and with nothing of it kept. Not `Clone`.
+#[derive(Debug)]
+pub struct PreviewPermit {
+    actions: Vec<Action>,
+}
+
+impl PreviewPermit {
+    /// Whether this permit was given for these very actions.
+    pub fn covers(&self, actions: &[Action]) -> bool {
+        self.actions == actions
+    }
+
+    /// For tests of what takes a permit.
+    #[cfg(test)]
+    pub(crate) fn for_test(actions: Vec<Action>) -> Self {
+        Self { actions }
     }
 }
 
@@ -55,6 +79,11 @@ pub struct Question {
 }
 
 impl Question {
+    /// The person wants to see what would happen. A question is never about what is denied, so there is always leave to look.
+    pub fn preview(&self) -> PreviewPermit {
+        PreviewPermit { actions: self.actions.clone() }
+    }
+
     /// The person said yes to this question.
     pub fn approve(self) -> Permit {
         Permit::new(self.actions, "approved by you".to_owned())

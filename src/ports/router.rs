@@ -1,8 +1,10 @@
 //! Tools: planned first, judged, then run with the permit.
 
 use super::BoxFuture;
-use crate::policy::Permit;
-use crate::protocol::{Action, Proposal, ToolCall, ToolDefinition, ToolError, ToolResult};
+use crate::policy::{Permit, PreviewPermit};
+use crate::protocol::{
+    Action, Effects, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError, ToolResult,
+};
 use std::any::Any;
 use std::fmt;
 use std::path::PathBuf;
@@ -23,6 +25,12 @@ pub struct Plan {
     pub changes: bool,
     /// Files whose content it would run: a call before it may still change them.
     pub runs: Vec<PathBuf>,
+    /// Whether its effects can be shown before they happen.
+    pub preview: PreviewOffer,
+    /// What it did in its view already; running the plan keeps that.
+    pub effects: Option<Box<Effects>>,
+    /// What it opens, beyond what commands may do.
+    pub opens: Vec<Outside>,
     /// For commands: seconds until it is killed.
     pub timeout_seconds: u64,
     /// What the tool keeps between plan and run; only its own router looks inside.
@@ -42,6 +50,8 @@ pub struct RunContext {
     pub output: mpsc::Sender<String>,
     /// Fires when the person wants running commands killed.
     pub kill: CancellationToken,
+    /// Fires when the person wants a running command to go on in the background: it comes to a result at once, and runs on.
+    pub background: CancellationToken,
 }
 
 pub trait ToolRouter: Send + Sync {
@@ -51,6 +61,17 @@ pub trait ToolRouter: Send + Sync {
     fn capability(&self, tool_name: &str) -> Option<&'static str>;
     /// Reads what it must to say what would happen; writes nothing.
     fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>>;
+    /// The same call again, with these places opened for it.
+    fn plan_opened(&self, call: ToolCall, opens: Vec<Outside>) -> BoxFuture<'_, Result<Plan, ToolError>> {
+        let _ = opens;
+        self.plan(call)
+    }
+    /// Runs a command in a view of its own. What comes back is the plan that keeps what it did there; dropping that plan drops it.
+    fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
+        let _ = (permit, context);
+        let message = format!("what {} would do cannot be shown before it is done", plan.tool_name);
+        Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
+    }
     /// Does what was planned. The permit must cover the plan's actions, else `POLICY_DENIED`.
     /// What changed since the plan was made is never overwritten: `CONFLICT`.
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult>;

@@ -1,6 +1,6 @@
 //! A question to the person, with everything they need to answer it.
 
-use super::{Always, ApprovalId, CallId, Proposal, Remember};
+use super::{Always, ApprovalId, CallId, Effects, Outside, PreviewOffer, Proposal, Remember};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -93,6 +93,15 @@ pub struct Approval {
     /// What "always allow" offers, and what of it is never kept.
     #[serde(default)]
     pub always: Always,
+    /// Whether `p` shows what the command would do.
+    #[serde(default)]
+    pub preview: PreviewOffer,
+    /// What the command did in its view; a yes keeps it, and runs nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effects: Option<Box<Effects>>,
+    /// What a yes opens for this one run: the command ran before and was kept from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opens: Vec<Outside>,
 }
 
 /// Where a rule stands, and what is written there.

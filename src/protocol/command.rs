@@ -14,6 +14,18 @@ pub enum Command {
         approval_id: ApprovalId,
         decision: Decision,
     },
+    /// Run the command that is asked about in a view of its own, and ask about its effects.
+    Preview {
+        approval_id: ApprovalId,
+    },
+    /// Let the agent go on while this command runs; without an id, the one that runs longest.
+    Background {
+        tool_call_id: Option<CallId>,
+    },
+    /// End a session or a command in the background, by the id the tools give it.
+    StopCommand {
+        id: String,
+    },
     /// What to do about a call whose outcome a crash left unknown.
     Resolve {
         tool_call_id: CallId,

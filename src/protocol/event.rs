@@ -1,8 +1,8 @@
 //! All that a front end may learn, in one stream.
 
 use super::{
-    Approval, ApprovalId, Arguments, CallId, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal, Redaction, SessionId,
-    StepId, StopReason, TaskId, ToolError, ToolStatus, Usage, WorkspaceId,
+    Approval, ApprovalId, Arguments, CallId, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal, Redaction,
+    RunningCommand, SandboxTier, SessionId, StepId, StopReason, TaskId, ToolError, ToolStatus, Usage, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +89,11 @@ pub enum EventKind {
         summary: String,
     },
     ApprovalRequested(Approval),
+    /// The command of this question runs in its view; another question about its effects follows.
+    PreviewStarted {
+        approval_id: ApprovalId,
+        tool_call_id: CallId,
+    },
     ApprovalResolved {
         approval_id: ApprovalId,
         tool_call_id: CallId,
@@ -146,6 +151,19 @@ pub enum EventKind {
     /// A policy file was changed and cannot be taken: the last good one stays in force.
     PolicyRejected {
         message: String,
+    },
+    /// What holds commands from now on.
+    SandboxInForce {
+        tier: SandboxTier,
+        /// For the status row: `sandbox on · net off`.
+        words: String,
+        /// What is missing on this system and how to get it, where something is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        missing: Option<String>,
+    },
+    /// All sessions and commands in the background, whenever the list changes.
+    CommandsRunning {
+        commands: Vec<RunningCommand>,
     },
     PolicyExpired {
         message: String,

@@ -12,6 +12,7 @@ pub mod id;
 pub mod layer;
 pub mod message;
 pub mod mode;
+pub mod sandbox;
 pub mod tool;
 pub mod usage;
 
@@ -25,5 +26,9 @@ pub use id::{ApprovalId, CallId, MessageId, SessionId, StepId, TaskId, Workspace
 pub use layer::PolicyLayer;
 pub use message::{Arguments, Message, Part, Role, StopReason, ToolCall};
 pub use mode::Mode;
+pub use sandbox::{
+    CountedEffects, EffectKind, Effects, FileEffect, Outside, PreviewOffer, RefusedEffect, RunningCommand, RunningState,
+    SandboxTier,
+};
 pub use tool::{ErrorCode, Proposal, Redaction, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use usage::Usage;

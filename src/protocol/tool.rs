@@ -1,6 +1,6 @@
 //! Tools: what is offered, what a call would do, what it did.
 
-use super::CallId;
+use super::{CallId, Outside};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -106,6 +106,9 @@ pub struct ToolResult {
     /// What was hidden in the output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redactions: Vec<Redaction>,
+    /// What a command was kept from, where that is why it failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<Outside>,
 }
 
 impl ToolResult {
@@ -118,6 +121,7 @@ impl ToolResult {
             error: None,
             artifact_uris: Vec::new(),
             redactions: Vec::new(),
+            denied: Vec::new(),
         }
     }
 
@@ -144,6 +148,7 @@ impl ToolResult {
             error: Some(error),
             artifact_uris: Vec::new(),
             redactions: Vec::new(),
+            denied: Vec::new(),
         }
     }
 

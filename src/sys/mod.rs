@@ -5,4 +5,5 @@ pub mod http;
 pub mod instance;
 pub mod path;
 pub mod process;
+pub mod sandbox;
 pub mod watch;

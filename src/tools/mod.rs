@@ -1,6 +1,7 @@
 //! The tools: plan and run, one file each.
 
 mod arguments;
+mod confine;
 mod copy;
 mod create_directory;
 mod delete;
@@ -33,6 +34,7 @@ mod unread;
 mod walk;
 mod write_file;
 
+pub use confine::Holding;
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use tool::Settings;

@@ -6,7 +6,7 @@ use super::registry::{built_in, built_in_names, find, offered, unknown};
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
 use crate::policy::{NamedCommand, Permit};
 use crate::ports::{BoxFuture, Plan, RunContext, ToolRouter};
-use crate::protocol::{Action, Arguments, ErrorCode, ToolCall, ToolDefinition, ToolError, ToolResult};
+use crate::protocol::{Action, Arguments, ErrorCode, PreviewOffer, ToolCall, ToolDefinition, ToolError, ToolResult};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -109,6 +109,9 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         proposal: draft.proposal,
         changes,
         runs,
+        preview: PreviewOffer::None,
+        effects: None,
+        opens: Vec::new(),
         timeout_seconds,
         payload: draft.work,
     })
@@ -156,6 +159,9 @@ fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: Tool
         proposal: None,
         changes: false,
         runs: Vec::new(),
+        preview: PreviewOffer::None,
+        effects: None,
+        opens: Vec::new(),
         timeout_seconds: 0,
         payload: Box::new(Late(error)),
     }

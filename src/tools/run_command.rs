@@ -1,5 +1,6 @@
 //! RunCommand: a line in `bash`, and what it printed.
 
+use super::confine::Wanted;
 use super::paths::{Meant, Paths};
 use super::run_files::Pinned;
 use super::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
@@ -134,6 +135,8 @@ pub(super) async fn answer_of(
             settings.redactor.holds_secret(value)
         }),
         stdin,
+        terminal: None,
+        confinement: settings.confine(&Wanted::default()),
         timeout: Duration::from_secs(timeout_seconds),
         max_output_bytes: settings.max_output_bytes,
         helper: settings.helper.clone(),

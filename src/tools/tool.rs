@@ -1,6 +1,7 @@
 //! What a tool is: typed arguments in, actions and work out, the work done later.
 
 use super::arguments;
+use super::confine::Holding;
 use super::paths::Paths;
 use crate::policy::Explanation;
 use crate::policy::NamedCommand;
@@ -55,6 +56,8 @@ pub struct Settings {
     /// Whether a connection for this URL may be opened to this address.
     pub may_connect: MayConnect,
     pub fetcher: Fetcher,
+    /// What holds commands.
+    pub holding: Holding,
     /// Hides what is secret in all that a tool tells.
     pub redactor: Arc<Redactor>,
 }

@@ -111,6 +111,9 @@ pub const DIFF: &str = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -8,9 +8,11 @@\n
 
 pub fn edit_approval(id: &str) -> Approval {
     Approval {
+        preview: PreviewOffer::None,
+        effects: None,
+        opens: Vec::new(),
         approval_id: ApprovalId::new(id),
         tool_call_id: call(&format!("call-{id}")),
         tool_name: "EditFile".to_owned(),

@@ -146,6 +146,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
             }
             Command::Quit => return,
             Command::UndoGrant | Command::ListGrants => {}
+            Command::Preview { .. } | Command::Background { .. } | Command::StopCommand { .. } => {}
             Command::SaveDraft { .. }
             | Command::Resolve { .. }
             | Command::SetMode { .. }

@@ -43,7 +43,9 @@ impl Host {
         tokio::spawn(async move {
             let (output, mut chunks) = mpsc::channel(CHANNEL_DEPTH);
             let since = Instant::now();
-            let work = tokio::spawn(async move { router.run(plan, permit, RunContext { output, kill }).await });
+            let work = tokio::spawn(async move {
+                router.run(plan, permit, RunContext { output, kill, background: CancellationToken::new() }).await
+            });
             let told = inputs.clone();
             let done = async move {
                 let mut stream = Stream::new(redactor);

@@ -6,7 +6,7 @@ use crate::agent::{Backoff, Unfinished};
 use crate::policy::{Bundle, Context, Layer, Permit, Sandbox, Scope};
 use crate::ports::{BoxFuture, Completion, JournalError, ModelRequest, Plan, RunContext};
 use crate::protocol::{
-    Action, Arguments, CallId, ErrorCode, Part, Place, StopReason, Target, ToolCall, ToolError, ToolResult, Usage,
+    Action, Arguments, CallId, ErrorCode, Part, Place, PreviewOffer, StopReason, Target, ToolCall, ToolError, ToolResult, Usage,
 };
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -94,6 +94,9 @@ impl ToolRouter for Tools {
             proposal: None,
             changes: true,
             runs: Vec::new(),
+            preview: PreviewOffer::None,
+            effects: None,
+            opens: Vec::new(),
             timeout_seconds: 1,
             payload: Box::new(()),
         };

@@ -434,5 +434,8 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         parts: question.parts.clone(),
         origins: Vec::new(),
         always: Always::default(),
+        preview: plan.preview.clone(),
+        effects: plan.effects.clone(),
+        opens: plan.opens.clone(),
     }
 }

@@ -108,6 +108,9 @@ impl Machine {
                 | Command::Resolve { .. }
                 | Command::Cancel
                 | Command::Kill
+                | Command::Preview { .. }
+                | Command::Background { .. }
+                | Command::StopCommand { .. }
                 | Command::Continue
                 | Command::SetMode { .. }
                 | Command::ReloadPolicy,

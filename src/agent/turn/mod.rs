@@ -305,6 +305,9 @@ impl Machine {
             Command::Prompt { text } => self.prompt(text, at),
             Command::Decide { approval_id, decision } => self.decided(&approval_id, decision, at),
             Command::Resolve { tool_call_id, resolution } => self.resolved(&tool_call_id, resolution, at),
+            Command::Preview { .. } | Command::Background { .. } | Command::StopCommand { .. } => {
+                self.emit(EventKind::Notice { message: "nothing here can do that".to_owned() });
+            }
             Command::UndoGrant => self.undo_grant(),
             Command::ListGrants => self.list_grants(),
             Command::Cancel => self.cancel(at),

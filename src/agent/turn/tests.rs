@@ -5,7 +5,8 @@ use super::*;
 use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
 use crate::ports::Completion;
 use crate::protocol::{
-    Action, Arguments, CallId, Decision, FailureKind, GrantScope, Mode, Place, Remember, Resolution, StopReason, Target,
+    Action, Arguments, CallId, Decision, FailureKind, GrantScope, Mode, Place, PreviewOffer, Remember, Resolution, StopReason,
+    Target,
 };
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -235,6 +236,9 @@ impl Sim {
             proposal: (verb == "write").then(|| Proposal { summary: format!("write {rest}"), ..Proposal::default() }),
             actions: vec![action],
             runs: rest.strip_prefix("sh ").map(|script| PathBuf::from("/w").join(script)).into_iter().collect(),
+            preview: PreviewOffer::None,
+            effects: None,
+            opens: Vec::new(),
             timeout_seconds: 300,
             payload: Box::new(()),
         };
@@ -307,6 +311,9 @@ fn show(kind: &EventKind) -> String {
         EventKind::LlmRetry { attempt, max_attempts, delay_ms, .. } => format!("{attempt} of {max_attempts} in {delay_ms} ms"),
         EventKind::AnswerDiscarded { reason } => reason.clone(),
         EventKind::ToolInterrupted { summary, known, .. } => format!("{summary}: {known}"),
+        EventKind::SandboxInForce { tier, .. } => tier.as_str().to_owned(),
+        EventKind::PreviewStarted { tool_call_id, .. } => tool_call_id.to_string(),
+        EventKind::CommandsRunning { commands } => commands.len().to_string(),
         EventKind::StepStarted { step_count } | EventKind::StepCompleted { step_count } => step_count.to_string(),
         EventKind::StepLimitApproaching { step_count, max_steps } => format!("{step_count} of {max_steps}"),
         EventKind::TaskStarted { prompt, .. } | EventKind::PromptQueued { prompt } => prompt.clone(),

@@ -14,6 +14,7 @@ pub use environment::{Environment, command_environment, environment_words};
 pub use run::{End, Finished, Helper, ProcessError, Spec, run, signal_name};
 use supervise::SUPERVISE;
 pub use supervise::supervise_main;
+pub use wire::TerminalSize;
 
 /// Whether this process was started as the helper of an aye.
 pub fn is_helper() -> bool {

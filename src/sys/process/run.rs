@@ -2,7 +2,8 @@
 
 use super::capture::{Captured, whole_start};
 use super::supervise::{SUPERVISE, WITHOUT_NAMESPACES};
-use super::wire::{self, Job, KILL, Report, TERMINATE};
+use super::wire::{self, Job, KILL, Report, TERMINATE, TerminalSize};
+use crate::sys::sandbox::Confinement;
 use nix::sys::signal::Signal;
 use std::ffi::OsString;
 use std::io;
@@ -64,6 +65,10 @@ pub struct Spec {
     /// All of it; nothing else is passed on.
     pub environment: Vec<(OsString, OsString)>,
     pub stdin: Option<String>,
+    /// A terminal of this size takes the place of its input and output.
+    pub terminal: Option<TerminalSize>,
+    /// What holds it; nothing where the policy says `off`.
+    pub confinement: Option<Confinement>,
     pub timeout: Duration,
     /// Kept of stdout, and as much of stderr.
     pub max_output_bytes: usize,
@@ -136,6 +141,8 @@ async fn start(spec: &Spec) -> Result<(Child, UnixStream), ProcessError> {
         line: spec.line.clone(),
         directory: spec.directory.as_os_str().as_bytes().to_vec(),
         stdin: spec.stdin.clone(),
+        terminal: spec.terminal,
+        confinement: spec.confinement.clone(),
     };
     let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
     ours.set_nonblocking(true)?;

@@ -36,6 +36,8 @@ fn parent_main() -> ! {
 
 fn spec(line: &str) -> Spec {
     Spec {
+        terminal: None,
+        confinement: None,
         line: line.to_owned(),
         directory: std::fs::canonicalize(std::env::temp_dir()).unwrap(),
         environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),

@@ -1,5 +1,6 @@
 //! What aye and its helper say to each other over one socket: the job once, orders after it, the end once.
 
+use crate::sys::sandbox::Confinement;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
@@ -15,6 +16,15 @@ pub(super) struct Job {
     /// The resolved directory, as bytes: it need not be UTF-8.
     pub directory: Vec<u8>,
     pub stdin: Option<String>,
+    pub terminal: Option<TerminalSize>,
+    pub confinement: Option<Confinement>,
+}
+
+/// In cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalSize {
+    pub rows: u16,
+    pub columns: u16,
 }
 
 /// How the command ended.

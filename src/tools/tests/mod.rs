@@ -10,6 +10,7 @@ mod secrets;
 mod swap;
 mod trees;
 
+use super::confine::Holding;
 use super::{Router, Settings, actions_for};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
@@ -101,6 +102,7 @@ fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         relative_paths: true,
         follow_links: true,
         helper: Helper::default(),
+        holding: Holding::nothing(),
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
         may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
@@ -114,7 +116,7 @@ fn call(tool: &str, arguments: Value) -> ToolCall {
 }
 
 fn context() -> RunContext {
-    RunContext { output: mpsc::channel(16).0, kill: CancellationToken::new() }
+    RunContext { output: mpsc::channel(16).0, kill: CancellationToken::new(), background: CancellationToken::new() }
 }
 
 fn block_on<F: Future>(future: F) -> F::Output {

@@ -180,6 +180,9 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ApprovalRequested(_)
         | EventKind::ToolInterrupted { .. }
         | EventKind::DraftRestored { .. }
+        | EventKind::SandboxInForce { .. }
+        | EventKind::PreviewStarted { .. }
+        | EventKind::CommandsRunning { .. }
         | EventKind::StepCompleted { .. }
         | EventKind::SessionCompleted { .. } => {}
     }

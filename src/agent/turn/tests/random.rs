@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ports::Saved;
-use crate::protocol::GrantRule;
+use crate::protocol::{GrantRule, PreviewOffer};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -456,6 +456,9 @@ fn plan_of(call: ToolCall) -> Result<Plan, ToolError> {
         proposal: None,
         actions: vec![action],
         runs: Vec::new(),
+        preview: PreviewOffer::None,
+        effects: None,
+        opens: Vec::new(),
         timeout_seconds: 300,
         payload: Box::new(()),
     })

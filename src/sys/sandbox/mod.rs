@@ -1,0 +1,75 @@
+//! What holds a command: the places it may write, the places it never sees, the network, its limits.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// How one command is held. All paths are absolute and real; nothing here is looked up again.
+///
+/// All of the file system can be read but what is hidden; nothing of it can be written but what is named. `/tmp` is the
+/// command's own, and so are `/dev` and the processes it sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confinement {
+    pub strength: Strength,
+    /// The workspace and what was added to it.
+    pub roots: Vec<PathBuf>,
+    pub view: View,
+    /// More places that may be written. What does not exist is left out.
+    pub writable: Vec<PathBuf>,
+    /// Places in what may be written that may not; a missing one cannot be made.
+    pub read_only: Vec<PathBuf>,
+    /// Places in those that may be written all the same.
+    pub reopened: Vec<PathBuf>,
+    /// Files and directories that are seen empty.
+    pub hidden: Vec<PathBuf>,
+    /// Directories of package managers: read as they are, written to a copy.
+    pub caches: Vec<Layered>,
+    pub network: NetworkAccess,
+    pub limits: ResourceLimits,
+}
+
+/// With what it is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Strength {
+    /// Landlock and seccomp, where the kernel makes no namespaces for this user.
+    Landlock,
+    /// Namespaces, and the others on top where the kernel has them.
+    Namespaces,
+}
+
+/// What becomes of what it writes in the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum View {
+    /// Nothing can be written there.
+    ReadOnly,
+    /// It is real.
+    Real,
+    /// It goes to a copy, one for each root in their order.
+    CopyOnWrite(Vec<Layered>),
+}
+
+/// A directory under a layer that takes the writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layered {
+    /// The directory, and where it is seen.
+    pub directory: PathBuf,
+    /// Existing and private directories on one file system, outside of every place that the command may see.
+    pub upper: PathBuf,
+    pub work: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NetworkAccess {
+    /// Loopback of its own. What is told to use a proxy finds aye's there, which lets through what it is told to, or nothing.
+    Proxied,
+    /// Whatever the person can reach.
+    Open,
+}
+
+/// For one process each, but `processes`, which is for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ResourceLimits {
+    pub processes: Option<u64>,
+    pub memory_bytes: Option<u64>,
+    pub file_bytes: Option<u64>,
+    pub cpu_seconds: Option<u64>,
+}
