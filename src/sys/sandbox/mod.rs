@@ -1,5 +1,8 @@
 //! What holds a command: the places it may write, the places it never sees, the network, its limits.
 
+#[cfg(target_os = "linux")]
+pub mod filter;
+
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
