@@ -6,7 +6,6 @@ use crate::sys::sandbox::{self, Confinement, Strength};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -127,8 +126,6 @@ fn start(job: &Job) -> Result<Pid, String> {
     tree::detach(&mut command);
     if let Some(confinement) = &job.confinement {
         sandbox::filter::apply(confinement).map_err(|error| not_held(&error.to_string()))?;
-        // The command is the same user as this process, and may do to it what it may not do itself.
-        prctl::set_dumpable(false).map_err(|errno| not_held(errno.desc()))?;
     }
     let child = command.spawn().map_err(|error| format!("`{}`: {error}", job.shell))?;
     Ok(Pid::from_raw(child.id().cast_signed()))

@@ -7,7 +7,7 @@ mod devices;
 #[cfg(target_os = "linux")]
 mod enter;
 #[cfg(target_os = "linux")]
-pub(in crate::sys) mod filter;
+pub mod filter;
 #[cfg(target_os = "linux")]
 mod layout;
 #[cfg(target_os = "linux")]
