@@ -22,17 +22,17 @@ mod reserve;
 mod room;
 #[cfg(target_os = "linux")]
 mod sockets;
-#[cfg(target_os = "linux")]
-mod why;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
+#[cfg(target_os = "linux")]
+mod why;
 
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use enter::{Side, enter};
 #[cfg(target_os = "linux")]
-pub(in crate::sys) use probe::{PROBE, answer_probe};
-#[cfg(target_os = "linux")]
 pub use probe::{Held, Probe, probe};
+#[cfg(target_os = "linux")]
+pub(in crate::sys) use probe::{PROBE, answer_probe};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use room::{LOOK_EVERY, Room};
 
