@@ -2,6 +2,7 @@
 
 mod capture;
 mod environment;
+mod fence;
 mod run;
 mod supervise;
 #[cfg(test)]
@@ -11,7 +12,7 @@ mod wire;
 
 pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment, environment_words};
-pub use run::{End, Finished, Helper, ProcessError, Spec, run, signal_name};
+pub use run::{End, Finished, Helper, Namespaces, ProcessError, Spec, run, signal_name};
 use supervise::SUPERVISE;
 pub use supervise::supervise_main;
 pub use wire::TerminalSize;

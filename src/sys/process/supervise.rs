@@ -1,5 +1,6 @@
 //! The helper's side of a command: it is between aye and the command, and takes the whole tree with it when either ends.
 
+use super::fence::{self, Fence};
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
 use super::wire::{self, Job, KILL, Report, TERMINATE};
 use nix::errno::Errno;
@@ -72,8 +73,8 @@ fn wait_for(child: Pid) -> i32 {
 
 fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree) -> io::Result<()> {
     let job: Job = wire::receive(&mut control)?;
-    let main = match start(&job) {
-        Ok(main) => main,
+    let (main, _fence) = match start(&job) {
+        Ok(started) => started,
         Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
     };
     let mut watch = Watch { control, signals, tree, main, state: State::Running, report: None, sweep: SWEEP };
@@ -84,7 +85,7 @@ fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree) -> io::Result<
     wire::send(&mut watch.control, &report)
 }
 
-fn start(job: &Job) -> Result<Pid, String> {
+fn start(job: &Job) -> Result<(Pid, Option<Fence>), String> {
     let directory = Path::new(OsStr::from_bytes(&job.directory));
     let opened = crate::sys::path::open_directory(directory).map_err(|error| format!("`{}`: {error}", directory.display()))?;
     nix::unistd::fchdir(&opened).map_err(|error| format!("`{}`: {error}", directory.display()))?;
@@ -95,8 +96,10 @@ fn start(job: &Job) -> Result<Pid, String> {
     let mut command = Command::new(&job.shell);
     command.args(["--noprofile", "--norc", "-c", &job.line]).env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
     tree::detach(&mut command);
+    let fence = fence::around(&mut command, job.confinement.as_ref())
+        .map_err(|error| format!("the sandbox could not be set up: {error}"))?;
     let child = command.spawn().map_err(|error| format!("`{}`: {error}", job.shell))?;
-    Ok(Pid::from_raw(child.id().cast_signed()))
+    Ok((Pid::from_raw(child.id().cast_signed()), fence))
 }
 
 /// A file without a name that holds `text`, at its start.

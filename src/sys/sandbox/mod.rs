@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 pub mod filter;
+mod places;
+mod seatbelt;
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
