@@ -15,7 +15,7 @@ use std::path::PathBuf;
 const NEWEST: ABI = ABI::V7;
 
 /// Where a command with a file system of its own may always write: what is mounted there is its own, or covered.
-const ITS_OWN: [&str; 4] = ["/tmp", "/var/tmp", "/dev", "/proc"];
+const ITS_OWN: [&str; 5] = ["/tmp", "/var/tmp", "/run", "/dev", "/proc"];
 
 /// A set of rules, filled and not yet in force.
 #[derive(Debug)]
