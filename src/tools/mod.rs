@@ -18,6 +18,7 @@ mod list_directory;
 mod markers;
 mod move_path;
 mod named_command;
+mod network;
 mod paths;
 mod read_file;
 mod registry;

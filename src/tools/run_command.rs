@@ -128,6 +128,7 @@ pub(super) async fn answer_of(
     settings: &Settings,
     context: RunContext,
 ) -> Output {
+    let wanted = Wanted::default();
     let spec = Spec {
         line,
         directory,
@@ -136,7 +137,8 @@ pub(super) async fn answer_of(
         }),
         stdin,
         terminal: None,
-        confinement: settings.confine(&Wanted::default()),
+        confinement: settings.confine(&wanted),
+        proxy: Some(settings.proxy(&wanted.opens)),
         timeout: Duration::from_secs(timeout_seconds),
         max_output_bytes: settings.max_output_bytes,
         helper: settings.helper.clone(),

@@ -3,8 +3,10 @@
 mod capture;
 mod environment;
 mod fence;
+mod handshake;
 mod run;
 mod supervise;
+mod terminal;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -15,6 +17,7 @@ pub use environment::{Environment, command_environment, environment_words};
 pub use run::{End, Finished, Helper, Namespaces, ProcessError, Spec, run, signal_name};
 use supervise::SUPERVISE;
 pub use supervise::supervise_main;
+pub use terminal::{Ended, Keys, Screen, Terminal, start_terminal};
 pub use wire::TerminalSize;
 
 /// Whether this process was started as the helper of an aye.

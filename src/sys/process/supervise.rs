@@ -1,6 +1,7 @@
 //! The helper's side of a command: it is between aye and the command, and takes the whole tree with it when either ends.
 
 use super::fence::{self, Fence};
+use super::handshake::{Left, Made};
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
 use super::wire::{self, Job, KILL, Report, TERMINATE};
 use crate::sys::sandbox::{self, Confinement, Strength};
@@ -98,7 +99,12 @@ fn wait_for(child: Pid) -> i32 {
 }
 
 fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job) -> io::Result<()> {
-    let (main, _fence) = match start(job) {
+    let made = match Made::make(job) {
+        Ok(made) => made,
+        Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
+    };
+    let left = made.hand_over(&mut control)?;
+    let (main, _fence) = match start(job, left) {
         Ok(started) => started,
         Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
     };
@@ -110,7 +116,7 @@ fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job) -> 
     wire::send(&mut watch.control, &report)
 }
 
-fn start(job: &Job) -> Result<(Pid, Option<Fence>), String> {
+fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
     let directory = Path::new(OsStr::from_bytes(&job.directory));
     let opened = crate::sys::path::open_directory(directory).map_err(|error| format!("`{}`: {error}", directory.display()))?;
     nix::unistd::fchdir(&opened).map_err(|error| format!("`{}`: {error}", directory.display()))?;
@@ -125,6 +131,7 @@ fn start(job: &Job) -> Result<(Pid, Option<Fence>), String> {
     let mut command = Command::new(&job.shell);
     command.args(["--noprofile", "--norc", "-c", &job.line]).env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
     tree::detach(&mut command);
+    left.give(&mut command).map_err(|error| format!("its terminal could not be kept: {error}"))?;
     let fence = fence::around(&mut command, job.confinement.as_ref()).map_err(|error| not_held(&error.to_string()))?;
     if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
         sandbox::filter::apply(confinement).map_err(|error| not_held(&error.to_string()))?;
