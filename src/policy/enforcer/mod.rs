@@ -2,7 +2,10 @@
 
 mod change;
 mod grants;
+mod held;
 mod origins;
+
+pub use held::{Held, Kept, Marks};
 
 use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, SandboxSetting, Terms};
 use super::command::{self, Scene};
