@@ -71,9 +71,6 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         standing: standing.clone(),
     };
     let mut setup = session::setup(&place, &policy, &mut session, model, terms);
-    if let Some(notice) = standing.notice(&setup.policy).filter(|_| !standing.tier().holds()) {
-        super::warn(&notice);
-    }
     let session_id = session.id().clone();
     let (reload, updates) = Reload::new(place, common.policy.clone(), project, session_id, &policy, standing);
     setup.policy_updates = Some(updates);

@@ -164,7 +164,7 @@ impl Backstage {
         let history = session.history(&place);
         let (own, trusted) = (place.clone(), !project.waits());
         let Ok(mut standing) = tokio::task::spawn_blocking(move || Standing::find(&own, trusted)).await else { return };
-        let (header, model_access) = head(&place, &policy, &model, &standing, &mut notices);
+        let (header, model_access) = head(&place, &policy, &model, &standing);
         let trust = asks.then(|| Trust {
             place: place.workspace_for_people(),
             items: project.lines(),
@@ -246,15 +246,8 @@ fn with_project(
     })
 }
 
-fn head(
-    place: &Place,
-    policy: &Policy,
-    model: &Result<Arc<dyn Model>, NoModel>,
-    standing: &Standing,
-    notices: &mut Vec<String>,
-) -> (Header, ModelAccess) {
+fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>, standing: &Standing) -> (Header, ModelAccess) {
     let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
-    notices.extend(standing.notice(&enforcer));
     let access = match model {
         Ok(_) => ModelAccess::Ready,
         Err(error) => ModelAccess::NoKey { message: error.to_string() },

@@ -145,6 +145,7 @@ impl Reload {
         let holding = self.standing.holding(&enforcer);
         holding.look_through();
         let sandbox = self.standing.words(&holding);
+        let sandbox_status = self.standing.status(&holding, &enforcer);
         let settings = session::tool_settings(&self.place, &enforcer, holding);
         let redactor = settings.redactor.clone();
         let router = Router::new(settings);
@@ -152,6 +153,7 @@ impl Reload {
         let change = PolicyChange {
             tools: session::offered(&router, &enforcer).into(),
             sandbox,
+            sandbox_status,
             name: policy.name.clone(),
             message: format!("policy reloaded: {layers}"),
             enforcer,

@@ -160,6 +160,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     let holding = terms.standing.holding(&policy);
     holding.look_through();
     let sandbox = terms.standing.words(&holding);
+    let sandbox_status = terms.standing.status(&holding, &policy);
     let settings = tool_settings(place, &policy, holding);
     let redactor = settings.redactor.clone();
     let router = Arc::new(Router::new(settings));
@@ -196,6 +197,9 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         mode: place.mode,
         records: std::mem::take(&mut session.records),
         unfinished: terms.unfinished,
+        settled: Vec::new(),
+        sandbox_status,
+        running: None,
         redactor,
         policy_name,
         policy_updates: None,

@@ -1,6 +1,7 @@
 //! What commands are held with here: the system looked at once, and what the policy makes of it.
 
 use super::place::Place;
+use crate::agent::SandboxStatus;
 use crate::policy::{Enforcer, Sandbox, SandboxSetting};
 use crate::protocol::SandboxTier;
 use crate::tools::{Caches, GitOutside, Ground, Holding};
@@ -35,10 +36,6 @@ impl Standing {
         Self { ground: Ground { tier, layers, caches, git }, missing, homes: other_homes(&place.home), home: place.home.clone() }
     }
 
-    pub fn tier(&self) -> SandboxTier {
-        self.ground.tier
-    }
-
     /// What a verdict may rely on.
     pub fn sandbox(&self) -> Sandbox {
         if self.ground.tier.holds() { Sandbox::Present } else { Sandbox::Absent }
@@ -59,13 +56,18 @@ impl Standing {
         holding.words(&self.home)
     }
 
+    /// For the status row, and what is missing, to be said once.
+    pub fn status(&self, holding: &Holding, policy: &Enforcer) -> SandboxStatus {
+        SandboxStatus { tier: holding.tier, words: holding.status(), missing: self.notice(policy) }
+    }
+
     /// What this system lacks, in full.
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
 
-    /// Said once at the start, where the policy wants a sandbox and there is not all of it.
-    pub fn notice(&self, policy: &Enforcer) -> Option<String> {
+    /// What is said once at the start, where the policy wants a sandbox and there is not all of it.
+    fn notice(&self, policy: &Enforcer) -> Option<String> {
         if policy.sandbox() == SandboxSetting::Off || !policy.grants("Shell.Exec") {
             return None;
         }
