@@ -56,7 +56,8 @@ impl ToolRouter for Router {
     }
 
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
-        let settings = Arc::clone(&self.settings);
+        // In plan mode nothing that runs can change anything, also where it does more than it says.
+        let settings = if permit.reads_only() { Arc::new(self.settings.reading_only()) } else { Arc::clone(&self.settings) };
         async move {
             let id = plan.call.tool_call_id.clone();
             if !permit.covers(&plan.actions) {
