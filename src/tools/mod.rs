@@ -1,6 +1,7 @@
 //! The tools: plan and run, one file each.
 
 mod arguments;
+mod caches;
 mod confine;
 mod copy;
 mod create_directory;
@@ -9,6 +10,7 @@ mod document;
 mod edit_file;
 mod file_change;
 mod file_search;
+mod git_places;
 mod glob;
 mod grep;
 mod habits;
@@ -27,6 +29,7 @@ mod repository;
 mod router;
 mod run_command;
 mod run_files;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -35,7 +38,9 @@ mod unread;
 mod walk;
 mod write_file;
 
-pub use confine::Holding;
+pub use caches::Caches;
+pub use confine::{Ground, Holding};
+pub use git_places::GitOutside;
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use tool::Settings;

@@ -56,7 +56,8 @@ impl ToolRouter for Router {
     }
 
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
-        let settings = Arc::clone(&self.settings);
+        // In plan mode nothing that runs can change anything, also where it does more than it says.
+        let settings = if permit.reads_only() { Arc::new(self.settings.reading_only()) } else { Arc::clone(&self.settings) };
         async move {
             let id = plan.call.tool_call_id.clone();
             if !permit.covers(&plan.actions) {
@@ -113,6 +114,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         effects: None,
         opens: Vec::new(),
         timeout_seconds,
+        sandbox: None,
         payload: draft.work,
     })
 }
@@ -163,6 +165,7 @@ fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: Tool
         effects: None,
         opens: Vec::new(),
         timeout_seconds: 0,
+        sandbox: None,
         payload: Box::new(Late(error)),
     }
 }

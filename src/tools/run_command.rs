@@ -1,6 +1,6 @@
 //! RunCommand: a line in `bash`, and what it printed.
 
-use super::confine::Wanted;
+use super::confine::{Hold, Wanted};
 use super::paths::{Meant, Paths};
 use super::run_files::Pinned;
 use super::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
@@ -81,12 +81,12 @@ impl Tool for RunCommand {
         let pinned = Pinned::of(&line, &cwd, settings);
         Ok(Draft {
             summary: format!("$ {}", first_line(command)),
-            actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],
             proposal: Some(Proposal {
                 summary: format!("Run: {}", first_line(command)),
-                notes: vec![environment_note(settings)],
+                notes: std::iter::once(environment_note(settings)).chain(settings.hold_notes(&line)).collect(),
                 ..Proposal::default()
             }),
+            actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],
             effect: Effect::Runs { timeout_seconds, files: pinned.files() },
             work: Work { command: arguments.command, cwd, timeout_seconds, stdin: arguments.stdin, pinned },
         })
@@ -128,25 +128,40 @@ pub(super) async fn answer_of(
     settings: &Settings,
     context: RunContext,
 ) -> Output {
-    let wanted = Wanted::default();
+    let hold = held(&line, settings).await?;
+    let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+        settings.redactor.holds_secret(value)
+    });
+    hold.adapt(&mut environment);
     let spec = Spec {
         line,
         directory,
-        environment: command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
-            settings.redactor.holds_secret(value)
-        }),
+        environment,
         stdin,
         terminal: None,
-        confinement: settings.confine(&wanted),
-        proxy: Some(settings.proxy(&wanted.opens)),
+        confinement: hold.confinement.clone(),
+        proxy: Some(settings.proxy(&[])),
         timeout: Duration::from_secs(timeout_seconds),
         max_output_bytes: settings.max_output_bytes,
         helper: settings.helper.clone(),
     };
-    match run(spec, context.output, context.kill).await {
+    let output = match run(spec, context.output, context.kill).await {
         Ok(finished) => answer(&finished, timeout_seconds, settings.max_output_bytes),
         Err(error) => Err(failed(&error).into()),
+    };
+    match (output, hold.over()) {
+        (Ok(text), Some(gone)) => Ok(format!("{text}\n--- aye ---\n{gone}")),
+        (output, _) => output,
     }
+}
+
+/// How a line is held: a look at the disk.
+async fn held(line: &str, settings: &Settings) -> Result<Hold, ToolError> {
+    let (wanted, settings) = (Wanted::by(line, Vec::new()), settings.clone());
+    let held = tokio::task::spawn_blocking(move || settings.hold(&wanted)).await;
+    held.map_err(|error| {
+        ToolError::new(ErrorCode::ToolExecutionFailed, format!("what would hold the command is not known: {error}"))
+    })
 }
 
 /// The line as it is judged and shown: what it is given to read is as much a part of it as its words.

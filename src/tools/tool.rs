@@ -62,6 +62,13 @@ pub struct Settings {
     pub redactor: Arc<Redactor>,
 }
 
+impl Settings {
+    /// The same where commands change nothing.
+    pub(super) fn reading_only(&self) -> Self {
+        Self { holding: self.holding.clone().read_only(), ..self.clone() }
+    }
+}
+
 /// What a call comes to, before anything of it is done.
 pub(super) struct Draft<Work> {
     /// One line for people.

@@ -2,6 +2,7 @@
 
 mod capture;
 mod environment;
+mod fence;
 mod handshake;
 mod run;
 mod supervise;
@@ -13,7 +14,7 @@ mod wire;
 
 pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment, environment_words};
-pub use run::{End, Finished, Helper, ProcessError, Spec, run, signal_name};
+pub use run::{End, Finished, Helper, Namespaces, ProcessError, Spec, run, signal_name};
 use supervise::SUPERVISE;
 pub use supervise::supervise_main;
 pub use terminal::{Ended, Keys, Screen, Terminal, start_terminal};

@@ -3,6 +3,7 @@
 mod capabilities;
 mod landlock;
 mod limits;
+mod places;
 mod seccomp;
 #[cfg(test)]
 mod tests;

@@ -7,13 +7,16 @@ mod devices;
 #[cfg(target_os = "linux")]
 mod enter;
 #[cfg(target_os = "linux")]
-pub mod filter;
+pub(in crate::sys) mod filter;
 #[cfg(target_os = "linux")]
 mod layout;
 #[cfg(target_os = "linux")]
 mod mount;
 #[cfg(target_os = "linux")]
 mod network;
+mod places;
+#[cfg(any(test, target_os = "macos"))]
+mod seatbelt;
 #[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(all(test, target_os = "linux"))]
