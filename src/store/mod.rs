@@ -5,6 +5,7 @@ mod claim;
 mod decisions;
 mod directory;
 mod error;
+mod health;
 mod journal;
 mod schema;
 mod sessions;
@@ -13,6 +14,7 @@ mod writer;
 pub use claim::Claim;
 pub use decisions::{DecisionFilter, LoggedDecision};
 pub use error::StoreError;
+pub use health::{Health, health};
 pub use sessions::{Loaded, NewSession, SessionStatus, SessionSummary};
 
 use crate::ports::Journal;

@@ -8,6 +8,7 @@ mod devices;
 mod enter;
 #[cfg(target_os = "linux")]
 pub(in crate::sys) mod filter;
+mod kernel;
 #[cfg(target_os = "linux")]
 mod layout;
 #[cfg(target_os = "linux")]
@@ -24,6 +25,7 @@ mod tests;
 
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use enter::{Side, enter};
+pub use kernel::{Kernel, UserNamespaces};
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
