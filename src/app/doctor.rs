@@ -1,4 +1,5 @@
-//! `aye doctor`: what aye needs here, what is missing and how to get it. Nothing is changed.
+//! `aye doctor`: what aye needs here, what is missing and how to get it. It changes nothing but to make the data
+//! directory, as each start does.
 
 use super::cli::Common;
 use super::exit::Exit;
@@ -6,8 +7,10 @@ use super::place::Place;
 use super::policy;
 use super::trouble::Trouble;
 use crate::config::{Directories, Environment, NoModel};
+use crate::protocol::SandboxTier;
 use crate::store::{Health, health};
-use crate::sys::sandbox::{Kernel, UserNamespaces};
+use crate::sys::process::Helper;
+use crate::sys::sandbox::{self, Held, Kernel, Probe, UserNamespaces};
 use crate::text::clean;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -38,6 +41,8 @@ struct Check {
 #[derive(Debug, Serialize)]
 struct Findings {
     ok: bool,
+    /// How a command would be held here.
+    tier: SandboxTier,
     checks: Vec<Check>,
 }
 
@@ -59,7 +64,12 @@ pub fn run(common: &Common, json: bool) -> Result<Exit, Trouble> {
     let environment = Environment::of_process();
     let directories = Directories::find(&environment)?;
     let place = Place::find(common);
-    let mut checks = kernel(&Kernel::of_this_machine());
+    let workspace = || std::env::current_dir().map(|directory| vec![directory]).unwrap_or_default();
+    let roots = place.as_ref().map_or_else(|_| workspace(), |place| place.roots.clone());
+    let probe = sandbox::probe(&Helper::default().program, &roots, &directories.data);
+    let tier = tier(probe.held);
+    let mut checks = vec![sandbox(tier, &probe)];
+    checks.extend(kernel(&Kernel::of_this_machine()));
     checks.extend(files(&place, common, &directories));
     checks.push(data(&directories.data));
     checks.push(store(&directories.data));
@@ -67,7 +77,7 @@ pub fn run(common: &Common, json: bool) -> Result<Exit, Trouble> {
     checks.push(terminal(&environment));
     let ok = checks.iter().all(|check| check.state != State::Missing);
     if json {
-        super::say_json(&Findings { ok, checks });
+        super::say_json(&Findings { ok, tier, checks });
     } else {
         super::say(&as_text(&checks));
     }
@@ -91,6 +101,30 @@ fn as_text(checks: &[Check]) -> String {
         }
     }
     text
+}
+
+fn tier(held: Held) -> SandboxTier {
+    match held {
+        Held::Bare => SandboxTier::Bare,
+        Held::Landlock => SandboxTier::LandlockOnly,
+        Held::Namespaces => SandboxTier::Guarded,
+        Held::Layers => SandboxTier::Preview,
+    }
+}
+
+/// What becomes of a command here, found out by doing it.
+fn sandbox(tier: SandboxTier, probe: &Probe) -> Check {
+    let means = match tier {
+        SandboxTier::Preview => "commands are held, and what they would write can be seen first",
+        SandboxTier::Guarded => "commands are held; what they write is real",
+        SandboxTier::LandlockOnly => "commands are held by rules on paths alone, and always ask",
+        SandboxTier::Bare => "nothing holds a command, and all of them ask",
+    };
+    let says = format!("{}: {means}", tier.as_str());
+    if tier == SandboxTier::Preview {
+        return Check::good("sandbox", says);
+    }
+    Check::missing("sandbox", says, Some(&probe.missing.join("; ")))
 }
 
 /// What holds a command is made of these.
@@ -211,6 +245,13 @@ fn terminal(environment: &Environment) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_keeps_a_tier_from_being_the_best_is_said() {
+        let probe = Probe { held: Held::Namespaces, missing: vec!["a is mounted".to_owned(), "b".to_owned()], upper_base: None };
+        let text = as_text(&[sandbox(tier(probe.held), &probe)]);
+        assert_eq!(text, "✗ sandbox  guarded: commands are held; what they write is real\n           → a is mounted; b\n");
+    }
 
     #[test]
     fn what_is_missing_says_how_to_get_it() {
