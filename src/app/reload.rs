@@ -140,6 +140,7 @@ impl Reload {
         self.print.clone_from(&policy.print);
         let enforcer = self.place.enforcer(policy, Sandbox::Absent, self.place.mode);
         let settings = session::tool_settings(&self.place, &enforcer);
+        let settings = crate::tools::Settings { session: Some(self.session.clone()), ..settings };
         let redactor = settings.redactor.clone();
         let router = Router::new(settings);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

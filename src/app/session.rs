@@ -154,7 +154,7 @@ pub struct Terms {
 pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: Terms) -> Setup {
     let policy_name = policy.name.clone();
     let policy = place.enforcer(policy, Sandbox::Absent, place.mode);
-    let settings = tool_settings(place, &policy);
+    let settings = tools::Settings { session: Some(session.id().clone()), ..tool_settings(place, &policy) };
     let redactor = settings.redactor.clone();
     let router = Arc::new(Router::new(settings));
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
@@ -207,7 +207,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
             judge.explain(&[action(target)], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
         })
     };
-    let (web, addresses) = (policy.clone(), policy.clone());
+    let (web, addresses, places) = (policy.clone(), policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
@@ -227,11 +227,13 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
         may_read: may(|target| Action::Read { target }),
         may_write: may(|target| Action::Write { target }),
         may_delete: may(|target| Action::Delete { target }),
+        may_open: Arc::new(move |path| places.may_be_opened(path)),
         relative_paths: !place.settings.tools.absolute_paths_only,
         follow_links: place.settings.tools.follow_symlinks,
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
         holding: tools::Holding::nothing(),
+        session: None,
         redactor: super::redaction::redactor(place, policy.redactions(), &[]),
         may_fetch: Arc::new(move |url, method| {
             web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())

@@ -19,6 +19,8 @@ pub struct Holding {
     pub hidden: Vec<PathBuf>,
     pub network: NetworkAccess,
     pub limits: ResourceLimits,
+    /// Where commands are previewed, or why they are not.
+    pub previews: Result<PathBuf, String>,
 }
 
 impl Holding {
@@ -32,6 +34,7 @@ impl Holding {
             hidden: Vec::new(),
             network: NetworkAccess::Open,
             limits: ResourceLimits::default(),
+            previews: Err("the sandbox is off".to_owned()),
         }
     }
 }
@@ -45,7 +48,7 @@ pub(super) struct Wanted {
 impl Settings {
     /// How a command is held; `None` where nothing holds it.
     pub(super) fn confine(&self, wanted: &Wanted) -> Option<Confinement> {
-        let Holding { tier, writes, roots, writable, hidden, network, limits } = self.holding.clone();
+        let Holding { tier, writes, roots, writable, hidden, network, limits, previews: _ } = self.holding.clone();
         let strength = match tier {
             SandboxTier::Bare => return None,
             SandboxTier::LandlockOnly => Strength::Landlock,

@@ -1,10 +1,12 @@
 //! The tools: plan and run, one file each.
 
 mod arguments;
+mod command_run;
 mod confine;
 mod copy;
 mod create_directory;
 mod delete;
+mod denied;
 mod document;
 mod edit_file;
 mod file_change;

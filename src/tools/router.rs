@@ -73,10 +73,12 @@ impl ToolRouter for Router {
             };
             let redactor = Arc::clone(&settings.redactor);
             let result = match tool.run(payload, Arc::clone(&settings), context).await {
-                Ok(output) => ToolResult::succeeded(id, plan.tool_name, output),
-                Err(failed) => {
-                    ToolResult { output_text: failed.printed, ..ToolResult::refused(id, plan.tool_name, failed.error) }
-                }
+                Ok(told) => ToolResult { denied: told.denied, ..ToolResult::succeeded(id, plan.tool_name, told.text) },
+                Err(failed) => ToolResult {
+                    output_text: failed.printed,
+                    denied: failed.denied,
+                    ..ToolResult::refused(id, plan.tool_name, failed.error)
+                },
             };
             hide_in_result(&redactor, result)
         }

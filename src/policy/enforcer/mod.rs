@@ -2,6 +2,7 @@
 
 mod change;
 mod grants;
+mod open;
 mod origins;
 
 use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, SandboxSetting, Terms};

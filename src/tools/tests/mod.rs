@@ -87,7 +87,7 @@ impl Bench {
     }
 }
 
-fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
+pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
     Settings {
         workspace,
         home: Some(home),
@@ -99,10 +99,12 @@ fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         named: Vec::new(),
         may_write: Arc::new(|_| true),
         may_delete: Arc::new(|_| true),
+        may_open: Arc::new(|_| true),
         relative_paths: true,
         follow_links: true,
         helper: Helper::default(),
         holding: Holding::nothing(),
+        session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
         may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
