@@ -2,8 +2,11 @@
 
 mod change;
 mod grants;
+mod held;
 mod open;
 mod origins;
+
+pub use held::{Held, Kept, Marks};
 
 use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, SandboxSetting, Terms};
 use super::command::{self, Scene};
