@@ -1,0 +1,14 @@
+//! A command run in a view of its own: what it did is known before any of it is kept.
+
+mod keep;
+mod offer;
+mod recover;
+#[cfg(test)]
+mod tests;
+mod trial;
+mod view;
+
+pub(super) use keep::commit;
+pub(super) use offer::offer;
+pub use recover::{Recovered, recover};
+pub(super) use trial::{Kept, Trial, run};
