@@ -6,6 +6,8 @@ mod tests;
 
 pub use open::{Identity, entries, identity, is_without_links, may_write, met_a_link, open_directory, open_file, open_parent, read_link};
 
+#[cfg(target_os = "linux")]
+pub use open::hold_place;
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::io::ErrorKind;

@@ -30,6 +30,17 @@ pub fn open_directory(real: &Path) -> io::Result<OwnedFd> {
     Ok(open_without_links(real, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?)
 }
 
+/// Takes hold of whatever is at `real`, without opening it: it can be looked at, and mounted on.
+#[cfg(target_os = "linux")]
+pub fn hold_place(real: &Path) -> io::Result<File> {
+    let place = File::from(open_without_links(real, OFlag::O_PATH)?);
+    // With these flags a link at the very end is held itself.
+    if place.metadata()?.is_symlink() {
+        return Err(Errno::ELOOP.into());
+    }
+    Ok(place)
+}
+
 /// What tells one directory from any other, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
