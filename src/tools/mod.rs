@@ -21,6 +21,7 @@ mod markers;
 mod move_path;
 mod named_command;
 mod paths;
+mod preview;
 mod read_file;
 mod registry;
 mod replacement;
@@ -37,6 +38,7 @@ mod walk;
 mod write_file;
 
 pub use confine::Holding;
+pub use preview::{Recovered, recover};
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use tool::Settings;

@@ -37,12 +37,15 @@ impl Denied {
         confinement: &Confinement,
         settings: &Settings,
     ) -> Self {
-        let offline = confinement.network == NetworkAccess::Proxied;
+        Self::beyond(printed, hosts, &Held { confinement, settings, cwd, never: NEVER_OPENED })
+    }
+
+    fn beyond(printed: &[&str], hosts: Vec<Outside>, held: &Held<'_>) -> Self {
+        let offline = held.confinement.network == NetworkAccess::Proxied;
         let mut outside = hosts;
         if outside.is_empty() && offline && printed.iter().any(|text| printed::wanted_network(text)) {
             outside.push(Outside::Network);
         }
-        let held = Held { confinement, settings, cwd };
         let mut workspace = false;
         let mut opens: Vec<PathBuf> = Vec::new();
         for place in printed.iter().flat_map(|text| printed::places(text)) {
@@ -86,6 +89,7 @@ struct Held<'a> {
     confinement: &'a Confinement,
     settings: &'a Settings,
     cwd: &'a Path,
+    never: &'a [&'a str],
 }
 
 impl Held<'_> {
@@ -100,7 +104,7 @@ impl Held<'_> {
             let refused = *view == View::ReadOnly && place.why == Why::ReadOnly;
             return if refused { Looked::Workspace } else { Looked::Nothing };
         }
-        let own = NEVER_OPENED.iter().any(|place| found.real.starts_with(place));
+        let own = self.never.iter().any(|place| found.real.starts_with(place));
         if own || below(writable) || caches.iter().any(|cache| found.real.starts_with(&cache.directory)) {
             return Looked::Nothing;
         }

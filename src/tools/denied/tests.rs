@@ -90,7 +90,7 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR").to_owned() + "/target").unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         for name in ["home/ws/sub", "home/.hidden", "home/more", "other/data", "free"] {
             fs::create_dir_all(root.join(name)).unwrap();
@@ -113,11 +113,17 @@ impl Machine {
         Self { _directory: directory, root, settings, confinement }
     }
 
+    /// The machine itself stands in a directory that no command sees; that is left out of it.
+    fn look(&self, line: &str, cwd: &Path, hosts: Vec<Outside>) -> Denied {
+        let (confinement, settings) = (&self.confinement, &self.settings);
+        Denied::beyond(&[line], hosts, &Held { confinement, settings, cwd, never: &["/nobody", "/proc"] })
+    }
+
     /// What a line says after the root of the machine was put in for `@`.
     fn opens(&self, line: &str) -> Vec<String> {
         let root = self.root.to_str().unwrap();
         let line = line.replace('@', root);
-        let found = Denied::look(&[&line], &self.root.join("home/ws"), Vec::new(), &self.confinement, &self.settings);
+        let found = self.look(&line, &self.root.join("home/ws"), Vec::new());
         let short = |outside: Outside| match outside {
             Outside::Write { path } => path.replace(root, "@"),
             other => other.to_string(),
@@ -144,7 +150,7 @@ fn the_least_is_opened_that_the_command_needs() {
         // Nobody keeps it from these.
         ("bash: line 1: sub/x: Permission denied", &[]),
         ("bash: line 1: @/free/x: Permission denied", &[]),
-        ("bash: line 1: /tmp/x: Permission denied", &[]),
+        ("bash: line 1: /nobody/x: Permission denied", &[]),
         ("bash: line 1: /proc/sysrq-trigger: Read-only file system", &[]),
         // Nobody opens these.
         ("cat: @/home/.hidden/key: Permission denied", &[]),
@@ -172,13 +178,7 @@ fn a_place_covers_what_is_below_it_and_a_known_host_the_network() {
     assert_eq!(machine.opens(lines), ["@/other"]);
     assert_eq!(machine.opens("curl: (6) Could not resolve host: x"), ["the network"]);
     let host = Outside::Host { host: "x".into(), port: 443 };
-    let found = Denied::look(
-        &["curl: (6) Could not resolve host: x"],
-        &machine.root,
-        vec![host.clone()],
-        &machine.confinement,
-        &machine.settings,
-    );
+    let found = machine.look("curl: (6) Could not resolve host: x", &machine.root, vec![host.clone()]);
     assert_eq!(found.outside, [host]);
     assert!(found.sentence().unwrap().contains("kept from x:443"));
 }
@@ -188,7 +188,7 @@ fn a_workspace_that_is_only_read_is_told_and_not_opened() {
     let mut machine = Machine::new();
     machine.confinement.view = View::ReadOnly;
     let line = format!("bash: line 1: {}/home/ws/x: Read-only file system", machine.root.display());
-    let found = Denied::look(&[&line], &machine.root, Vec::new(), &machine.confinement, &machine.settings);
+    let found = machine.look(&line, &machine.root, Vec::new());
     assert_eq!(found, Denied { outside: Vec::new(), workspace: true });
     assert!(found.sentence().unwrap().contains("only read the workspace"));
 }

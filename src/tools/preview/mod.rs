@@ -1,5 +1,6 @@
 //! A command run in a view of its own: what it did is known before any of it is kept.
 
+mod effects;
 mod keep;
 mod offer;
 mod recover;
@@ -8,7 +9,7 @@ mod tests;
 mod trial;
 mod view;
 
-pub(super) use keep::commit;
+pub(super) use keep::{Settled, commit};
 pub(super) use offer::offer;
 pub use recover::{Recovered, recover};
 pub(super) use trial::{Kept, Trial, run};

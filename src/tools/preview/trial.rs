@@ -1,14 +1,14 @@
 //! The run in the view, and what becomes known by it.
 
 use super::effects::{Shown, shown};
-use super::view::{Call, View};
+use super::view::{Call, View, previews};
 use crate::ports::RunContext;
 use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError};
 use crate::sys::layer::{self, Changes};
 use crate::sys::process::{End, Finished, run as run_process, signal_name};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength};
 use crate::sys::sandbox::{Layered, View as Seen};
-use crate::tools::command_run::{self, Work, answer, failed, kept_from, off_thread, spec, unchanged};
+use crate::tools::command_run::{Work, answer, failed, kept_from, off_thread, spec, unchanged};
 use crate::tools::confine::Wanted;
 use crate::tools::denied::Denied;
 use crate::tools::tool::{Output, Settings};
@@ -100,11 +100,13 @@ impl Prepared {
         };
         let (view, layers, caches, began) = made().map_err(|error| trouble("the preview could not be made", &error))?;
         let mut hidden = held.hidden.clone();
-        hidden.push(base.clone());
+        hidden.push(previews(base));
         let confinement = Confinement {
             view: Seen::CopyOnWrite(layers.clone()),
             // All else that could be written is real.
             writable: Vec::new(),
+            // What may not be written here is not kept, and said.
+            read_only: Vec::new(),
             reopened: Vec::new(),
             hidden,
             caches,
@@ -127,7 +129,10 @@ fn looked_at(
     confinement: &Confinement,
     settings: &Settings,
 ) -> (Effects, Proposal) {
-    let told = command_run::text_of(&answer(finished, work.timeout_seconds, settings.max_output_bytes));
+    let told = match answer(finished, work.timeout_seconds, settings.max_output_bytes) {
+        Ok(told) => told.text,
+        Err(failed) => failed.printed,
+    };
     let output = settings.redactor.redact(&told).text.into_owned();
     let denied = match finished.end {
         End::Exited(0) => Denied::default(),
