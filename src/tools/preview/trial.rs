@@ -158,7 +158,7 @@ fn looked_at(
     (effects, Proposal { summary: String::new(), diff, paths, bytes, notes })
 }
 
-fn limits(output: &str) -> impl Iterator<Item = &'static str> {
+pub(super) fn limits(output: &str) -> impl Iterator<Item = &'static str> {
     let small = output.to_lowercase();
     LIMITS.iter().filter(move |(signs, _)| signs.iter().any(|sign| small.contains(sign))).map(|(_, means)| *means)
 }
