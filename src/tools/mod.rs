@@ -38,7 +38,7 @@ mod walk;
 mod write_file;
 
 pub use confine::Holding;
-pub use preview::{Recovered, recover};
+pub use preview::Recovered;
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use tool::Settings;
