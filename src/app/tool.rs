@@ -5,9 +5,10 @@ use super::exit::Exit;
 use super::place::Place;
 use super::project::Brought;
 use super::session;
+use super::standing::Standing;
 use super::trouble::Trouble;
 use crate::policy::permit::Denial;
-use crate::policy::{Enforcer, Permit, Preview, PreviewPermit, Question, Sandbox, Verdict};
+use crate::policy::{Enforcer, Permit, Preview, PreviewPermit, Question, Verdict};
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{
     Arguments, CallId, Effects, ErrorCode, PreviewOffer, Proposal, ToolCall, ToolError, ToolResult, ToolStatus,
@@ -67,8 +68,9 @@ fn bench(place: &Place, common: &Common) -> Result<Bench, Trouble> {
     project.ignored_policy().iter().for_each(|line| super::warn(line));
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     policy.holds_for(None)?;
-    let policy = place.enforcer(&policy, Sandbox::Absent, place.mode);
-    let router = session::router(place, &policy);
+    let standing = Standing::find(place, !project.waits());
+    let policy = place.enforcer(&policy, standing.sandbox(), place.mode);
+    let router = session::router(place, &policy, standing.holding(&policy));
     // Those of sessions wait for them; what else a dead process began is finished now.
     router.recover();
     let log = Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };

@@ -145,9 +145,8 @@ fn subcommand(invocation: &Invocation) -> Option<(&str, &[Arg])> {
 /// What is not known to write nothing counts as writing: the person sees the words, and the hooks stay shut.
 fn writes(name: &str, words: &[Arg]) -> bool {
     let first = words.first().map(|word| word.text.as_str());
-    let of = |table: &[(&str, &'static [&'static str])]| {
-        table.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, known)| *known)
-    };
+    let of =
+        |table: &[(&str, &'static [&'static str])]| table.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, known)| *known);
     if READING.contains(&name) || first.is_some_and(|first| of(SHOWING).contains(&first)) {
         return false;
     }

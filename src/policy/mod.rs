@@ -18,8 +18,8 @@ mod shell;
 pub mod url;
 
 pub use bundle::{
-    ArgumentKind, Bundle, BundleError, Cache, Environment, Limits, NamedCommand, Network, Preview, SandboxSetting, Test,
-    ToolPattern, entry_at, warnings,
+    ArgumentKind, Bundle, BundleError, Cache, Environment, NamedCommand, Network, Preview, SandboxSetting, Test, ToolPattern,
+    entry_at, warnings,
 };
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation, Held, Kept, Marks};

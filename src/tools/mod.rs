@@ -1,6 +1,7 @@
 //! The tools: plan and run, one file each.
 
 mod arguments;
+mod caches;
 mod command_run;
 mod confine;
 mod copy;
@@ -11,6 +12,7 @@ mod document;
 mod edit_file;
 mod file_change;
 mod file_search;
+mod git_places;
 mod glob;
 mod grep;
 mod habits;
@@ -20,6 +22,7 @@ mod list_directory;
 mod markers;
 mod move_path;
 mod named_command;
+mod network;
 mod paths;
 mod preview;
 mod read_file;
@@ -29,6 +32,7 @@ mod repository;
 mod router;
 mod run_command;
 mod run_files;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -37,7 +41,9 @@ mod unread;
 mod walk;
 mod write_file;
 
-pub use confine::Holding;
+pub use caches::Caches;
+pub use confine::{Ground, Holding};
+pub use git_places::GitOutside;
 pub use preview::Recovered;
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};

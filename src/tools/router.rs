@@ -33,7 +33,7 @@ impl Router {
 
     /// What calls came to whose process died while it was kept; of others, all is tidied. To be called before anything runs.
     pub fn recover(&self) -> Vec<Recovered> {
-        let base = self.settings.holding.previews.as_ref().ok();
+        let base = self.settings.holding.base();
         base.map(|base| recover(base, self.settings.session.as_ref())).unwrap_or_default()
     }
 
@@ -119,7 +119,8 @@ impl ToolRouter for Router {
     }
 
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
-        let settings = Arc::clone(&self.settings);
+        // In plan mode nothing that runs can change anything, also where it does more than it says.
+        let settings = if permit.reads_only() { Arc::new(self.settings.reading_only()) } else { Arc::clone(&self.settings) };
         async move {
             let id = plan.call.tool_call_id.clone();
             if !permit.covers(&plan.actions) {
@@ -135,6 +136,10 @@ impl ToolRouter for Router {
                 Err(payload) => payload,
             };
             let payload = match payload.downcast::<Kept>() {
+                Ok(_) if permit.reads_only() => {
+                    let error = ToolError::new(ErrorCode::PolicyDenied, "in plan mode nothing is written; what it did is dropped");
+                    return ToolResult::refused(id, plan.tool_name, error);
+                }
                 Ok(kept) => {
                     let (result, settled) = preview::commit(*kept, id, plan.tool_name, settings).await;
                     settled.into_iter().for_each(|settled| self.keep_settled(settled));
@@ -186,6 +191,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         effects: None,
         opens: Vec::new(),
         timeout_seconds,
+        sandbox: None,
         payload: draft.work,
     })
 }
@@ -281,6 +287,7 @@ fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: Tool
         effects: None,
         opens: Vec::new(),
         timeout_seconds: 0,
+        sandbox: None,
         payload: Box::new(Late(error)),
     }
 }

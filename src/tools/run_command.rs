@@ -67,12 +67,12 @@ impl Tool for RunCommand {
         let pinned = Pinned::of(&line, &cwd, settings);
         Ok(Draft {
             summary: format!("$ {}", first_line(command)),
-            actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],
             proposal: Some(Proposal {
                 summary: format!("Run: {}", first_line(command)),
-                notes: vec![command_run::environment_note(settings)],
+                notes: std::iter::once(command_run::environment_note(settings)).chain(settings.hold_notes(&line)).collect(),
                 ..Proposal::default()
             }),
+            actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],
             effect: Effect::Runs { timeout_seconds, files: pinned.files() },
             work: Work {
                 line: arguments.command,

@@ -20,8 +20,8 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-type MayFetch = Arc<dyn Fn(&str, &str) -> Explanation + Send + Sync>;
-type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Send + Sync>;
+pub(super) type MayFetch = Arc<dyn Fn(&str, &str) -> Explanation + Send + Sync>;
+pub(super) type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Send + Sync>;
 
 /// What all tools are told once.
 #[derive(Clone)]
@@ -64,6 +64,13 @@ pub struct Settings {
     pub session: Option<SessionId>,
     /// Hides what is secret in all that a tool tells.
     pub redactor: Arc<Redactor>,
+}
+
+impl Settings {
+    /// The same where commands change nothing.
+    pub(super) fn reading_only(&self) -> Self {
+        Self { holding: self.holding.clone().read_only(), ..self.clone() }
+    }
 }
 
 /// What a call comes to, before anything of it is done.

@@ -5,9 +5,7 @@ use crate::policy::bundle::{Cache, Limits, Network, Preview, SandboxSetting};
 use crate::policy::decided::counts;
 use crate::policy::files::keeps_credentials;
 use crate::policy::layer::{FileRules, Ready};
-use crate::policy::paths::{
-    Context, PROTECTED, Places, credential_places, is_protected_name, protected, start_up_places,
-};
+use crate::policy::paths::{PROTECTED, Places, credential_places, is_protected_name, protected, start_up_places};
 use crate::protocol::Mode;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -96,16 +94,18 @@ impl Enforcer {
         let of_homes = |places: fn(&Path) -> Vec<PathBuf>| homes.iter().chain([&context.home]).flat_map(move |home| places(home));
         let mut read_only: Vec<PathBuf> = context.roots.iter().flat_map(names_in).collect();
         read_only.extend(of_homes(|home| start_up_places(home).collect()));
-        read_only.extend(self.shut_places(|layer| layer.write.as_ref(), now).flat_map(|places| {
-            places.literal().map(Path::to_owned).collect::<Vec<_>>()
-        }));
+        read_only.extend(
+            self.shut_places(|layer| layer.write.as_ref(), now)
+                .flat_map(|places| places.literal().map(Path::to_owned).collect::<Vec<_>>()),
+        );
         read_only.retain(|place| in_area(place) && !reopened.contains(place));
         let mut hidden = context.own.clone();
         let credentials = of_homes(|home| credential_places(home).collect());
         hidden.extend(credentials.filter(|place| keeps_credentials(place, &self.layers, context)));
-        hidden.extend(self.shut_places(|layer| layer.read.as_ref(), now).flat_map(|places| {
-            places.literal().map(Path::to_owned).collect::<Vec<_>>()
-        }));
+        hidden.extend(
+            self.shut_places(|layer| layer.read.as_ref(), now)
+                .flat_map(|places| places.literal().map(Path::to_owned).collect::<Vec<_>>()),
+        );
         let with_globs = |rules: fn(&Ready) -> Option<&FileRules>| -> Vec<Places> {
             self.shut_places(rules, now).filter(|places| places.globs().next().is_some()).cloned().collect()
         };
@@ -117,7 +117,9 @@ impl Enforcer {
         let of_others = |glob: &str| !PROTECTED.iter().any(|name| glob.contains(&format!("/{name}/")));
         for (verb, list) in [("read", &marks.hidden), ("written", &marks.read_only)] {
             for (_, glob) in list.iter().flat_map(Places::globs).filter(|(_, glob)| of_others(glob)) {
-                unheld.push(format!("`{glob}` may not be {verb}: a command is kept from what exists in the workspace, not from what it makes"));
+                unheld.push(format!(
+                    "`{glob}` may not be {verb}: a command is kept from what exists in the workspace, not from what it makes"
+                ));
             }
         }
         unique(&mut unheld);
@@ -155,9 +157,9 @@ impl Enforcer {
             }
         }
         let shut = |place: &Path| {
-            self.layers.iter().any(|layer| {
-                layer.write.as_ref().is_some_and(|rules| rules.shut(layer.scope, place, now).is_some())
-            })
+            self.layers
+                .iter()
+                .any(|layer| layer.write.as_ref().is_some_and(|rules| rules.shut(layer.scope, place, now).is_some()))
         };
         places.retain(|place| lists().all(|list| list.covers(place)) && !shut(place));
         places.sort();
@@ -168,11 +170,7 @@ impl Enforcer {
     }
 
     /// What layers block or deny, for one capability.
-    fn shut_places<'a>(
-        &'a self,
-        rules: fn(&Ready) -> Option<&FileRules>,
-        now: Timestamp,
-    ) -> impl Iterator<Item = &'a Places> {
+    fn shut_places<'a>(&'a self, rules: fn(&Ready) -> Option<&FileRules>, now: Timestamp) -> impl Iterator<Item = &'a Places> {
         use crate::policy::bundle::Decision;
         self.layers.iter().filter_map(rules).flat_map(move |rules| {
             let denied = rules.rules.iter().map(|owned| &owned.rule);

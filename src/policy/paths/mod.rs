@@ -7,9 +7,7 @@ mod protected;
 mod tests;
 mod windows;
 
-pub use protected::{
-    PROTECTED, credential_places, credentials, is_protected_name, of_the_machine, protected, start_up_places,
-};
+pub use protected::{PROTECTED, credential_places, credentials, is_protected_name, of_the_machine, protected, start_up_places};
 
 use super::bundle::Pattern;
 use crate::protocol::Mode;

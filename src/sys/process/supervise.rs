@@ -1,12 +1,13 @@
 //! The helper's side of a command: it is between aye and the command, and takes the whole tree with it when either ends.
 
+use super::fence::{self, Fence};
+use super::handshake::{Left, Made};
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
 use super::wire::{self, Job, KILL, Report, TERMINATE};
 use crate::sys::sandbox::{self, Confinement, Strength};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -98,8 +99,13 @@ fn wait_for(child: Pid) -> i32 {
 }
 
 fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job) -> io::Result<()> {
-    let main = match start(job) {
-        Ok(main) => main,
+    let made = match Made::make(job) {
+        Ok(made) => made,
+        Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
+    };
+    let left = made.hand_over(&mut control)?;
+    let (main, _fence) = match start(job, left) {
+        Ok(started) => started,
         Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
     };
     let mut watch = Watch { control, signals, tree, main, state: State::Running, report: None, sweep: SWEEP };
@@ -110,7 +116,7 @@ fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job) -> 
     wire::send(&mut watch.control, &report)
 }
 
-fn start(job: &Job) -> Result<Pid, String> {
+fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
     let directory = Path::new(OsStr::from_bytes(&job.directory));
     let opened = crate::sys::path::open_directory(directory).map_err(|error| format!("`{}`: {error}", directory.display()))?;
     nix::unistd::fchdir(&opened).map_err(|error| format!("`{}`: {error}", directory.display()))?;
@@ -125,13 +131,13 @@ fn start(job: &Job) -> Result<Pid, String> {
     let mut command = Command::new(&job.shell);
     command.args(["--noprofile", "--norc", "-c", &job.line]).env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
     tree::detach(&mut command);
-    if let Some(confinement) = &job.confinement {
+    left.give(&mut command).map_err(|error| format!("its terminal could not be kept: {error}"))?;
+    let fence = fence::around(&mut command, job.confinement.as_ref()).map_err(|error| not_held(&error.to_string()))?;
+    if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
         sandbox::filter::apply(confinement).map_err(|error| not_held(&error.to_string()))?;
-        // The command is the same user as this process, and may do to it what it may not do itself.
-        prctl::set_dumpable(false).map_err(|errno| not_held(errno.desc()))?;
     }
     let child = command.spawn().map_err(|error| format!("`{}`: {error}", job.shell))?;
-    Ok(Pid::from_raw(child.id().cast_signed()))
+    Ok((Pid::from_raw(child.id().cast_signed()), fence))
 }
 
 /// A file without a name that holds `text`, at its start.

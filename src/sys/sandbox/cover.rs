@@ -2,6 +2,7 @@
 //! looked up again through what the command may change.
 
 use super::devices;
+use super::filter::limit_process_ids;
 use super::layout::{Layout, Seat, around};
 use super::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY, Reach};
 use super::{Confinement, Layered, View};
@@ -54,8 +55,10 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
         let place = hold_place(path).map_err(during(path.display()))?;
         mount::attach(&mount, &place).map_err(during(path.display()))?;
     }
-    let processes = hold_place(Path::new("/proc")).map_err(during("`/proc`"))?;
-    devices::processes(&processes, &ground.nothing().map_err(during("an empty file"))?).map_err(during("its own `/proc`"))?;
+    let nothing = ground.nothing().map_err(during("an empty file"))?;
+    let processes = devices::show_processes().map_err(during("its own `/proc`"))?;
+    limit_process_ids(&confinement.limits).map_err(during("the limit on processes"))?;
+    devices::protect_machine(&processes, &nothing).map_err(during("its own `/proc`"))?;
     std::env::set_current_dir("/").map_err(during("`/`"))?;
     Ok(layers)
 }

@@ -50,12 +50,17 @@ const SECRET: [&str; 11] = [
     "vmcore",
 ];
 
-/// Shows the processes of this PID namespace in `/proc`. What else stands there belongs to the machine: root outside is
-/// root there, so that nothing of it may be written.
-pub(super) fn processes(place: &File, nothing: &File) -> io::Result<()> {
-    let limits = NO_SETUID | NO_DEVICES | NO_PROGRAMS;
-    let processes = mount::make(c"proc", &[], limits)?;
-    mount::attach(&processes, place)?;
+const PROCESS_LIMITS: u64 = NO_SETUID | NO_DEVICES | NO_PROGRAMS;
+
+/// Shows the processes of this PID namespace in `/proc`.
+pub(super) fn show_processes() -> io::Result<OwnedFd> {
+    let processes = mount::make(c"proc", &[], PROCESS_LIMITS)?;
+    mount::attach(&processes, &hold_place(Path::new("/proc"))?)?;
+    Ok(processes)
+}
+
+/// What else stands there belongs to the machine: root outside is root there, so that nothing of it may be written.
+pub(super) fn protect_machine(processes: &OwnedFd, nothing: &File) -> io::Result<()> {
     for entry in std::fs::read_dir("/proc")? {
         let entry = entry?;
         let name = entry.file_name();
@@ -68,9 +73,9 @@ pub(super) fn processes(place: &File, nothing: &File) -> io::Result<()> {
             continue;
         }
         let name = CString::new(name.as_bytes())?;
-        let cover = if secret { mount::clone(nothing)? } else { mount::clone_entry(&processes, &name)? };
-        mount::limit(&cover, limits | READ_ONLY, Reach::Below)?;
-        mount::attach_entry(&cover, &processes, &name)?;
+        let cover = if secret { mount::clone(nothing)? } else { mount::clone_entry(processes, &name)? };
+        mount::limit(&cover, PROCESS_LIMITS | READ_ONLY, Reach::Below)?;
+        mount::attach_entry(&cover, processes, &name)?;
     }
     Ok(())
 }

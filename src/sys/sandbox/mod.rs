@@ -14,6 +14,9 @@ mod layout;
 mod mount;
 #[cfg(target_os = "linux")]
 mod network;
+mod places;
+#[cfg(any(test, target_os = "macos"))]
+mod seatbelt;
 #[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(all(test, target_os = "linux"))]

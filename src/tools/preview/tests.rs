@@ -5,7 +5,7 @@ use crate::ports::{Plan, ToolRouter};
 use crate::protocol::{
     CallId, EffectKind, Effects, ErrorCode, Outside, PreviewOffer, SandboxTier, SessionId, ToolError, ToolResult, ToolStatus,
 };
-use crate::sys::sandbox::{NetworkAccess, ResourceLimits};
+use crate::sys::sandbox::NetworkAccess;
 use crate::tools::confine::Holding;
 use crate::tools::tests::{Bench, block_on, call, context};
 use crate::tools::{Router, Settings};
@@ -22,16 +22,7 @@ fn bench() -> Option<Bench> {
     let mut bench = Bench::new();
     let base = bench.root.join("base");
     fs::create_dir(&base).unwrap();
-    bench.settings.holding = Holding {
-        tier: SandboxTier::Preview,
-        writes: true,
-        roots: vec![bench.settings.workspace.clone()],
-        writable: Vec::new(),
-        hidden: Vec::new(),
-        network: NetworkAccess::Proxied,
-        limits: ResourceLimits::default(),
-        previews: Ok(base),
-    };
+    bench.settings.holding = holding(bench.settings.workspace.clone(), base);
     match previewed(&bench, "true") {
         Ok(_) => Some(bench),
         Err(error) => {
@@ -39,6 +30,13 @@ fn bench() -> Option<Bench> {
             None
         }
     }
+}
+
+fn holding(workspace: PathBuf, base: PathBuf) -> Holding {
+    let mut holding = Holding::nothing();
+    (holding.tier, holding.network) = (SandboxTier::Preview, NetworkAccess::Proxied);
+    (holding.roots, holding.previews) = (vec![workspace], Ok(base));
+    holding
 }
 
 fn previewed(bench: &Bench, line: &str) -> Result<Plan, ToolError> {
@@ -257,8 +255,7 @@ fn why_there_is_no_preview_is_said() {
     bench.settings.holding.tier = SandboxTier::Guarded;
     bench.settings.holding.previews = Err("`target` is mounted below the workspace".to_owned());
     assert!(reason(offer(&bench, "true")).contains("mounted below"));
-    bench.settings.holding =
-        Holding { tier: SandboxTier::Preview, previews: Ok("/x".into()), network: NetworkAccess::Proxied, ..bench.settings.holding };
+    bench.settings.holding = holding(bench.settings.workspace.clone(), "/x".into());
     assert_eq!(offer(&bench, "cargo test"), PreviewOffer::Possible);
     assert_eq!(bench.plan("ReadFile", json!({"path": "x"})).unwrap().preview, PreviewOffer::None);
     assert!(reason(offer(&bench, "git commit -m x")).contains("git"));
@@ -355,13 +352,7 @@ fn keeps_until_it_is_killed() {
 fn crashing(root: &Path) -> Settings {
     let mut settings = crate::tools::tests::settings(root.join("ws"), root.join("home"));
     settings.session = Some(SessionId::new("s"));
-    settings.holding = Holding {
-        tier: SandboxTier::Preview,
-        network: NetworkAccess::Proxied,
-        roots: vec![root.join("ws")],
-        previews: Ok(root.join("base")),
-        ..Holding::nothing()
-    };
+    settings.holding = holding(root.join("ws"), root.join("base"));
     settings
 }
 

@@ -9,7 +9,7 @@ use crate::sys::process::{End, Finished, run as run_process, signal_name};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength};
 use crate::sys::sandbox::{Layered, View as Seen};
 use crate::tools::command_run::{Work, answer, failed, kept_from, off_thread, spec, unchanged};
-use crate::tools::confine::Wanted;
+use crate::tools::confine::{Hold, Wanted};
 use crate::tools::denied::Denied;
 use crate::tools::tool::{Output, Settings};
 use std::io;
@@ -60,8 +60,8 @@ pub(in crate::tools) async fn run(
     let call = Call { tool_call_id, tool_name, session_id: settings.session.clone() };
     let making = Arc::clone(&settings);
     let prepared = off_thread(move || Prepared::new(&call, &making)).await??;
-    let Prepared { view, confinement, layers, began } = prepared;
-    let spec = spec(&work, Some(confinement.clone()), &settings);
+    let Prepared { view, hold, confinement, layers, began } = prepared;
+    let spec = spec(&work, &hold, &settings);
     let finished = run_process(spec, context.output, context.kill).await.map_err(|error| failed(&error))?;
     off_thread(move || {
         let mut changes = Vec::new();
@@ -71,6 +71,7 @@ pub(in crate::tools) async fn run(
         }
         let (effects, proposal) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
         let output = answer(&finished, work.timeout_seconds, settings.max_output_bytes);
+        drop(hold);
         Ok(Trial { kept: Kept { view, changes, output }, effects, proposal })
     })
     .await?
@@ -78,6 +79,7 @@ pub(in crate::tools) async fn run(
 
 struct Prepared {
     view: View,
+    hold: Hold,
     confinement: Confinement,
     layers: Vec<Layered>,
     began: layer::Time,
@@ -87,15 +89,16 @@ impl Prepared {
     fn new(call: &Call, settings: &Settings) -> Result<Self, ToolError> {
         let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("it cannot be previewed: {why}"));
         let base = settings.holding.previews.as_ref().map_err(|why| impossible(why))?;
-        let held = settings.confine(&Wanted::default()).filter(|confinement| confinement.strength == Strength::Namespaces);
+        let mut hold = settings.hold(&Wanted { thrown_away: true, ..Wanted::default() });
+        let held = hold.confinement.take().filter(|confinement| confinement.strength == Strength::Namespaces);
         let held = held.ok_or_else(|| impossible("nothing on this system can hold it"))?;
         let made = || -> io::Result<(View, Vec<Layered>, Vec<Layered>, layer::Time)> {
             let view = View::make(base, call)?;
             let began = layer::mark(view.path())?;
             let layers = view.layers("upper", &held.roots)?;
-            // What package managers keep is a copy of the copy, and goes with the view.
-            let caches: Vec<PathBuf> = held.caches.iter().map(|cache| cache.directory.clone()).collect();
-            let caches = view.layers("cache", &caches)?;
+            // What package managers keep is a copy here, too, and goes with the view.
+            let caches = if held.caches.is_empty() { settings.holding.caches.directories.as_slice() } else { &[] };
+            let caches = view.layers("cache", caches)?;
             Ok((view, layers, caches, began))
         };
         let (view, layers, caches, began) = made().map_err(|error| trouble("the preview could not be made", &error))?;
@@ -103,17 +106,18 @@ impl Prepared {
         hidden.push(previews(base));
         let confinement = Confinement {
             view: Seen::CopyOnWrite(layers.clone()),
-            // All else that could be written is real.
-            writable: Vec::new(),
+            // All else that could be written is real. In these is nothing but that somebody holds them.
+            writable: settings.holding.caches.locks.clone(),
             // What may not be written here is not kept, and said.
             read_only: Vec::new(),
             reopened: Vec::new(),
             hidden,
-            caches,
+            caches: if held.caches.is_empty() { caches } else { held.caches.clone() },
             network: NetworkAccess::Proxied,
             ..held
         };
-        Ok(Self { view, confinement, layers, began })
+        hold.confinement = Some(confinement.clone());
+        Ok(Self { view, hold, confinement, layers, began })
     }
 }
 

@@ -54,7 +54,9 @@ fn plan_mode_writes_nothing() {
 
 #[test]
 fn a_command_writes_no_further_than_file_write() {
-    let held = held(&format!("{SHELL}[capabilities.\"File.Write\"]\nallowed_paths = [\"src\", \"docs/**\"]\nblocked_paths = [\"src/gen\", \"**/*.key\"]"));
+    let held = held(&format!(
+        "{SHELL}[capabilities.\"File.Write\"]\nallowed_paths = [\"src\", \"docs/**\"]\nblocked_paths = [\"src/gen\", \"**/*.key\"]"
+    ));
     assert_eq!(held.written, [format!("{ROOT}/docs"), format!("{ROOT}/src")].map(PathBuf::from));
     assert!(!held.is_whole());
     assert!(has(&held.read_only, "/home/user/project/src/gen"), "{:?}", held.read_only);
@@ -66,7 +68,8 @@ fn a_command_writes_no_further_than_file_write() {
 #[test]
 fn the_lists_of_all_layers_narrow_it() {
     let user = layer(Scope::User, &format!("{SHELL}[capabilities.\"File.Write\"]\nallowed_paths = [\"${{workspace}}\"]"));
-    let project = layer(Scope::Project, "[capabilities.\"File.Write\"]\nallowed_paths = [\"src\"]\nblocked_paths = [\"src/vendor\"]");
+    let project =
+        layer(Scope::Project, "[capabilities.\"File.Write\"]\nallowed_paths = [\"src\"]\nblocked_paths = [\"src/vendor\"]");
     let held = held_in(Mode::Ask, vec![user, project]);
     assert_eq!(held.written, [PathBuf::from(ROOT).join("src")]);
     assert!(has(&held.read_only, "/home/user/project/src/vendor"));
