@@ -158,7 +158,9 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             }
         }
         EventKind::PreviewStarted { approval_id, tool_call_id } => {
-            model.panels.forget_approval(&approval_id, model.keys.last_text);
+            if let Some(asked) = approval_id {
+                model.panels.forget_approval(&asked, model.keys.last_text);
+            }
             tool_started(model, &tool_call_id, "none yet: in a copy, nothing of it is kept before you say so", now);
         }
         EventKind::CommandsRunning { commands } => model.commands = commands,

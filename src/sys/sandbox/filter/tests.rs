@@ -125,6 +125,7 @@ async fn execute(who: Who, confinement: Confinement, line: &str) -> Result<Finis
     let mut environment = command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false);
     environment.push((OsString::from("PROBE"), std::env::current_exe().unwrap().into_os_string()));
     let spec = Spec {
+        proxy: None,
         line: line.to_owned(),
         directory: confinement.roots[0].clone(),
         environment,

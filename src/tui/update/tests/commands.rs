@@ -21,7 +21,7 @@ fn p_asks_for_a_preview_and_the_question_about_its_effects_arms_anew() {
     draw(&mut model, 10_000);
     assert_eq!(play(&mut model, 12_000, "p"), [""; 0]);
     assert_eq!(wait(&mut model, 12_500), ["preview { approval_id: approvalid(\"a\") }"]);
-    tell(&mut model, EventKind::PreviewStarted { approval_id: ApprovalId::new("a"), tool_call_id: call("call-a") }, 12_600);
+    tell(&mut model, EventKind::PreviewStarted { approval_id: Some(ApprovalId::new("a")), tool_call_id: call("call-a") }, 12_600);
     assert!(model.panels.is_empty() && model.is_running());
     tell(&mut model, EventKind::ApprovalRequested(effects_approval("b")), 15_000);
     assert!(draw(&mut model, 15_000).contains("Keep what a command did"));
