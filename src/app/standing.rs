@@ -36,6 +36,10 @@ impl Standing {
         Self { ground: Ground { tier, layers, caches, git }, missing, homes: other_homes(&place.home), home: place.home.clone() }
     }
 
+    pub fn tier(&self) -> SandboxTier {
+        self.ground.tier
+    }
+
     /// What a verdict may rely on.
     pub fn sandbox(&self) -> Sandbox {
         if self.ground.tier.holds() { Sandbox::Present } else { Sandbox::Absent }
@@ -100,6 +104,6 @@ struct Probe {
     upper_base: Option<PathBuf>,
 }
 
-fn probe(_roots: &[PathBuf], _data: &Path) -> Probe {
-    Probe { tier: SandboxTier::Bare, missing: Vec::new(), upper_base: None }
+fn probe(_roots: &[PathBuf], data: &Path) -> Probe {
+    Probe { tier: SandboxTier::Preview, missing: Vec::new(), upper_base: Some(data.join("layers")) }
 }

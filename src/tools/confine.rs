@@ -95,10 +95,6 @@ impl Holding {
         if !writes {
             writable.extend(held.written);
         }
-        // What a rule shuts deeper down cannot be moved away with what it is in.
-        writable.extend(held.read_only.iter().flat_map(|place| between(&held.roots, place)));
-        writable.sort();
-        writable.dedup();
         let survey = ground.tier.holds().then(|| Survey::new(held.roots.clone(), held.marks));
         Self {
             tier: ground.tier,
@@ -154,9 +150,10 @@ impl Holding {
         }
     }
 
-    /// What of the policy a command is not kept from, in words.
+    /// What of the policy a command is not kept from, in words. Waits for the workspace to be looked through.
     pub fn unheld(&self) -> Vec<String> {
-        self.unheld.iter().cloned().chain(self.survey.as_ref().and_then(|survey| survey.cut())).collect()
+        let cut = self.survey.as_ref().and_then(|survey| survey.now().cut.clone());
+        self.unheld.iter().cloned().chain(cut).collect()
     }
 
     /// For the status row: `sandbox on: preview · net off`.
@@ -202,13 +199,6 @@ impl Holding {
 
 fn megabytes(count: u64) -> u64 {
     count.saturating_mul(1 << 20)
-}
-
-/// The directories between a root and a place deep in it.
-fn between(roots: &[PathBuf], place: &Path) -> Vec<PathBuf> {
-    let root = roots.iter().filter(|root| place.starts_with(root)).max_by_key(|root| root.as_os_str().len());
-    let Some(root) = root else { return Vec::new() };
-    place.ancestors().skip(1).take_while(|above| *above != root).map(Path::to_owned).collect()
 }
 
 /// What one command needs beyond that.

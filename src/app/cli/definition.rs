@@ -138,6 +138,12 @@ pub(super) enum Sub {
         #[command(subcommand)]
         config: ConfigSub,
     },
+    /// What holds commands on this system, what is missing, and how to get it
+    Doctor {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

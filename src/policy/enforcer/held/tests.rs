@@ -1,4 +1,5 @@
 use super::*;
+use crate::policy::Context;
 use crate::policy::{Bundle, Layer, Sandbox, Scope};
 
 const ROOT: &str = "/home/user/project";
