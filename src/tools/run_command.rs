@@ -214,6 +214,11 @@ fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) ->
             let message = "stopped by the person with all it had started; what it printed until then follows";
             Err(Failed { error: ToolError::new(ErrorCode::Cancelled, message), printed })
         }
+        End::DiskFull => {
+            let message = "killed with all it had started: what it wrote has nearly filled the disk; what it printed until then \
+                           follows. make room, or write less";
+            Err(Failed { error: ToolError::new(ErrorCode::ToolExecutionFailed, message), printed })
+        }
     }
 }
 

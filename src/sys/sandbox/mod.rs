@@ -15,12 +15,26 @@ mod mount;
 #[cfg(target_os = "linux")]
 mod network;
 #[cfg(target_os = "linux")]
+mod probe;
+#[cfg(target_os = "linux")]
+mod reserve;
+#[cfg(target_os = "linux")]
+mod room;
+#[cfg(target_os = "linux")]
 mod sockets;
+#[cfg(target_os = "linux")]
+mod why;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use enter::{Side, enter};
+#[cfg(target_os = "linux")]
+pub(in crate::sys) use probe::{PROBE, answer_probe};
+#[cfg(target_os = "linux")]
+pub use probe::{Held, Probe, probe};
+#[cfg(target_os = "linux")]
+pub(in crate::sys) use room::{LOOK_EVERY, Room};
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
