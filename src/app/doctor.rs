@@ -54,7 +54,10 @@ impl Found {
             format!("this system   {}", self.tier),
             format!("in force      {}", self.sandbox),
             format!("a command     {}", self.command),
-            format!("by rule       a command that a rule allows {}", if self.allowed_commands == "run" { "runs" } else { "asks" }),
+            format!(
+                "by rule       a command that a rule allows {}",
+                if self.allowed_commands == "run" { "runs" } else { "asks" }
+            ),
         ];
         for (head, list) in [("missing", &self.missing), ("not kept", &self.not_kept)] {
             if list.is_empty() {
