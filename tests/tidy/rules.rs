@@ -12,7 +12,7 @@ struct Owner {
 const OWNERS: &[Owner] = &[
     Owner { words: &["unsafe"], places: &["src/sys/"], why: "only `sys` may" },
     Owner {
-        words: &["nix", "libc"],
+        words: &["nix", "libc", "rustix"],
         places: &["src/sys/", "src/tui/"],
         why: "the operating system is asked by `sys`, the terminal's own line by `tui`",
     },
@@ -25,6 +25,11 @@ const OWNERS: &[Owner] = &[
         words: &["reqwest"],
         places: &["src/sys/http", "src/llm/", "src/config/address"],
         why: "requests go through `sys`; an address is parsed as the request will parse it",
+    },
+    Owner {
+        words: &["hyper", "hyper_util", "http_body_util"],
+        places: &["src/sys/proxy"],
+        why: "only the proxy of commands serves anyone",
     },
     Owner { words: &["rusqlite"], places: &["src/store/"], why: "the database belongs to `store`" },
     Owner {
