@@ -137,7 +137,8 @@ impl ToolRouter for Router {
             };
             let payload = match payload.downcast::<Kept>() {
                 Ok(_) if permit.reads_only() => {
-                    let error = ToolError::new(ErrorCode::PolicyDenied, "in plan mode nothing is written; what it did is dropped");
+                    let error =
+                        ToolError::new(ErrorCode::PolicyDenied, "in plan mode nothing is written; what it did is dropped");
                     return ToolResult::refused(id, plan.tool_name, error);
                 }
                 Ok(kept) => {
