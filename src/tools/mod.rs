@@ -19,6 +19,7 @@ mod markers;
 mod move_path;
 mod named_command;
 mod paths;
+mod preview;
 mod read_file;
 mod registry;
 mod replacement;

@@ -87,7 +87,7 @@ impl Bench {
     }
 }
 
-fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
+pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
     Settings {
         workspace,
         home: Some(home),
