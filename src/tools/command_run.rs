@@ -36,7 +36,7 @@ pub(super) async fn run(mut work: Work, settings: Arc<Settings>, context: RunCon
     let opens = work.opens.clone();
     let opened = off_thread(move || Opened::make(&opens)).await?;
     let hold = held(Wanted::by(&work.line, work.opens.clone()), &settings).await?;
-    let spec = spec(&work, &hold, &settings);
+    let spec = spec(&work, hold.confinement.clone(), &settings);
     let finished = run_process(spec, context.output, context.kill).await.map_err(|error| failed(&error))?;
     off_thread(move || {
         drop(opened);
@@ -80,18 +80,18 @@ pub(super) fn environment_note(settings: &Settings) -> String {
     format!("environment {words}")
 }
 
-pub(super) fn spec(work: &Work, hold: &Hold, settings: &Settings) -> Spec {
+pub(super) fn spec(work: &Work, confinement: Option<Confinement>, settings: &Settings) -> Spec {
     let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
         settings.redactor.holds_secret(value)
     });
-    hold.adapt(&mut environment);
+    settings.adapt(&mut environment, confinement.as_ref());
     Spec {
         line: work.line.clone(),
         directory: work.cwd.real.clone(),
         environment,
         stdin: work.stdin.clone(),
         terminal: None,
-        confinement: hold.confinement.clone(),
+        confinement,
         proxy: Some(settings.proxy(&work.opens)),
         timeout: Duration::from_secs(work.timeout_seconds),
         max_output_bytes: settings.max_output_bytes,
