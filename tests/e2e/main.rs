@@ -9,6 +9,7 @@ mod approve;
 mod bad_input;
 mod crash;
 mod demo;
+mod doctor;
 mod exec;
 mod grants;
 mod harness;
