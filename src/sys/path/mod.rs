@@ -7,7 +7,7 @@ mod tests;
 pub use open::{Identity, entries, identity, is_without_links, met_a_link, open_directory, open_file, open_parent, read_link};
 
 #[cfg(target_os = "linux")]
-pub use open::hold_place;
+pub use open::{hold_name, hold_place};
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::io::ErrorKind;
