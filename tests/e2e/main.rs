@@ -10,6 +10,7 @@ mod bad_input;
 mod confine;
 mod crash;
 mod demo;
+mod doctor;
 mod exec;
 mod grants;
 mod harness;
