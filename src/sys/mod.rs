@@ -5,5 +5,6 @@ pub mod http;
 pub mod instance;
 pub mod path;
 pub mod process;
+pub mod proxy;
 pub mod sandbox;
 pub mod watch;

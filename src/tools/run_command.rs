@@ -137,6 +137,7 @@ pub(super) async fn answer_of(
         stdin,
         terminal: None,
         confinement: settings.confine(&Wanted::default()),
+        proxy: None,
         timeout: Duration::from_secs(timeout_seconds),
         max_output_bytes: settings.max_output_bytes,
         helper: settings.helper.clone(),

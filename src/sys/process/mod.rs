@@ -2,8 +2,10 @@
 
 mod capture;
 mod environment;
+mod handshake;
 mod run;
 mod supervise;
+mod terminal;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -14,6 +16,7 @@ pub use environment::{Environment, command_environment, environment_words};
 pub use run::{End, Finished, Helper, ProcessError, Spec, run, signal_name};
 use supervise::SUPERVISE;
 pub use supervise::supervise_main;
+pub use terminal::{Ended, Keys, Screen, Terminal, start_terminal};
 pub use wire::TerminalSize;
 
 /// Whether this process was started as the helper of an aye.

@@ -1,5 +1,6 @@
 //! The helper's side of a command: it is between aye and the command, and takes the whole tree with it when either ends.
 
+use super::handshake::{Left, Made};
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
 use super::wire::{self, Job, KILL, Report, TERMINATE};
 use nix::errno::Errno;
@@ -72,7 +73,12 @@ fn wait_for(child: Pid) -> i32 {
 
 fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree) -> io::Result<()> {
     let job: Job = wire::receive(&mut control)?;
-    let main = match start(&job) {
+    let made = match Made::make(&job) {
+        Ok(made) => made,
+        Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
+    };
+    let left = made.hand_over(&mut control)?;
+    let main = match start(&job, left) {
         Ok(main) => main,
         Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
     };
@@ -84,7 +90,7 @@ fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree) -> io::Result<
     wire::send(&mut watch.control, &report)
 }
 
-fn start(job: &Job) -> Result<Pid, String> {
+fn start(job: &Job, left: Left) -> Result<Pid, String> {
     let directory = Path::new(OsStr::from_bytes(&job.directory));
     let opened = crate::sys::path::open_directory(directory).map_err(|error| format!("`{}`: {error}", directory.display()))?;
     nix::unistd::fchdir(&opened).map_err(|error| format!("`{}`: {error}", directory.display()))?;
@@ -95,6 +101,7 @@ fn start(job: &Job) -> Result<Pid, String> {
     let mut command = Command::new(&job.shell);
     command.args(["--noprofile", "--norc", "-c", &job.line]).env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
     tree::detach(&mut command);
+    left.give(&mut command).map_err(|error| format!("its terminal could not be kept: {error}"))?;
     let child = command.spawn().map_err(|error| format!("`{}`: {error}", job.shell))?;
     Ok(Pid::from_raw(child.id().cast_signed()))
 }
