@@ -2,7 +2,7 @@
 
 use super::habits::settle;
 use super::paths::{Meant, Paths};
-use super::run_command::{answer_of, environment_note};
+use super::run_command::{Shown, answer_of, environment_note};
 use super::tool::{AnyTool, Draft, Effect, Output, Payload, Settings, invalid};
 use crate::policy::{ArgumentKind, NamedCommand, quoted};
 use crate::ports::{BoxFuture, RunContext};
@@ -11,7 +11,6 @@ use crate::protocol::{Action, ErrorCode, Proposal, Target, ToolError};
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 const TIMEOUT_SECONDS: u64 = 300;
@@ -19,7 +18,7 @@ const TIMEOUT_SECONDS: u64 = 300;
 /// What is left to do once it may be done.
 struct Work {
     line: String,
-    directory: PathBuf,
+    cwd: Target,
 }
 
 impl AnyTool for NamedCommand {
@@ -82,7 +81,7 @@ impl AnyTool for NamedCommand {
         let shown = argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         // The words are given as they are; `exec` keeps the shell from taking the first for one of its own.
         let words: Vec<String> = argv.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
-        let work = Work { line: format!("exec -- {}", words.join(" ")), directory: cwd.real.clone() };
+        let work = Work { line: format!("exec -- {}", words.join(" ")), cwd: cwd.clone() };
         Ok(Draft {
             summary: format!("{} $ {shown}", self.name),
             proposal: Some(Proposal {
@@ -102,7 +101,12 @@ impl AnyTool for NamedCommand {
                 ToolError::new(ErrorCode::ToolExecutionFailed, "the plan was made by another router; plan the call again");
             return futures_util::future::ready(Err(error.into())).boxed();
         };
-        async move { answer_of(work.line, work.directory, None, TIMEOUT_SECONDS, &settings, context).await }.boxed()
+        async move {
+            let shown = Shown::new(work.line, work.cwd, context.tool_call_id.clone(), &settings);
+            let directory = shown.entry.cwd.real.clone();
+            answer_of(shown, directory, None, TIMEOUT_SECONDS, &settings, context).await
+        }
+        .boxed()
     }
 }
 

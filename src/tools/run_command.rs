@@ -1,13 +1,15 @@
 //! RunCommand: a line in `bash`, and what it printed.
 
+use super::cli_read::told;
+use super::commands::{Entry, Kind, New, Outcome, in_background, in_front};
 use super::confine::Wanted;
 use super::paths::{Meant, Paths};
 use super::run_files::Pinned;
 use super::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
+use crate::protocol::{Action, CallId, ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::process::{
-    Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, run, signal_name,
+    Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, signal_name,
 };
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -18,6 +20,8 @@ use std::time::Duration;
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 300;
 const MAX_TIMEOUT_SECONDS: u64 = 600;
+/// How long the first output of a command in the background is waited for.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// Exit code that shells give for a signal: this much above its number.
 const SIGNAL_BASE: i32 = 128;
 
@@ -35,6 +39,8 @@ pub(super) struct Arguments {
     timeout: Option<u64>,
     /// Text for its standard input, which is empty when absent.
     stdin: Option<String>,
+    /// True for what runs long or for ever, such as a server: it goes on while you work, and CliRead reads what it prints.
+    background: Option<bool>,
 }
 
 pub(super) struct Work {
@@ -42,6 +48,7 @@ pub(super) struct Work {
     cwd: Target,
     timeout_seconds: u64,
     stdin: Option<String>,
+    background: bool,
     pinned: Pinned,
 }
 
@@ -77,33 +84,56 @@ impl Tool for RunCommand {
             Place::Missing => return Err(invalid(format!("`cwd`: `{}` does not exist", cwd.given))),
             Place::File { .. } | Place::Special => return Err(invalid(format!("`cwd`: `{}` is not a directory", cwd.given))),
         }
+        let background = arguments.background.unwrap_or(false);
+        if background && arguments.timeout.is_some() {
+            return Err(invalid("a command in the background has no time limit; leave `timeout` out, and end it with CliStop"));
+        }
         let line = with_input(command, arguments.stdin.as_deref());
         let pinned = Pinned::of(&line, &cwd, settings);
         Ok(Draft {
-            summary: format!("$ {}", first_line(command)),
+            summary: format!("$ {}{}", first_line(command), if background { " (in the background)" } else { "" }),
             actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],
             proposal: Some(Proposal {
                 summary: format!("Run: {}", first_line(command)),
                 notes: vec![environment_note(settings)],
                 ..Proposal::default()
             }),
-            effect: Effect::Runs { timeout_seconds, files: pinned.files() },
-            work: Work { command: arguments.command, cwd, timeout_seconds, stdin: arguments.stdin, pinned },
+            effect: Effect::Runs { timeout_seconds: if background { 0 } else { timeout_seconds }, files: pinned.files() },
+            work: Work { command: arguments.command, cwd, timeout_seconds, stdin: arguments.stdin, background, pinned },
         })
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         async move {
-            let Work { command, cwd, timeout_seconds, stdin, pinned } = work;
+            let Work { command, cwd, timeout_seconds, stdin, background, pinned } = work;
             unchanged(pinned, &cwd, &settings).await?;
-            answer_of(command, cwd.real, stdin, timeout_seconds, &settings, context).await
+            let shown = Shown::new(command, cwd, context.tool_call_id.clone(), &settings);
+            let directory = shown.entry.cwd.real.clone();
+            if background {
+                return begin_in_background(spec(shown.line, directory, stdin, None, &settings), shown.entry, &settings).await;
+            }
+            answer_of(shown, directory, stdin, timeout_seconds, &settings, context).await
         }
         .boxed()
     }
 }
 
+/// A line, and what goes on with it should it end up in the background.
+pub(super) struct Shown {
+    pub line: String,
+    pub entry: Arc<Entry>,
+}
+
+impl Shown {
+    pub fn new(line: String, cwd: Target, call: Option<CallId>, settings: &Settings) -> Self {
+        let redactor = Arc::clone(&settings.redactor);
+        let entry = Entry::new(New { line: line.clone(), cwd, call, kind: Kind::Background, redactor });
+        Self { line, entry }
+    }
+}
+
 /// What was judged and shown is what runs: the directory and the files that the line names to be run.
-async fn unchanged(pinned: Pinned, cwd: &Target, settings: &Arc<Settings>) -> Result<(), ToolError> {
+pub(super) async fn unchanged(pinned: Pinned, cwd: &Target, settings: &Arc<Settings>) -> Result<(), ToolError> {
     let (cwd, settings) = (cwd.clone(), Arc::clone(settings));
     let looked = tokio::task::spawn_blocking(move || pinned.still_holds(&cwd, &settings)).await;
     looked.unwrap_or_else(|error| {
@@ -119,16 +149,15 @@ pub(super) fn environment_note(settings: &Settings) -> String {
     format!("environment {words}")
 }
 
-/// Runs a line and says what came of it.
-pub(super) async fn answer_of(
+/// What a line is run with. It ends by itself, by its time where it has one, or when it is killed.
+pub(super) fn spec(
     line: String,
     directory: PathBuf,
     stdin: Option<String>,
-    timeout_seconds: u64,
+    timeout_seconds: Option<u64>,
     settings: &Settings,
-    context: RunContext,
-) -> Output {
-    let spec = Spec {
+) -> Spec {
+    Spec {
         line,
         directory,
         environment: command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
@@ -138,18 +167,52 @@ pub(super) async fn answer_of(
         terminal: None,
         confinement: settings.confine(&Wanted::default()),
         proxy: None,
-        timeout: Duration::from_secs(timeout_seconds),
+        timeout: timeout_seconds.map_or(Duration::MAX, Duration::from_secs),
         max_output_bytes: settings.max_output_bytes,
         helper: settings.helper.clone(),
-    };
-    match run(spec, context.output, context.kill).await {
-        Ok(finished) => answer(&finished, timeout_seconds, settings.max_output_bytes),
+    }
+}
+
+/// Runs a line and says what came of it.
+pub(super) async fn answer_of(
+    line: Shown,
+    directory: PathBuf,
+    stdin: Option<String>,
+    timeout_seconds: u64,
+    settings: &Settings,
+    context: RunContext,
+) -> Output {
+    let spec = spec(line.line, directory, stdin, Some(timeout_seconds), settings);
+    match in_front(spec, line.entry, &settings.commands, context).await {
+        Ok(Outcome::Finished(finished)) => answer(&finished, timeout_seconds, settings.max_output_bytes),
+        Ok(Outcome::GoesOn(entry)) => {
+            Ok(format!("{}\n{}", on_its_way(&entry, "put there by the person"), told(&entry, settings)))
+        }
         Err(error) => Err(failed(&error).into()),
     }
 }
 
+/// Starts a line that nobody waits for.
+async fn begin_in_background(spec: Spec, entry: Arc<Entry>, settings: &Settings) -> Output {
+    settings.commands.admit(&entry)?;
+    in_background(spec, &entry);
+    entry.quiet(0, FIRST_LOOK).await;
+    match entry.ended() {
+        Some(_) => Ok(told(&entry, settings)),
+        None => Ok(format!("{}\n{}", on_its_way(&entry, "as it was asked to"), told(&entry, settings))),
+    }
+}
+
+fn on_its_way(entry: &Entry, why: &str) -> String {
+    let id = entry.id();
+    format!(
+        "It goes on in the background as {id}, {why}, without a time limit, until it is done or aye ends. CliRead {id} gives what \
+         it prints from now on, CliStop {id} ends it."
+    )
+}
+
 /// The line as it is judged and shown: what it is given to read is as much a part of it as its words.
-fn with_input(command: &str, input: Option<&str>) -> String {
+pub(super) fn with_input(command: &str, input: Option<&str>) -> String {
     let Some(input) = input.filter(|input| !input.is_empty()) else { return command.to_owned() };
     let mut end = "STDIN".to_owned();
     while input.lines().chain(command.lines()).any(|line| line == end) {
@@ -163,14 +226,14 @@ fn with_input(command: &str, input: Option<&str>) -> String {
 }
 
 /// Of a command of several lines the first, and a mark that there are more; the approval shows it whole.
-fn first_line(command: &str) -> String {
+pub(super) fn first_line(command: &str) -> String {
     match command.trim().split_once('\n') {
         Some((first, _)) => format!("{} …", first.trim_end()),
         None => command.trim().to_owned(),
     }
 }
 
-fn failed(error: &ProcessError) -> ToolError {
+pub(super) fn failed(error: &ProcessError) -> ToolError {
     let code = match error {
         ProcessError::LineTooLong => ErrorCode::InvalidRequest,
         ProcessError::HelperLost => ErrorCode::OutcomeUnknown,

@@ -1,6 +1,7 @@
 //! What a tool is: typed arguments in, actions and work out, the work done later.
 
 use super::arguments;
+use super::commands::Commands;
 use super::confine::Holding;
 use super::paths::Paths;
 use crate::policy::Explanation;
@@ -58,6 +59,8 @@ pub struct Settings {
     pub fetcher: Fetcher,
     /// What holds commands.
     pub holding: Holding,
+    /// Those that go on; another policy keeps them.
+    pub commands: Commands,
     /// Hides what is secret in all that a tool tells.
     pub redactor: Arc<Redactor>,
 }

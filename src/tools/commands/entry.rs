@@ -44,7 +44,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reads {
     /// A shell that aye started for it runs it.
-    Shell(&'static str),
+    Shell,
     /// Some shell that the command starts may run it.
     Code,
     /// The program knows.

@@ -1,10 +1,92 @@
-//! Follows a session from its start to its end, whoever reads it meanwhile.
+//! Follows a command from its start to its end, whoever reads it meanwhile.
 
+use super::Commands;
 use super::entry::Entry;
-use crate::sys::process::{End, Ended, ProcessError, Spec, Terminal, signal_name, start_terminal};
+use crate::ports::RunContext;
+use crate::sys::process::{Beside, End, Ended, Finished, ProcessError, Spec, Terminal, run_beside, signal_name, start_terminal};
 use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 const CHUNK_BYTES: usize = 64 * 1024;
+/// Pieces of live output that wait to be shown.
+const LIVE_DEPTH: usize = 64;
+
+/// What came of a command that was waited for.
+pub enum Outcome {
+    Finished(Finished),
+    /// It was put in the background.
+    GoesOn(Arc<Entry>),
+}
+
+/// Runs a line to its end, or until the person puts it in the background. Dropping this future kills it.
+pub async fn in_front(
+    spec: Spec,
+    entry: Arc<Entry>,
+    commands: &Commands,
+    context: RunContext,
+) -> Result<Outcome, ProcessError> {
+    let RunContext { output, kill, background, .. } = context;
+    let (live, mut pieces) = mpsc::channel(LIVE_DEPTH);
+    let unhurried = CancellationToken::new();
+    let mut running = begin(spec, &entry, live, unhurried.clone());
+    let given_up = entry.kill.clone().drop_guard();
+    let (mut may_go, mut may_kill) = (true, true);
+    loop {
+        tokio::select! {
+            biased;
+            finished = &mut running => {
+                while let Ok(text) = pieces.try_recv() {
+                    let _ = output.try_send(text);
+                }
+                return finished.unwrap_or(Err(ProcessError::HelperLost)).map(Outcome::Finished);
+            }
+            () = kill.cancelled(), if may_kill => {
+                may_kill = false;
+                entry.kill.cancel();
+            }
+            () = background.cancelled(), if may_go && may_kill => {
+                may_go = false;
+                match commands.admit(&entry) {
+                    Ok(()) => {
+                        unhurried.cancel();
+                        given_up.disarm();
+                        tokio::spawn(finish(Arc::clone(&entry), running));
+                        return Ok(Outcome::GoesOn(entry));
+                    }
+                    Err(full) => {
+                        let _ = output.try_send(format!("[aye: it goes on here: {}]\n", full.message));
+                    }
+                }
+            }
+            Some(text) = pieces.recv() => {
+                let _ = output.try_send(text);
+            }
+        }
+    }
+}
+
+/// Runs a line that is in the list already.
+pub fn in_background(spec: Spec, entry: &Arc<Entry>) {
+    let running = begin(spec, entry, mpsc::channel(1).0, CancellationToken::new());
+    tokio::spawn(finish(Arc::clone(entry), running));
+}
+
+type Running = JoinHandle<Result<Finished, ProcessError>>;
+
+fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, unhurried: CancellationToken) -> Running {
+    let (tapped, kill) = (Arc::clone(entry), entry.kill.clone());
+    let tap = Box::new(move |bytes: &[u8]| {
+        tapped.push(bytes);
+    });
+    tokio::spawn(run_beside(spec, live, kill, Beside { tap, unhurried }))
+}
+
+async fn finish(entry: Arc<Entry>, running: Running) {
+    let finished = running.await.unwrap_or(Err(ProcessError::HelperLost));
+    entry.end(how_it_ended(finished.map(|finished| finished.end)));
+}
 
 /// Starts the line on a terminal, and follows it.
 pub async fn session(entry: &Arc<Entry>, spec: Spec) -> Result<(), ProcessError> {
@@ -37,7 +119,7 @@ async fn follow(entry: Arc<Entry>, terminal: Terminal) {
 }
 
 /// `exit 0`, `killed by SIGKILL`.
-pub fn how_it_ended(end: Result<End, ProcessError>) -> String {
+fn how_it_ended(end: Result<End, ProcessError>) -> String {
     match end {
         Ok(End::Exited(code)) => format!("exit {code}"),
         Ok(End::Signalled(signal)) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),

@@ -8,7 +8,7 @@ mod tape;
 mod tests;
 
 pub use entry::{Entry, Kind, New, Read, Reads, Typed, locked};
-pub use follow::{how_it_ended, session};
+pub use follow::{Outcome, in_background, in_front, session};
 pub use tape::Fresh;
 
 use crate::protocol::{ErrorCode, RunningCommand, ToolError};
