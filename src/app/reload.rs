@@ -146,6 +146,7 @@ impl Reload {
         let change = PolicyChange {
             tools: session::offered(&router, &enforcer).into(),
             sandbox: session::sandbox_words(&enforcer).to_owned(),
+            sandbox_status: session::sandbox_status(&enforcer),
             name: policy.name.clone(),
             message: format!("policy reloaded: {layers}"),
             enforcer,

@@ -5,12 +5,12 @@ use super::layers::Policy;
 use super::place::Place;
 use super::rules::PersonsRules;
 use super::trouble::Trouble;
-use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
+use crate::agent::{self, Approver, Backoff, Options, SandboxStatus, Setup, Surroundings, Unfinished};
 use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
 use crate::llm::{self, ProviderSpec};
 use crate::policy::{self, Enforcer, Layer, Sandbox, SandboxSetting};
 use crate::ports::{Model, Record, ToolRouter};
-use crate::protocol::{Action, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
+use crate::protocol::{Action, Event, Mode, SandboxTier, SessionId, Target, ToolDefinition, VerdictKind};
 use crate::store::{Claim, Loaded, NewSession, SessionSummary, Store};
 use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
@@ -177,6 +177,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
             Nesting::InsideAye => place.mode,
         },
     };
+    let sandbox_status = sandbox_status(&policy);
     Setup {
         policy,
         options,
@@ -190,6 +191,9 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         mode: place.mode,
         records: std::mem::take(&mut session.records),
         unfinished: terms.unfinished,
+        settled: Vec::new(),
+        sandbox_status,
+        running: None,
         redactor,
         policy_name,
         policy_updates: None,
@@ -280,6 +284,15 @@ pub fn sandbox_words(policy: &Enforcer) -> &'static str {
         SandboxSetting::Off => "off by your policy: the command can do what you can do",
         SandboxSetting::ReadOnly | SandboxSetting::WorkspaceWrite => "NONE: the command can do what you can do",
     }
+}
+
+/// The same for the status row.
+pub fn sandbox_status(policy: &Enforcer) -> SandboxStatus {
+    let words = match policy.sandbox() {
+        SandboxSetting::Off => "sandbox off",
+        SandboxSetting::ReadOnly | SandboxSetting::WorkspaceWrite => "no sandbox",
+    };
+    SandboxStatus { tier: SandboxTier::Bare, words: words.to_owned(), missing: None }
 }
 
 fn backoff(settings: &Settings) -> Backoff {

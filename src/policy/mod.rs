@@ -17,7 +17,7 @@ mod shell;
 pub mod url;
 
 pub use bundle::{
-    ArgumentKind, Bundle, BundleError, Environment, NamedCommand, SandboxSetting, Test, ToolPattern, entry_at, warnings,
+    ArgumentKind, Bundle, BundleError, Environment, NamedCommand, Preview, SandboxSetting, Test, ToolPattern, entry_at, warnings,
 };
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation};

@@ -113,6 +113,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         effects: None,
         opens: Vec::new(),
         timeout_seconds,
+        sandbox: None,
         payload: draft.work,
     })
 }
@@ -163,6 +164,7 @@ fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: Tool
         effects: None,
         opens: Vec::new(),
         timeout_seconds: 0,
+        sandbox: None,
         payload: Box::new(Late(error)),
     }
 }

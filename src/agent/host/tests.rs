@@ -6,7 +6,8 @@ use crate::agent::{Backoff, Unfinished};
 use crate::policy::{Bundle, Context, Layer, Permit, Sandbox, Scope};
 use crate::ports::{BoxFuture, Completion, JournalError, ModelRequest, Plan, RunContext};
 use crate::protocol::{
-    Action, Arguments, CallId, ErrorCode, Part, Place, PreviewOffer, StopReason, Target, ToolCall, ToolError, ToolResult, Usage,
+    Action, Arguments, CallId, ErrorCode, Part, Place, PreviewOffer, SandboxTier, StopReason, Target, ToolCall, ToolError,
+    ToolResult, Usage,
 };
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -98,6 +99,7 @@ impl ToolRouter for Tools {
             effects: None,
             opens: Vec::new(),
             timeout_seconds: 1,
+            sandbox: None,
             payload: Box::new(()),
         };
         Box::pin(async move { Ok(plan) })
@@ -185,6 +187,9 @@ async fn stalled() -> Session {
         mode: Mode::Ask,
         records: Vec::new(),
         unfinished: Unfinished::Wait,
+        settled: Vec::new(),
+        sandbox_status: SandboxStatus { tier: SandboxTier::Bare, words: String::new(), missing: None },
+        running: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         policy_name: "test".to_owned(),
         policy_updates: None,

@@ -5,8 +5,8 @@ use super::*;
 use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
 use crate::ports::Completion;
 use crate::protocol::{
-    Action, Arguments, CallId, Decision, FailureKind, GrantScope, Mode, Place, PreviewOffer, Remember, Resolution, StopReason,
-    Target,
+    Action, Approval, Arguments, CallId, Decision, EffectKind, Effects, FailureKind, FileEffect, GrantScope, Mode, Place,
+    PreviewOffer, Remember, Resolution, StopReason, Target,
 };
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,8 @@ struct Sim {
     now: Timestamp,
     calls: Vec<ToolCall>,
     max_steps: u32,
+    /// Of the preview that was begun last.
+    ticket: u64,
 }
 
 fn machine(approver: Approver, max_steps: u32) -> Machine {
@@ -68,10 +70,40 @@ fn enforcer(policy: &str) -> Enforcer {
     Enforcer::new(vec![Layer::new(Scope::User, bundle)], context)
 }
 
+fn bare() -> SandboxStatus {
+    SandboxStatus { tier: SandboxTier::Bare, words: String::new(), missing: None }
+}
+
+/// `network`, or a host.
+fn outside(name: &str) -> Outside {
+    match name {
+        "network" => Outside::Network,
+        host => Outside::Host { host: host.to_owned(), port: 443 },
+    }
+}
+
+/// What a policy judges of it.
+fn fetched(opened: &Outside) -> Option<Action> {
+    let Outside::Host { host, port } = opened else { return None };
+    Some(Action::Fetch { url: format!("https://{host}:{port}/"), method: "GET".to_owned() })
+}
+
+/// `-example.com WORDS`: what a run was kept from, and what it printed.
+fn denied_in(output: &str) -> (Vec<Outside>, &str) {
+    match output.strip_prefix('-') {
+        Some(rest) => {
+            let (name, output) = rest.split_once(' ').unwrap();
+            (vec![outside(name)], output)
+        }
+        None => (Vec::new(), output),
+    }
+}
+
 impl Sim {
     fn new(approver: Approver, max_steps: u32) -> Self {
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        Self { machine: machine(approver, max_steps), approver, records: Vec::new(), now, calls: Vec::new(), max_steps }
+        let machine = machine(approver, max_steps);
+        Self { machine, approver, records: Vec::new(), now, calls: Vec::new(), max_steps, ticket: 0 }
     }
 
     fn at(&self) -> Moment {
@@ -95,12 +127,30 @@ impl Sim {
                 retry_after: Some(Duration::from_secs(rest.parse().unwrap())),
             }),
             "planned" => Input::Planned(rest.split("; ").map(|item| self.plan(item)).collect()),
+            "preview" => Input::Command(Command::Preview { approval_id: ApprovalId::new(rest) }),
+            // `0 with EFFECTS exec LINE` or `0 failed WORDS`; `late` has a ticket of long ago.
+            "previewed" => {
+                let (index, what) = rest.split_once(' ').unwrap();
+                let (ticket, what) = match what.strip_prefix("late ") {
+                    Some(what) => (0, what),
+                    None => (self.ticket, what),
+                };
+                let outcome = match what.strip_prefix("failed ") {
+                    Some(why) => Err(ToolError::new(ErrorCode::ToolExecutionFailed, why)),
+                    None => self.plan(&format!("{index}={what}")).1,
+                };
+                Input::Previewed { index: index.parse().unwrap(), ticket, outcome }
+            }
+            "background" => Input::Command(Command::Background { tool_call_id: None }),
+            "stop" => Input::Command(Command::StopCommand { id: rest.to_owned() }),
             "output" => Input::ToolOutput { index: 0, text: rest.to_owned() },
             "finished" => {
                 let (index, output) = rest.split_once(' ').unwrap();
                 let index: usize = index.parse().unwrap();
                 let call = &self.calls[index];
+                let (denied, output) = denied_in(output);
                 let result = ToolResult::succeeded(call.tool_call_id.clone(), call.tool_name.clone(), output);
+                let result = ToolResult { denied, ..result };
                 Input::ToolFinished { index, result, latency_ms: 7 }
             }
             "decide" => {
@@ -142,6 +192,7 @@ impl Sim {
                 }),
                 tools: Vec::new().into(),
                 sandbox: "NONE".to_owned(),
+                sandbox_status: bare(),
                 name: "test".to_owned(),
                 message: "policy reloaded".to_owned(),
             })),
@@ -169,6 +220,10 @@ impl Sim {
 
     /// The process dies; another takes up the journal.
     fn crash(&mut self, how: &str) -> Vec<Effect> {
+        // `settled c1` after it: recovery found out what that call came to.
+        let (how, id) = how.split_once("settled ").map_or((how, None), |(how, id)| (how.trim(), Some(id)));
+        let settled =
+            id.map(|id| ToolResult::succeeded(CallId::new(id), "RunCommand", "finished afterwards")).into_iter().collect();
         let unfinished = match how {
             "" => Unfinished::Wait,
             "go-on" => Unfinished::GoOn,
@@ -180,7 +235,7 @@ impl Sim {
             self.records.iter().map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()).collect();
         self.machine = machine(self.approver, self.max_steps);
         let at = self.at();
-        self.machine.restore(records, unfinished, at)
+        self.machine.restore(records, settled, unfinished, at)
     }
 
     /// `STOP | text | ID Tool {json} | …`
@@ -211,10 +266,25 @@ impl Sim {
         Completion { content, stop_reason, usage, model: None }
     }
 
-    /// `0=read a.rs`, `0=write a.rs`, `0=exec LINE`, `0=error CODE`.
+    /// `0=read a.rs`, `0=write a.rs`, `0=exec LINE`, `0=error CODE`. Before a line: `?` for one that can be previewed,
+    /// `!` for one that ran in its view and did nothing, `!PATH` for one that wrote there, `+example.com` or `+network`
+    /// for what it opens.
     fn plan(&self, item: &str) -> (usize, Result<Plan, ToolError>) {
         let (index, what) = item.split_once('=').unwrap();
         let (verb, rest) = what.split_once(' ').unwrap();
+        let (mark, rest) = match rest.split_once(' ') {
+            Some((mark, rest)) if mark.starts_with(['?', '!', '+']) => (mark, rest),
+            _ => ("", rest),
+        };
+        let opens: Vec<Outside> = mark.strip_prefix('+').map(outside).into_iter().collect();
+        let effects = mark.strip_prefix('!').map(|path| {
+            let kind = EffectKind::Created { bytes: 1, binary: false };
+            let file = FileEffect { path: path.to_owned(), kind, notes: Vec::new() };
+            Box::new(Effects {
+                files: Some(file).filter(|file| !file.path.is_empty()).into_iter().collect(),
+                ..Effects::default()
+            })
+        });
         let index: usize = index.parse().unwrap();
         let target = |path: &str| Target {
             given: path.to_owned(),
@@ -233,13 +303,15 @@ impl Sim {
             tool_name: self.calls[index].tool_name.clone(),
             summary: format!("{verb} {rest}"),
             changes: verb != "read",
-            proposal: (verb == "write").then(|| Proposal { summary: format!("write {rest}"), ..Proposal::default() }),
-            actions: vec![action],
+            proposal: (verb == "write" || effects.is_some())
+                .then(|| Proposal { summary: format!("{verb} {rest}"), ..Proposal::default() }),
+            actions: Some(action).into_iter().chain(opens.iter().filter_map(fetched)).collect(),
             runs: rest.strip_prefix("sh ").map(|script| PathBuf::from("/w").join(script)).into_iter().collect(),
-            preview: PreviewOffer::None,
-            effects: None,
-            opens: Vec::new(),
+            preview: if mark == "?" { PreviewOffer::Possible } else { PreviewOffer::None },
+            effects,
+            opens,
             timeout_seconds: 300,
+            sandbox: None,
             payload: Box::new(()),
         };
         (index, Ok(plan))
@@ -267,6 +339,19 @@ impl Sim {
                     let names: Vec<_> = calls.iter().map(|(index, call)| format!("{index}={}", call.tool_name)).collect();
                     format!("plan {}", names.join(" "))
                 }
+                Effect::PlanOpened { index, call, opens } => {
+                    self.calls[index].clone_from(&call);
+                    let names: Vec<_> = opens.iter().map(ToString::to_string).collect();
+                    format!("plan {index}={} with {} opened", call.tool_name, names.join(" "))
+                }
+                Effect::Preview { index, plan, permit, ticket } => {
+                    assert!(permit.covers(&plan.actions));
+                    self.ticket = ticket;
+                    format!("preview {index}")
+                }
+                Effect::StopPreview { .. } => "stop the preview".to_owned(),
+                Effect::Background { .. } => "background".to_owned(),
+                Effect::StopCommand { id } => format!("stop command {id}"),
                 Effect::Run { index, permit, .. } => format!("run {index} by {}", permit.rule()),
                 Effect::KillTools => "kill tools".to_owned(),
                 Effect::Remember { grant, .. } => format!("remember {:?} {}", grant.scope, grant.rules[0]),
@@ -297,7 +382,18 @@ fn show(kind: &EventKind) -> String {
             None => format!("{status:?} {output_text}"),
         },
         EventKind::ApprovalRequested(approval) => {
-            format!("{} {} for {}", approval.approval_id, approval.action_summary, approval.tool_call_id)
+            let offer = match &approval.preview {
+                PreviewOffer::None => String::new(),
+                PreviewOffer::Possible => ", can be previewed".to_owned(),
+                PreviewOffer::Impossible { reason } => format!(", no preview: {reason}"),
+            };
+            let effects = approval.effects.as_ref().map_or_else(String::new, |effects| {
+                let paths: Vec<_> = effects.files.iter().map(|file| file.path.as_str()).collect();
+                format!(", with effects: {}", paths.join(" "))
+            });
+            let opens: String = approval.opens.iter().map(|opened| format!(", opens {opened}: {}", approval.reason)).collect();
+            let Approval { approval_id, action_summary, tool_call_id, .. } = approval;
+            format!("{approval_id} {action_summary} for {tool_call_id}{offer}{effects}{opens}")
         }
         EventKind::ApprovalResolved { approval_id, decision, .. } => format!("{approval_id} {decision:?}"),
         EventKind::TaskCompleted { text, step_count, .. } => format!("after {step_count}: {text}"),

@@ -4,7 +4,7 @@ mod change;
 mod grants;
 mod origins;
 
-use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, SandboxSetting, Terms};
+use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
 use super::command::{self, Scene};
 use super::danger::obeys_repository;
 use super::decided::{Decided, Finding};
@@ -78,6 +78,19 @@ impl Explanation {
             remember: None,
         }
     }
+
+    fn question(self, actions: &[Action]) -> Question {
+        Question {
+            actions: actions.to_vec(),
+            title: self.head.title,
+            description: self.head.description,
+            rule: self.rule,
+            reason: self.reason,
+            risk: self.risk,
+            critical: self.critical,
+            parts: self.parts,
+        }
+    }
 }
 
 impl Enforcer {
@@ -111,21 +124,22 @@ impl Enforcer {
         Err(Denial { rule, reason: format!("the tool `{tool_name}` is disabled"), parts: Vec::new() })
     }
 
+    /// The question about a call that is asked about for this reason, whatever a rule would let pass.
+    pub fn ask_call(&self, tool_name: &str, actions: &[Action], now: Timestamp, reason: String) -> Result<Question, Denial> {
+        self.offers(tool_name)?;
+        let told = self.explain(actions, now);
+        match told.verdict {
+            VerdictKind::Allow | VerdictKind::Ask => Ok(Question { reason, ..told.question(actions) }),
+            VerdictKind::Deny => Err(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
+        }
+    }
+
     /// Whether these actions may happen now.
     pub fn judge(&self, actions: &[Action], now: Timestamp) -> Verdict {
         let told = self.explain(actions, now);
         match told.verdict {
             VerdictKind::Allow => Verdict::Allow(Permit::new(actions.to_vec(), told.rule)),
-            VerdictKind::Ask => Verdict::Ask(Question {
-                actions: actions.to_vec(),
-                title: told.head.title,
-                description: told.head.description,
-                rule: told.rule,
-                reason: told.reason,
-                risk: told.risk,
-                critical: told.critical,
-                parts: told.parts,
-            }),
+            VerdictKind::Ask => Verdict::Ask(told.question(actions)),
             VerdictKind::Deny => Verdict::Deny(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
         }
     }
@@ -315,6 +329,11 @@ impl Enforcer {
     /// The strictest sandbox any layer asks for.
     pub fn sandbox(&self) -> SandboxSetting {
         self.terms.sandbox.unwrap_or_default()
+    }
+
+    /// Whether a command runs in a copy-on-write view first.
+    pub fn preview(&self) -> Preview {
+        self.terms.preview.unwrap_or_default()
     }
 
     /// Every key of every layer: where it stands and what became of it.

@@ -113,7 +113,7 @@ impl World {
         let at = self.at();
         let records = self.journal.iter().map(|record| serde_json::to_string(record).unwrap());
         let records = records.map(|json| serde_json::from_str(&json).unwrap()).collect();
-        let effects = self.machine.restore(records, unfinished, at);
+        let effects = self.machine.restore(records, Vec::new(), unfinished, at);
         self.perform(effects);
         self.ended = false;
     }
@@ -153,6 +153,7 @@ impl World {
             enforcer,
             tools: Vec::new().into(),
             sandbox: "NONE".to_owned(),
+            sandbox_status: bare(),
             name: "test".to_owned(),
             message: "policy reloaded".to_owned(),
         }))
@@ -194,7 +195,8 @@ impl World {
                     self.keeping.push(effect);
                 }
                 Effect::Forget(_) | Effect::ListGrants => self.keeping.push(effect),
-                Effect::KillTools | Effect::ReloadPolicy => {}
+                Effect::KillTools | Effect::ReloadPolicy | Effect::Background { .. } | Effect::StopCommand { .. } => {}
+                Effect::PlanOpened { .. } | Effect::Preview { .. } | Effect::StopPreview { .. } => {}
                 Effect::End => self.ended = true,
             }
         }
@@ -460,6 +462,7 @@ fn plan_of(call: ToolCall) -> Result<Plan, ToolError> {
         effects: None,
         opens: Vec::new(),
         timeout_seconds: 300,
+        sandbox: None,
         payload: Box::new(()),
     })
 }
@@ -525,7 +528,7 @@ proptest! {
             }
         }
         let mut machine = machine(Approver::Nobody, 6);
-        let mut effects = machine.restore(records, Unfinished::Replace, at);
+        let mut effects = machine.restore(records, Vec::new(), Unfinished::Replace, at);
         effects.extend(machine.handle(Input::Command(Command::Prompt { text: "and now?".to_owned() }), at));
         let requests = effects.iter().filter_map(|effect| match effect {
             Effect::Request(request) => Some(request),
