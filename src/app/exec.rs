@@ -62,7 +62,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     let rules = std::sync::Arc::new(PersonsRules::new(&place, common.policy.as_deref(), model.name()));
     let terms = Terms { approver: request.approver, unfinished, max_steps: common.max_steps, instructions, rules };
     let mut setup = session::setup(&place, &policy, &mut session, model, terms);
-    let (reload, updates) = Reload::new(place, common.policy.clone(), project, session.id().clone(), &policy);
+    let (reload, updates) = Reload::new(place, common.policy.clone(), project, &session, &policy);
     setup.policy_updates = Some(updates);
     let runtime = super::runtime()?;
     let format = match request.format {

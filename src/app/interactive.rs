@@ -191,7 +191,7 @@ impl Backstage {
         let draft = std::mem::take(&mut session.draft);
         let terms = Terms { approver: Approver::Person, unfinished: Unfinished::Wait, max_steps, instructions, rules };
         let mut setup = session::setup(&place, &policy, &mut session, model, terms);
-        let (reload, updates) = Reload::new(place, file, project, session.id().clone(), &policy);
+        let (reload, updates) = Reload::new(place, file, project, &session, &policy);
         setup.policy_updates = Some(updates);
         let tell = |kind: EventKind| {
             let event = Event {

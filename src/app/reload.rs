@@ -4,14 +4,14 @@ use super::layers::Policy;
 use super::place::Place;
 use super::policy::NOTHING_RUNS;
 use super::project::Brought;
-use super::session;
+use super::session::{self, Session};
 use super::trouble::Trouble;
 use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
 use crate::policy::Sandbox;
 use crate::ports::ToolRouter;
 use crate::protocol::SessionId;
 use crate::sys::watch::Watch;
-use crate::tools::Router;
+use crate::tools::{Commands, Router};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
@@ -26,6 +26,7 @@ pub struct Reload {
     file: Option<PathBuf>,
     project: Brought,
     session: SessionId,
+    commands: Commands,
     /// Of the policy in force.
     print: String,
     /// The last thing that was said about a file that cannot be taken.
@@ -48,7 +49,7 @@ impl Reload {
         place: Place,
         file: Option<PathBuf>,
         project: Brought,
-        session: SessionId,
+        session: &Session,
         policy: &Policy,
     ) -> (Self, PolicyUpdates) {
         let (updates, receive) = mpsc::channel(DEPTH);
@@ -57,7 +58,8 @@ impl Reload {
             place,
             file,
             project,
-            session,
+            session: session.id().clone(),
+            commands: session.commands.clone(),
             print: policy.print.clone(),
             broken: None,
             project_told: false,
@@ -139,7 +141,8 @@ impl Reload {
         }
         self.print.clone_from(&policy.print);
         let enforcer = self.place.enforcer(policy, Sandbox::Absent, self.place.mode);
-        let settings = session::tool_settings(&self.place, &enforcer);
+        let mut settings = session::tool_settings(&self.place, &enforcer);
+        settings.commands = self.commands.clone();
         let redactor = settings.redactor.clone();
         let router = Router::new(settings);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -15,7 +15,7 @@ use crate::store::{Claim, Loaded, NewSession, SessionSummary, Store};
 use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
-use crate::tools::{self, Router};
+use crate::tools::{self, Commands, Router};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ pub struct Session {
     pub draft: String,
     /// What the person should know before anything else.
     pub notices: Vec<String>,
+    /// Those that go on while the agent works, under whatever policy.
+    pub commands: Commands,
 }
 
 impl Session {
@@ -95,14 +97,14 @@ pub fn open(
             workspace: place.workspace.clone(),
             model: model.to_owned(),
         });
-        return Ok(Session { store, claim, records: Vec::new(), draft: String::new(), notices });
+        return Ok(Session { store, claim, records: Vec::new(), draft: String::new(), notices, commands: Commands::default() });
     };
     let claim = store.claim(&summary.session_id)?;
     let Loaded { records, skipped, draft, .. } = store.load(&summary.session_id)?;
     if skipped > 0 {
         notices.push(format!("{skipped} records of this session cannot be read by this version; they stay where they are"));
     }
-    Ok(Session { store, claim, records, draft, notices })
+    Ok(Session { store, claim, records, draft, notices, commands: Commands::default() })
 }
 
 /// The model to ask: the flag's, the resumed session's, or the one that is set.
@@ -154,7 +156,8 @@ pub struct Terms {
 pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: Terms) -> Setup {
     let policy_name = policy.name.clone();
     let policy = place.enforcer(policy, Sandbox::Absent, place.mode);
-    let settings = tool_settings(place, &policy);
+    let mut settings = tool_settings(place, &policy);
+    settings.commands = session.commands.clone();
     let redactor = settings.redactor.clone();
     let router = Arc::new(Router::new(settings));
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
@@ -193,7 +196,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         unfinished: terms.unfinished,
         settled: Vec::new(),
         sandbox_status,
-        running: None,
+        running: Some(session.commands.watch()),
         redactor,
         policy_name,
         policy_updates: None,
@@ -236,6 +239,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
         holding: tools::Holding::nothing(),
+        commands: Commands::default(),
         redactor: super::redaction::redactor(place, policy.redactions(), &[]),
         may_fetch: Arc::new(move |url, method| {
             web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())

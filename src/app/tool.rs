@@ -158,7 +158,7 @@ impl Bench {
         self.log.keep(&plan, "allow", by, "");
         let (output, _unwatched) = mpsc::channel(OUTPUT_DEPTH);
         self.router
-            .run(plan, permit, RunContext { output, kill: CancellationToken::new(), background: CancellationToken::new() })
+            .run(plan, permit, RunContext { tool_call_id: None, output, kill: CancellationToken::new(), background: CancellationToken::new() })
             .await
     }
 }

@@ -1,6 +1,13 @@
 //! The tools: plan and run, one file each.
 
 mod arguments;
+mod cli_environment;
+mod cli_platform;
+mod cli_read;
+mod cli_session;
+mod cli_stop;
+mod cli_write;
+mod commands;
 mod confine;
 mod copy;
 mod create_directory;
@@ -34,6 +41,7 @@ mod unread;
 mod walk;
 mod write_file;
 
+pub use commands::Commands;
 pub use confine::Holding;
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};

@@ -72,6 +72,7 @@ impl ToolRouter for Router {
                 Err(payload) => payload,
             };
             let redactor = Arc::clone(&settings.redactor);
+            let context = RunContext { tool_call_id: Some(id.clone()), ..context };
             let result = match tool.run(payload, Arc::clone(&settings), context).await {
                 Ok(output) => ToolResult::succeeded(id, plan.tool_name, output),
                 Err(failed) => {
@@ -81,6 +82,14 @@ impl ToolRouter for Router {
             hide_in_result(&redactor, result)
         }
         .boxed()
+    }
+
+    fn stop_command(&self, id: &str) {
+        self.settings.commands.stop(id);
+    }
+
+    fn end_commands(&self) -> BoxFuture<'_, ()> {
+        self.settings.commands.end_all().boxed()
     }
 }
 

@@ -78,12 +78,7 @@ impl Tool for RunCommand {
         if !(1..=MAX_TIMEOUT_SECONDS).contains(&timeout_seconds) {
             return Err(invalid(format!("`timeout` is {timeout_seconds}; it is in seconds, from 1 to {MAX_TIMEOUT_SECONDS}")));
         }
-        let cwd = Paths::on_disk(settings).target("cwd", arguments.cwd.as_deref().unwrap_or("."), Meant::Directory)?;
-        match cwd.place {
-            Place::Directory => {}
-            Place::Missing => return Err(invalid(format!("`cwd`: `{}` does not exist", cwd.given))),
-            Place::File { .. } | Place::Special => return Err(invalid(format!("`cwd`: `{}` is not a directory", cwd.given))),
-        }
+        let cwd = directory(arguments.cwd.as_deref(), settings)?;
         let background = arguments.background.unwrap_or(false);
         if background && arguments.timeout.is_some() {
             return Err(invalid("a command in the background has no time limit; leave `timeout` out, and end it with CliStop"));
@@ -115,6 +110,16 @@ impl Tool for RunCommand {
             answer_of(shown, directory, stdin, timeout_seconds, &settings, context).await
         }
         .boxed()
+    }
+}
+
+/// The directory that a call names, or the workspace.
+pub(super) fn directory(given: Option<&str>, settings: &Settings) -> Result<Target, ToolError> {
+    let cwd = Paths::on_disk(settings).target("cwd", given.unwrap_or("."), Meant::Directory)?;
+    match cwd.place {
+        Place::Directory => Ok(cwd),
+        Place::Missing => Err(invalid(format!("`cwd`: `{}` does not exist", cwd.given))),
+        Place::File { .. } | Place::Special => Err(invalid(format!("`cwd`: `{}` is not a directory", cwd.given))),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::policy::redact::Redactor;
 use crate::protocol::{CallId, RunningCommand, RunningState, Target};
 use crate::sys::process::{Keys, TerminalSize};
 use jiff::Timestamp;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -64,6 +65,8 @@ pub struct Entry {
     redactor: Arc<Redactor>,
     output: Mutex<Output>,
     keys: OnceLock<Keys>,
+    /// Bytes that were there when it was read last.
+    read: AtomicU64,
     /// Bytes until now; sent once more at the end.
     progress: watch::Sender<u64>,
     ended: OnceLock<String>,
@@ -113,6 +116,7 @@ impl Entry {
             redactor,
             output: Mutex::new(output),
             keys: OnceLock::new(),
+            read: AtomicU64::new(0),
             progress: watch::Sender::new(0),
             ended: OnceLock::new(),
             home: OnceLock::new(),
@@ -182,6 +186,19 @@ impl Entry {
         *self.progress.borrow()
     }
 
+    /// Whether something was printed that nobody read.
+    pub fn has_unread(&self) -> bool {
+        self.total() > self.read.load(Ordering::Acquire)
+    }
+
+    /// The size of its terminal.
+    pub fn size(&self) -> Option<TerminalSize> {
+        match &*locked(&self.output) {
+            Output::Tape(_) => None,
+            Output::Screen(screen) => Some(screen.size()),
+        }
+    }
+
     /// Waits until it printed more than `since` and then nothing for a moment, or ended, but no longer than `longest`.
     pub async fn quiet(&self, since: u64, longest: Duration) {
         let mut progress = self.progress.subscribe();
@@ -200,6 +217,7 @@ impl Entry {
 
     pub fn read(&self) -> Read {
         let more_comes = self.ended().is_none();
+        self.read.store(self.total(), Ordering::Release);
         match &mut *locked(&self.output) {
             Output::Tape(tape) => Read::New(tape.fresh(more_comes)),
             Output::Screen(screen) if screen.is_taken() => Read::Screen(screen.text()),

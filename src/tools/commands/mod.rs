@@ -2,13 +2,13 @@
 
 mod entry;
 mod follow;
+mod keys;
 mod screen;
 mod tape;
-#[cfg(test)]
-mod tests;
 
 pub use entry::{Entry, Kind, New, Read, Reads, Typed, locked};
 pub use follow::{Outcome, in_background, in_front, session};
+pub use keys::Key;
 pub use tape::Fresh;
 
 use crate::protocol::{ErrorCode, RunningCommand, ToolError};

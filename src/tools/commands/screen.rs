@@ -69,6 +69,11 @@ impl Screen {
         self.parser.set_size(rows, columns);
     }
 
+    pub fn size(&self) -> TerminalSize {
+        let (rows, columns) = self.parser.screen().size();
+        TerminalSize { rows: rows.get(), columns: columns.get() }
+    }
+
     /// Whether a program has all of the screen for itself.
     pub fn is_taken(&self) -> bool {
         self.parser.screen().alternate_screen()

@@ -10,6 +10,7 @@ mod secrets;
 mod swap;
 mod trees;
 
+use super::commands::Commands;
 use super::confine::Holding;
 use super::{Router, Settings, actions_for};
 use crate::policy::redact::Redactor;
@@ -103,6 +104,7 @@ fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         follow_links: true,
         helper: Helper::default(),
         holding: Holding::nothing(),
+        commands: Commands::default(),
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
         may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
@@ -116,7 +118,12 @@ fn call(tool: &str, arguments: Value) -> ToolCall {
 }
 
 fn context() -> RunContext {
-    RunContext { output: mpsc::channel(16).0, kill: CancellationToken::new(), background: CancellationToken::new() }
+    RunContext {
+        tool_call_id: None,
+        output: mpsc::channel(16).0,
+        kill: CancellationToken::new(),
+        background: CancellationToken::new(),
+    }
 }
 
 fn block_on<F: Future>(future: F) -> F::Output {
@@ -262,8 +269,9 @@ fn numbers_and_truth_values_are_taken_as_text() {
 fn a_schema_is_plain_and_names_no_alias() {
     let definitions = Router::new(Bench::new().settings).definitions();
     let names: Vec<_> = definitions.iter().map(|definition| definition.tool_name.as_str()).collect();
+    const SESSIONS: [&str; 6] = ["CliSession", "CliWrite", "CliRead", "CliStop", "CliGetPlatform", "CliEnv"];
     let files = ["ReadFile", "WriteFile", "EditFile", "Delete", "Move", "Copy", "CreateDirectory"];
-    assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand", "HttpRequest"]].concat());
+    assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"], &SESSIONS, &["HttpRequest"]].concat());
     let edit = &definitions[2].input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");
