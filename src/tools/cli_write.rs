@@ -86,14 +86,15 @@ impl Input {
         if let Some(odd) = text.chars().find(|letter| letter.is_control() && !matches!(letter, '\n' | '\t')) {
             return Err(invalid(format!("`text` has the control character U+{:04X}; press keys with `keys`", odd as u32)));
         }
-        let mut enter = arguments.enter.unwrap_or(keys.is_empty() || !text.is_empty() && keys.iter().all(|key| key.name == "enter"));
+        let mut enter = arguments.enter.unwrap_or(keys.is_empty());
+        if keys.len() == 1 && keys[0].name == "enter" {
+            keys.clear();
+            enter = true;
+        }
         // Who writes the end of the line means it once.
         if text.ends_with('\n') {
             text.pop();
             enter = true;
-        }
-        if enter && keys.iter().all(|key| key.name == "enter") {
-            keys.clear();
         }
         if text.is_empty() && keys.is_empty() && !enter {
             return Err(invalid("there is nothing to type; give `text` or `keys`"));

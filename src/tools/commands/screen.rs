@@ -4,6 +4,7 @@ use super::tape::Fresh;
 use crate::sys::process::TerminalSize;
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
+use unicode_width::UnicodeWidthStr;
 use vt100::capture::{BasicFormattedCaptureState, RowContents, basic_formatted_to_plain};
 use vt100::{Callbacks, Parser};
 
@@ -123,6 +124,11 @@ impl Screen {
         let (_, columns) = screen.size();
         let mut rows: Vec<Row> =
             screen.rows(0, columns.get()).map(|text| Row { text: text.trim_end().to_owned(), goes_on: false }).collect();
+        // Of the row that left last only its width is known.
+        let full = |row: &Row| row.text.width() == usize::from(columns.get());
+        if let Some(first) = rows.first_mut() {
+            first.goes_on = self.parser.callbacks().rows.back().is_some_and(full);
+        }
         for number in 1..rows.len() {
             rows[number].goes_on = u16::try_from(number - 1).is_ok_and(|before| screen.row_wrapped(before));
         }

@@ -6,6 +6,7 @@ mod random_trees;
 mod reads;
 mod requests;
 mod secrets;
+mod sessions;
 #[cfg(target_os = "linux")]
 mod swap;
 mod trees;
