@@ -8,12 +8,14 @@ mod error;
 mod journal;
 mod schema;
 mod sessions;
+mod snapshots;
 mod writer;
 
 pub use claim::Claim;
 pub use decisions::{DecisionFilter, LoggedDecision};
 pub use error::StoreError;
 pub use sessions::{Loaded, NewSession, SessionStatus, SessionSummary};
+pub use snapshots::Snapshots;
 
 use crate::ports::Journal;
 use crate::protocol::{Mode, SessionId};

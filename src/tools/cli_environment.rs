@@ -87,7 +87,7 @@ impl Tool for CliEnv {
             if given.len() > MOST {
                 let _ = writeln!(text, "[{} more]", given.len() - MOST);
             }
-            Ok(text.trim_end().to_owned())
+            Ok(text.trim_end().to_owned().into())
         }
         .boxed()
     }

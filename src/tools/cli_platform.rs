@@ -46,7 +46,10 @@ impl Tool for CliGetPlatform {
             };
             let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
             let workspace = settings.workspace.display();
-            Ok(format!("system: {system}\nmachine: {machine}\nshell: bash (sh for CliSession too)\nworkspace: {workspace}\n{held}"))
+            Ok(format!(
+                "system: {system}\nmachine: {machine}\nshell: bash (sh for CliSession too)\nworkspace: {workspace}\n{held}"
+            )
+            .into())
         }
         .boxed()
     }

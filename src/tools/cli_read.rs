@@ -96,7 +96,7 @@ impl Tool for CliRead {
                 () = context.kill.cancelled() => {}
                 () = context.background.cancelled() => {}
             }
-            Ok(if screen { drawn(&entry) } else { told(&entry, &settings) })
+            Ok(if screen { drawn(&entry) } else { told(&entry, &settings) }.into())
         }
         .boxed()
     }

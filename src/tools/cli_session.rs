@@ -1,14 +1,16 @@
 //! CliSession: a command on a terminal of its own, which goes on while the agent works.
 
 use super::cli_read::{size, told};
+use super::command_run::{self, environment_note, failed, held, unchanged};
 use super::commands::{Entry, Kind, New, Reads, session};
+use super::confine::Wanted;
 use super::paths::{Meant, Paths};
-use super::run_command::{directory, environment_note, failed, first_line, spec, unchanged};
+use super::run_command::{directory, first_line};
 use super::run_files::Pinned;
 use super::tool::{Draft, Effect, Output, Settings, Tool, invalid};
 use crate::policy::{quoted, runs_input};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Proposal, Target, ToolError};
+use crate::protocol::{Action, Proposal, ToolError};
 use crate::sys::process::TerminalSize;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -43,11 +45,9 @@ pub(super) struct Arguments {
 pub(super) struct Work {
     /// As it was judged.
     line: String,
-    runs: String,
+    command: command_run::Work,
     reads: Reads,
     size: TerminalSize,
-    cwd: Target,
-    pinned: Pinned,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,19 +134,37 @@ impl Tool for CliSession {
             actions: vec![Action::Exec { command: line.clone(), cwd: cwd.clone() }],
             proposal: Some(Proposal {
                 summary: format!("Start a session: {shown}"),
-                notes: vec![environment_note(settings), "on a terminal, until it is stopped".to_owned()],
+                notes: [environment_note(settings), "on a terminal, until it is stopped".to_owned()]
+                    .into_iter()
+                    .chain(settings.hold_notes(&line))
+                    .collect(),
                 ..Proposal::default()
             }),
             effect: Effect::Runs { timeout_seconds: 0, files: pinned.files() },
-            work: Work { line, runs, reads, size, cwd, pinned },
+            work: Work {
+                line,
+                command: command_run::Work {
+                    line: runs,
+                    cwd,
+                    timeout_seconds: 0,
+                    stdin: None,
+                    pinned: Some(pinned),
+                    opens: Vec::new(),
+                    background: true,
+                },
+                reads,
+                size,
+            },
         })
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         async move {
-            let Work { line, runs, reads, size, cwd, pinned } = work;
-            unchanged(pinned, &cwd, &settings).await?;
-            let mut spec = spec(runs, cwd.real.clone(), None, None, &settings);
+            let Work { line, mut command, reads, size } = work;
+            unchanged(&mut command, &settings).await?;
+            let hold = held(Wanted::by(&line, Vec::new()), &settings).await?;
+            let mut spec = command_run::spec(&command, &hold, &settings);
+            let cwd = command.cwd;
             spec.terminal = Some(size);
             spec.environment.retain(|(name, _)| name != "TERM" && name != "HISTFILE");
             // What is typed here is nobody's history.
@@ -154,7 +172,8 @@ impl Tool for CliSession {
             let (kind, redactor) = (Kind::Session { size, reads }, Arc::clone(&settings.redactor));
             let entry = Entry::new(New { line, cwd, call: context.tool_call_id, kind, redactor });
             settings.commands.admit(&entry)?;
-            if let Err(error) = session(&entry, spec).await {
+            let after = Box::new(move |_: Option<&_>| hold.over().map(|gone| format!("[sandbox: {gone}]")).into_iter().collect());
+            if let Err(error) = session(&entry, spec, after).await {
                 entry.end(error.to_string());
                 settings.commands.forget(&entry);
                 return Err(failed(&error).into());
@@ -168,7 +187,7 @@ impl Tool for CliSession {
                 Some(_) => String::new(),
                 None => format!("\n[CliWrite {id} types into it, CliRead {id} reads on, CliStop {id} ends it]"),
             };
-            Ok(format!("{}{next}", told(&entry, &settings)))
+            Ok(format!("{}{next}", told(&entry, &settings)).into())
         }
         .boxed()
     }

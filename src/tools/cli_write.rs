@@ -1,9 +1,10 @@
 //! CliWrite: types into a session. A line for a shell is judged as that line, all else as input of what the session runs.
 
 use super::cli_read::{told, wait};
+use super::command_run::off_thread;
 use super::commands::{Entry, Key, Kind, Reads, Typed, locked};
 use super::paths::{Meant, Paths};
-use super::run_command::{first_line, unchanged, with_input};
+use super::run_command::{first_line, with_input};
 use super::run_files::Pinned;
 use super::tool::{Draft, Effect, Output, Settings, Tool, invalid};
 use crate::policy::keeps_meaning;
@@ -76,7 +77,11 @@ impl Input {
         }
         let mut keys = Vec::new();
         for given in arguments.keys.iter().flatten() {
-            let unknown = || invalid(format!("`keys`: there is no key `{given}`; there are enter, ctrl-a to ctrl-z, up, down, left, right, home, end, pageup, pagedown, tab, escape, backspace, delete, f1 to f12"));
+            let unknown = || {
+                invalid(format!(
+                    "`keys`: there is no key `{given}`; there are enter, ctrl-a to ctrl-z, up, down, left, right, home, end, pageup, pagedown, tab, escape, backspace, delete, f1 to f12"
+                ))
+            };
             keys.push(Key::named(given).ok_or_else(unknown)?);
         }
         if let Some(key) = Key::of_character(&text).filter(|key| key.name != "tab") {
@@ -193,7 +198,8 @@ impl Tool for CliWrite {
             let (reads, keys) = writable(&entry)?;
             let times = if let Some(Judged { times, directory, pinned }) = judged {
                 let real = directory.real.clone();
-                unchanged(pinned, &directory, &settings).await?;
+                let looked = Arc::clone(&settings);
+                off_thread(move || pinned.still_holds(&directory, &looked)).await??;
                 let front = keys.front().map_err(|error| gone(&entry, &error))?;
                 if !front.is_leader || front.directory.as_ref() != Some(&real) {
                     return Err(went_on(&entry).into());
@@ -208,7 +214,8 @@ impl Tool for CliWrite {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return Err(gone(&entry, &error).into()),
                 Err(_) => {
-                    let message = format!("{} does not read what is typed; a part of it was; CliRead shows what it does", entry.id());
+                    let message =
+                        format!("{} does not read what is typed; a part of it was; CliRead shows what it does", entry.id());
                     return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
                 }
             }
@@ -216,7 +223,7 @@ impl Tool for CliWrite {
                 () = entry.quiet(before, wait) => {}
                 () = context.kill.cancelled() => {}
             }
-            Ok(told(&entry, &settings))
+            Ok(told(&entry, &settings).into())
         }
         .boxed()
     }
@@ -233,7 +240,8 @@ fn shell_that_waits(input: &Input, reads: Reads, typed: &Typed, front: &Front) -
 /// A shell is typed whole lines: what it would make of keys cannot be judged.
 fn fits(entry: &Entry, input: &Input, reads: Reads, front: &Front) -> Result<(), ToolError> {
     if front.takes_lines && input.text.lines().any(|line| line.len() > MOST_LINE_BYTES) {
-        let message = format!("a line has more than {MOST_LINE_BYTES} bytes, which its terminal would cut; put the text into a file");
+        let message =
+            format!("a line has more than {MOST_LINE_BYTES} bytes, which its terminal would cut; put the text into a file");
         return Err(invalid(message));
     }
     if reads == Reads::Data || !(front.is_leader || front.takes_lines) {
@@ -287,5 +295,8 @@ fn went_on(entry: &Entry) -> ToolError {
 }
 
 fn gone(entry: &Entry, error: &std::io::Error) -> ToolError {
-    ToolError::new(ErrorCode::ToolExecutionFailed, format!("{} cannot be typed into: {error}; CliRead shows how it stands", entry.id()))
+    ToolError::new(
+        ErrorCode::ToolExecutionFailed,
+        format!("{} cannot be typed into: {error}; CliRead shows how it stands", entry.id()),
+    )
 }

@@ -1,21 +1,25 @@
 //! The tools: plan and run, one file each.
 
 mod arguments;
+mod caches;
 mod cli_environment;
 mod cli_platform;
 mod cli_read;
 mod cli_session;
 mod cli_stop;
 mod cli_write;
+mod command_run;
 mod commands;
 mod confine;
 mod copy;
 mod create_directory;
 mod delete;
+mod denied;
 mod document;
 mod edit_file;
 mod file_change;
 mod file_search;
+mod git_places;
 mod glob;
 mod grep;
 mod habits;
@@ -25,7 +29,9 @@ mod list_directory;
 mod markers;
 mod move_path;
 mod named_command;
+mod network;
 mod paths;
+mod preview;
 mod read_file;
 mod registry;
 mod replacement;
@@ -33,6 +39,7 @@ mod repository;
 mod router;
 mod run_command;
 mod run_files;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -41,8 +48,11 @@ mod unread;
 mod walk;
 mod write_file;
 
+pub use caches::Caches;
 pub use commands::Commands;
-pub use confine::Holding;
+pub use confine::{Ground, Holding};
+pub use git_places::GitOutside;
+pub use preview::Recovered;
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use tool::Settings;

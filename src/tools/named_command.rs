@@ -1,8 +1,8 @@
 //! A command of the policy as a tool: its program and words are fixed there, the model gives the arguments.
 
+use super::command_run::{self, Work, environment_note};
 use super::habits::settle;
 use super::paths::{Meant, Paths};
-use super::run_command::{Shown, answer_of, environment_note};
 use super::tool::{AnyTool, Draft, Effect, Output, Payload, Settings, invalid};
 use crate::policy::{ArgumentKind, NamedCommand, quoted};
 use crate::ports::{BoxFuture, RunContext};
@@ -14,12 +14,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const TIMEOUT_SECONDS: u64 = 300;
-
-/// What is left to do once it may be done.
-struct Work {
-    line: String,
-    cwd: Target,
-}
 
 impl AnyTool for NamedCommand {
     fn name(&self) -> &str {
@@ -81,7 +75,15 @@ impl AnyTool for NamedCommand {
         let shown = argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         // The words are given as they are; `exec` keeps the shell from taking the first for one of its own.
         let words: Vec<String> = argv.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
-        let work = Work { line: format!("exec -- {}", words.join(" ")), cwd: cwd.clone() };
+        let work = Work {
+            line: format!("exec -- {}", words.join(" ")),
+            cwd: cwd.clone(),
+            timeout_seconds: TIMEOUT_SECONDS,
+            stdin: None,
+            pinned: None,
+            opens: Vec::new(),
+            background: false,
+        };
         Ok(Draft {
             summary: format!("{} $ {shown}", self.name),
             proposal: Some(Proposal {
@@ -101,12 +103,7 @@ impl AnyTool for NamedCommand {
                 ToolError::new(ErrorCode::ToolExecutionFailed, "the plan was made by another router; plan the call again");
             return futures_util::future::ready(Err(error.into())).boxed();
         };
-        async move {
-            let shown = Shown::new(work.line, work.cwd, context.tool_call_id.clone(), &settings);
-            let directory = shown.entry.cwd.real.clone();
-            answer_of(shown, directory, None, TIMEOUT_SECONDS, &settings, context).await
-        }
-        .boxed()
+        command_run::run(*work, settings, context).boxed()
     }
 }
 

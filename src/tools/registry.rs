@@ -2,8 +2,8 @@
 
 use super::tool::{AnyTool, Hidden, Settings};
 use super::{
-    cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write, copy, create_directory, delete, edit_file, glob, grep, http_request, list_directory, move_path, read_file, run_command,
-    write_file,
+    cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write, copy, create_directory, delete, edit_file, glob,
+    grep, http_request, list_directory, move_path, read_file, run_command, write_file,
 };
 use crate::protocol::{ErrorCode, ToolError};
 use std::marker::PhantomData;

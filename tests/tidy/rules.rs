@@ -12,7 +12,7 @@ struct Owner {
 const OWNERS: &[Owner] = &[
     Owner { words: &["unsafe"], places: &["src/sys/"], why: "only `sys` may" },
     Owner {
-        words: &["nix", "libc"],
+        words: &["nix", "libc", "rustix"],
         places: &["src/sys/", "src/tui/"],
         why: "the operating system is asked by `sys`, the terminal's own line by `tui`",
     },

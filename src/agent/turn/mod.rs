@@ -17,6 +17,7 @@ mod task;
 mod tests;
 
 pub use grants::{Grant, Kept};
+pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;
 
 use super::retry::Backoff;
@@ -25,7 +26,7 @@ use crate::policy::{Enforcer, Permit, PreviewPermit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
     Always, ApprovalId, CallId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Mode, Outside, Part, Proposal, Role,
-    SandboxTier, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage,
+    StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
 use std::collections::VecDeque;
@@ -60,38 +61,6 @@ pub struct Options {
     pub price: Price,
     /// The laxest mode that may be chosen while the session runs.
     pub laxest: Mode,
-}
-
-/// What holds commands, as the person is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SandboxStatus {
-    pub tier: SandboxTier,
-    /// For the status row: `sandbox on · net off`.
-    pub words: String,
-    /// What is missing on this system and how to get it.
-    pub missing: Option<String>,
-}
-
-impl From<SandboxStatus> for EventKind {
-    fn from(SandboxStatus { tier, words, missing }: SandboxStatus) -> Self {
-        Self::SandboxInForce { tier, words, missing }
-    }
-}
-
-/// A policy to take the place of the one in force.
-#[derive(Debug)]
-pub struct PolicyChange {
-    pub enforcer: Enforcer,
-    /// What the model is offered under it.
-    pub tools: Arc<[ToolDefinition]>,
-    /// What holds a command, in words.
-    pub sandbox: String,
-    /// The same for the status row.
-    pub sandbox_status: SandboxStatus,
-    /// What the status row calls it.
-    pub name: String,
-    /// What changed, for the person.
-    pub message: String,
 }
 
 /// When an input arrives; `jitter` is a random number in 0..1.

@@ -1,10 +1,43 @@
 //! What changes when the policy or the mode does.
 
-use super::{Call, CallState, Machine, Moment, PolicyChange};
-use crate::policy::Verdict;
+use super::{Call, CallState, Machine, Moment};
 use crate::policy::permit::Denial;
+use crate::policy::{Enforcer, Verdict};
 use crate::ports::{Durability, Plan, Record};
-use crate::protocol::{Action, Decision, ErrorCode, EventKind, Mode};
+use crate::protocol::{Action, Decision, ErrorCode, EventKind, Mode, SandboxTier, ToolDefinition};
+use std::sync::Arc;
+
+/// What holds commands, as the person is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxStatus {
+    pub tier: SandboxTier,
+    /// For the status row: `sandbox on · net off`.
+    pub words: String,
+    /// What is missing on this system and how to get it.
+    pub missing: Option<String>,
+}
+
+impl From<SandboxStatus> for EventKind {
+    fn from(SandboxStatus { tier, words, missing }: SandboxStatus) -> Self {
+        Self::SandboxInForce { tier, words, missing }
+    }
+}
+
+/// A policy to take the place of the one in force.
+#[derive(Debug)]
+pub struct PolicyChange {
+    pub enforcer: Enforcer,
+    /// What the model is offered under it.
+    pub tools: Arc<[ToolDefinition]>,
+    /// What holds a command, in words.
+    pub sandbox: String,
+    /// The same for the status row.
+    pub sandbox_status: SandboxStatus,
+    /// What the status row calls it.
+    pub name: String,
+    /// What changed, for the person.
+    pub message: String,
+}
 
 impl Machine {
     /// Judges by another policy from now on. What the person allowed until they quit stays, and what runs runs on.

@@ -4,7 +4,7 @@ use super::calls::Batch;
 use super::{Approver, Call, CallState, Effect, Machine, Moment};
 use crate::policy::{Preview, PreviewPermit, Verdict};
 use crate::ports::{Durability, Plan, Record};
-use crate::protocol::{Action, ApprovalId, Decision, Effects, PreviewOffer, ToolError};
+use crate::protocol::{Action, ApprovalId, Decision, Effects, PreviewOffer, ToolError, ToolResult};
 
 /// A call that runs in its view. The plan is with the router; this is what can still be judged.
 #[derive(Debug)]
@@ -114,6 +114,21 @@ impl Machine {
         call.previewed = false;
         call.proposal = None;
         self.note(Record::PreviewDropped { tool_call_id: call.call.tool_call_id.clone() });
+    }
+
+    /// What recovery found out about effects that were being kept when the process ended.
+    pub(super) fn settle_commits(&mut self, settled: Vec<ToolResult>) {
+        self.with_calls(|machine, calls| {
+            for result in settled {
+                let under_way = |call: &&mut Call| {
+                    call.previewed && matches!(call.state, CallState::Running) && call.call.tool_call_id == result.tool_call_id
+                };
+                let Some(call) = calls.iter_mut().find(under_way) else { continue };
+                machine.announce(call, &[]);
+                call.settle(result);
+                machine.report(call, 0);
+            }
+        });
     }
 
     /// Plans a call anew, with what it is to be asked to open.

@@ -278,21 +278,6 @@ impl Machine {
         self.calls_mut().iter_mut().find(|call| !call.is_done() && call.call.tool_call_id == *id)
     }
 
-    /// What recovery found out about effects that were being kept when the process ended.
-    fn settle_commits(&mut self, settled: Vec<ToolResult>) {
-        self.with_calls(|machine, calls| {
-            for result in settled {
-                let under_way = |call: &&mut Call| {
-                    call.previewed && matches!(call.state, CallState::Running) && call.call.tool_call_id == result.tool_call_id
-                };
-                let Some(call) = calls.iter_mut().find(under_way) else { continue };
-                machine.announce(call, &[]);
-                call.settle(result);
-                machine.report(call, 0);
-            }
-        });
-    }
-
     /// Settles what the process left open when it ended.
     fn take_up(&mut self, failure: Failure, unfinished: Unfinished, at: Moment) {
         self.end_what_was_answered();

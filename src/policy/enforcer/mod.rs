@@ -2,7 +2,11 @@
 
 mod change;
 mod grants;
+mod held;
+mod open;
 mod origins;
+
+pub use held::{Held, Kept, Marks};
 
 use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
 use super::command::{self, Scene};
@@ -79,7 +83,7 @@ impl Explanation {
         }
     }
 
-    fn question(self, actions: &[Action]) -> Question {
+    fn question(self, actions: &[Action], reads_only: bool) -> Question {
         Question {
             actions: actions.to_vec(),
             title: self.head.title,
@@ -89,6 +93,7 @@ impl Explanation {
             risk: self.risk,
             critical: self.critical,
             parts: self.parts,
+            reads_only,
         }
     }
 }
@@ -129,7 +134,9 @@ impl Enforcer {
         self.offers(tool_name)?;
         let told = self.explain(actions, now);
         match told.verdict {
-            VerdictKind::Allow | VerdictKind::Ask => Ok(Question { reason, ..told.question(actions) }),
+            VerdictKind::Allow | VerdictKind::Ask => {
+                Ok(Question { reason, ..told.question(actions, self.context.mode == Mode::Plan) })
+            }
             VerdictKind::Deny => Err(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
         }
     }
@@ -137,9 +144,10 @@ impl Enforcer {
     /// Whether these actions may happen now.
     pub fn judge(&self, actions: &[Action], now: Timestamp) -> Verdict {
         let told = self.explain(actions, now);
+        let reads_only = self.context.mode == Mode::Plan;
         match told.verdict {
-            VerdictKind::Allow => Verdict::Allow(Permit::new(actions.to_vec(), told.rule)),
-            VerdictKind::Ask => Verdict::Ask(told.question(actions)),
+            VerdictKind::Allow => Verdict::Allow(Permit::new(actions.to_vec(), told.rule).reading(reads_only)),
+            VerdictKind::Ask => Verdict::Ask(told.question(actions, reads_only)),
             VerdictKind::Deny => Verdict::Deny(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
         }
     }
@@ -230,10 +238,14 @@ impl Enforcer {
         Scene { layers: &self.layers, context: &self.context, cwd: &cwd.real, now, grants: &self.grants }
     }
 
-    /// Without a sandbox an allow of a line asks, unless the person chose to do without.
+    /// Without a sandbox an allow of a line asks, unless the person chose to do without, and all of it is one level riskier.
     fn held(&self, mut finding: Finding) -> Finding {
         let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| self.is_by_person(&part.rule));
         let unheld = self.context.sandbox == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
+        if unheld {
+            finding.risk = one_up(finding.risk);
+            finding.parts.iter_mut().for_each(|part| part.risk = one_up(part.risk));
+        }
         if finding.decided.verdict == VerdictKind::Allow && unheld && !by_person {
             if finding.remember.as_ref().is_some_and(|grant| self.grants.contains(grant)) {
                 finding.decided = Decided::allow("session", "allowed by you until aye quits");
@@ -340,15 +352,17 @@ impl Enforcer {
     pub fn entries(&self) -> Vec<Entry> {
         entries(&self.layers)
     }
-
-    /// Whether the workspace is so wide that everything asks, which the start has to say.
-    pub fn workspace_is_too_wide(&self) -> bool {
-        self.context.is_too_wide()
-    }
 }
 
 fn plain(decided: Decided) -> Finding {
     Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
+}
+
+fn one_up(risk: Risk) -> Risk {
+    match risk {
+        Risk::Low => Risk::Medium,
+        Risk::Medium | Risk::High => Risk::High,
+    }
 }
 
 /// The terms of the layers that grant, what holds by itself put in, and then what the others tighten.

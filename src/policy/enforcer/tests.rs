@@ -367,7 +367,7 @@ fn a_workspace_that_is_too_wide_asks_for_everything() {
         let bundle = Bundle::built_in().expect("parses");
         let mut enforcer = Enforcer::new(vec![Layer::new(Scope::BuiltIn, bundle)], wide);
         enforcer.context.mode = Mode::Auto;
-        assert!(enforcer.workspace_is_too_wide());
+        assert!(enforcer.context.is_too_wide());
         for action in [Action::Read { target: target("a") }, Action::Write { target: target("a") }] {
             assert_eq!(enforcer.explain(&[action], now()).verdict, VerdictKind::Ask, "{root}");
         }

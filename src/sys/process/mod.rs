@@ -2,6 +2,7 @@
 
 mod capture;
 mod environment;
+mod fence;
 mod handshake;
 mod run;
 mod supervise;
@@ -13,10 +14,10 @@ mod wire;
 
 pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment, environment_words};
-pub use run::{Beside, End, Finished, Helper, ProcessError, Spec, run, run_beside, signal_name};
+pub use run::{Beside, End, Finished, Helper, Namespaces, ProcessError, Spec, run, run_beside, signal_name};
 use supervise::SUPERVISE;
 pub use supervise::supervise_main;
-pub use terminal::{Ended, Front, Keys, Screen, Terminal, start_terminal};
+pub use terminal::{Ended, Front, Keys, Terminal, start_terminal};
 pub use wire::TerminalSize;
 
 /// Whether this process was started as the helper of an aye.

@@ -1,15 +1,19 @@
 //! The helper's side of a command: it is between aye and the command, and takes the whole tree with it when either ends.
 
+use super::fence::{self, Fence};
 use super::handshake::{Left, Made};
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
 use super::wire::{self, Job, KILL, Report, TERMINATE};
+use crate::sys::sandbox::{self, Confinement, Strength};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, setsid};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -36,18 +40,41 @@ pub fn supervise_main() -> ! {
 }
 
 fn supervise() -> io::Result<()> {
-    let control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let signals = hold_signals()?;
+    let job: Job = wire::receive(&mut control)?;
+    if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
+        return match confine(confinement) {
+            Ok(Some(_layers)) => serve(control, &signals, Tree::Namespace, &job),
+            Ok(None) => Ok(()),
+            Err(message) => wire::send(&mut control, &Report::NotStarted(not_held(&message))),
+        };
+    }
     if std::env::args().nth(2).as_deref() != Some(WITHOUT_NAMESPACES) {
         match tree::enter_namespaces() {
-            Side::Inside if tree::settle_namespaces().is_ok() => return serve(control, &signals, Tree::Namespace),
+            Side::Inside if tree::settle_namespaces().is_ok() => return serve(control, &signals, Tree::Namespace, &job),
             Side::Inside => exit(NO_NAMESPACES),
             Side::Outside(first) if wait_for(first) != NO_NAMESPACES => return Ok(()),
             Side::Outside(_) | Side::Refused => {}
         }
     }
     tree::adopt_orphans()?;
-    serve(control, &signals, Tree::Descendants)
+    serve(control, &signals, Tree::Descendants, &job)
+}
+
+/// Enters the sandbox. Nothing comes back where the other side of it has done its work, and this one only waited.
+fn confine(confinement: &Confinement) -> Result<Option<Vec<File>>, String> {
+    match sandbox::enter(confinement)? {
+        sandbox::Side::Inside(inside) => inside.set_up(confinement).map(Some),
+        sandbox::Side::Outside(first) => {
+            wait_for(first);
+            Ok(None)
+        }
+    }
+}
+
+fn not_held(message: &str) -> String {
+    format!("the sandbox could not be set up: {message}")
 }
 
 /// The signals that mean something here, as a descriptor. What would end the helper alone ends the command instead.
@@ -71,15 +98,14 @@ fn wait_for(child: Pid) -> i32 {
     }
 }
 
-fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree) -> io::Result<()> {
-    let job: Job = wire::receive(&mut control)?;
-    let made = match Made::make(&job) {
+fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job) -> io::Result<()> {
+    let made = match Made::make(job) {
         Ok(made) => made,
         Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
     };
     let left = made.hand_over(&mut control)?;
-    let main = match start(&job, left) {
-        Ok(main) => main,
+    let (main, _fence) = match start(job, left) {
+        Ok(started) => started,
         Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
     };
     let mut watch = Watch { control, signals, tree, main, state: State::Running, report: None, sweep: SWEEP };
@@ -90,25 +116,40 @@ fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree) -> io::Result<
     wire::send(&mut watch.control, &report)
 }
 
-fn start(job: &Job, left: Left) -> Result<Pid, String> {
+fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
     let directory = Path::new(OsStr::from_bytes(&job.directory));
     let opened = crate::sys::path::open_directory(directory).map_err(|error| format!("`{}`: {error}", directory.display()))?;
     nix::unistd::fchdir(&opened).map_err(|error| format!("`{}`: {error}", directory.display()))?;
     let stdin = match &job.stdin {
         None => Stdio::null(),
-        Some(text) => Stdio::from(text_file(text).map_err(|error| format!("its input could not be kept: {error}"))?),
+        Some(text) => {
+            // In a sandbox the directory for such files need not be one that may be written.
+            let kept = if job.confinement.is_some() { memory_file(text) } else { text_file(text) };
+            Stdio::from(kept.map_err(|error| format!("its input could not be kept: {error}"))?)
+        }
     };
     let mut command = Command::new(&job.shell);
     command.args(["--noprofile", "--norc", "-c", &job.line]).env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
     tree::detach(&mut command);
     left.give(&mut command).map_err(|error| format!("its terminal could not be kept: {error}"))?;
+    let fence = fence::around(&mut command, job.confinement.as_ref()).map_err(|error| not_held(&error.to_string()))?;
+    if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
+        sandbox::filter::apply(confinement).map_err(|error| not_held(&error.to_string()))?;
+    }
     let child = command.spawn().map_err(|error| format!("`{}`: {error}", job.shell))?;
-    Ok(Pid::from_raw(child.id().cast_signed()))
+    Ok((Pid::from_raw(child.id().cast_signed()), fence))
 }
 
 /// A file without a name that holds `text`, at its start.
-fn text_file(text: &str) -> io::Result<std::fs::File> {
+fn text_file(text: &str) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn memory_file(text: &str) -> io::Result<File> {
+    let mut file = File::from(memfd_create(c"input", MFdFlags::MFD_CLOEXEC)?);
     file.write_all(text.as_bytes())?;
     file.rewind()?;
     Ok(file)

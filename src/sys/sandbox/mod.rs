@@ -1,5 +1,30 @@
 //! What holds a command: the places it may write, the places it never sees, the network, its limits.
 
+#[cfg(target_os = "linux")]
+mod cover;
+#[cfg(target_os = "linux")]
+mod devices;
+#[cfg(target_os = "linux")]
+mod enter;
+#[cfg(target_os = "linux")]
+pub(in crate::sys) mod filter;
+#[cfg(target_os = "linux")]
+mod layout;
+#[cfg(target_os = "linux")]
+mod mount;
+#[cfg(target_os = "linux")]
+mod network;
+mod places;
+#[cfg(any(test, target_os = "macos"))]
+mod seatbelt;
+#[cfg(target_os = "linux")]
+mod sockets;
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
+
+#[cfg(target_os = "linux")]
+pub(in crate::sys) use enter::{Side, enter};
+
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

@@ -16,21 +16,19 @@ const LIVE_DEPTH: usize = 64;
 /// What came of a command that was waited for.
 pub enum Outcome {
     Finished(Finished),
-    /// It was put in the background.
-    GoesOn(Arc<Entry>),
+    /// It was put in the background, and into the list.
+    GoesOn(Running),
 }
 
+/// What is to be done after the end, on a disk perhaps; what is to be told of it comes back.
+pub type After = Box<dyn FnOnce(Option<&Finished>) -> Vec<String> + Send>;
+
 /// Runs a line to its end, or until the person puts it in the background. Dropping this future kills it.
-pub async fn in_front(
-    spec: Spec,
-    entry: Arc<Entry>,
-    commands: &Commands,
-    context: RunContext,
-) -> Result<Outcome, ProcessError> {
+pub async fn in_front(spec: Spec, entry: &Arc<Entry>, commands: &Commands, context: RunContext) -> Result<Outcome, ProcessError> {
     let RunContext { output, kill, background, .. } = context;
     let (live, mut pieces) = mpsc::channel(LIVE_DEPTH);
     let unhurried = CancellationToken::new();
-    let mut running = begin(spec, &entry, live, unhurried.clone());
+    let mut running = begin(spec, entry, live, unhurried.clone());
     let given_up = entry.kill.clone().drop_guard();
     let (mut may_go, mut may_kill) = (true, true);
     loop {
@@ -48,12 +46,11 @@ pub async fn in_front(
             }
             () = background.cancelled(), if may_go && may_kill => {
                 may_go = false;
-                match commands.admit(&entry) {
+                match commands.admit(entry) {
                     Ok(()) => {
                         unhurried.cancel();
                         given_up.disarm();
-                        tokio::spawn(finish(Arc::clone(&entry), running));
-                        return Ok(Outcome::GoesOn(entry));
+                        return Ok(Outcome::GoesOn(running));
                     }
                     Err(full) => {
                         let _ = output.try_send(format!("[aye: it goes on here: {}]\n", full.message));
@@ -68,12 +65,13 @@ pub async fn in_front(
 }
 
 /// Runs a line that is in the list already.
-pub fn in_background(spec: Spec, entry: &Arc<Entry>) {
+pub fn in_background(spec: Spec, entry: &Arc<Entry>, after: After) {
     let running = begin(spec, entry, mpsc::channel(1).0, CancellationToken::new());
-    tokio::spawn(finish(Arc::clone(entry), running));
+    tokio::spawn(finish(Arc::clone(entry), running, after));
 }
 
-type Running = JoinHandle<Result<Finished, ProcessError>>;
+/// A command, and what comes of it.
+pub type Running = JoinHandle<Result<Finished, ProcessError>>;
 
 fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, unhurried: CancellationToken) -> Running {
     let (tapped, kill) = (Arc::clone(entry), entry.kill.clone());
@@ -83,20 +81,29 @@ fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, unhurried: 
     tokio::spawn(run_beside(spec, live, kill, Beside { tap, unhurried }))
 }
 
-async fn finish(entry: Arc<Entry>, running: Running) {
+/// Waits for the end of a command that nobody waits for.
+pub async fn finish(entry: Arc<Entry>, running: Running, after: After) {
     let finished = running.await.unwrap_or(Err(ProcessError::HelperLost));
-    entry.end(how_it_ended(finished.map(|finished| finished.end)));
+    let how = how_it_ended(finished.as_ref().map(|finished| finished.end));
+    end(&entry, how, move || after(finished.as_ref().ok())).await;
+}
+
+async fn end(entry: &Entry, how: String, after: impl FnOnce() -> Vec<String> + Send + 'static) {
+    // What cannot be told any more has been done all the same.
+    let words = tokio::task::spawn_blocking(after).await.unwrap_or_default();
+    let words = words.into_iter().map(|word| format!("; {word}")).collect::<String>();
+    entry.end(format!("{how}{words}"));
 }
 
 /// Starts the line on a terminal, and follows it.
-pub async fn session(entry: &Arc<Entry>, spec: Spec) -> Result<(), ProcessError> {
+pub async fn session(entry: &Arc<Entry>, spec: Spec, after: After) -> Result<(), ProcessError> {
     let terminal = start_terminal(spec, entry.kill.clone()).await?;
     entry.give_keys(terminal.keys.clone());
-    tokio::spawn(follow(Arc::clone(entry), terminal));
+    tokio::spawn(follow(Arc::clone(entry), terminal, after));
     Ok(())
 }
 
-async fn follow(entry: Arc<Entry>, terminal: Terminal) {
+async fn follow(entry: Arc<Entry>, terminal: Terminal, after: After) {
     let Terminal { mut screen, keys, ending } = terminal;
     let reading = async {
         let mut buffer = vec![0; CHUNK_BYTES];
@@ -114,12 +121,16 @@ async fn follow(entry: Arc<Entry>, terminal: Terminal) {
             }
         }
     };
-    let (end, ()) = tokio::join!(ending, reading);
-    entry.end(how_it_ended(end.map(|Ended { end, .. }| end)));
+    let (ended, ()) = tokio::join!(ending, reading);
+    let how = how_it_ended(ended.as_ref().map(|ended| ended.end));
+    let hosts: Vec<_> = ended.iter().flat_map(|Ended { denied_hosts, .. }| denied_hosts).collect();
+    let kept_from =
+        hosts.iter().map(|denied| format!("[sandbox: kept from {}:{}]", denied.host, denied.port)).collect::<Vec<_>>();
+    end(&entry, how, move || kept_from.into_iter().chain(after(None)).collect()).await;
 }
 
 /// `exit 0`, `killed by SIGKILL`.
-fn how_it_ended(end: Result<End, ProcessError>) -> String {
+fn how_it_ended(end: Result<End, &ProcessError>) -> String {
     match end {
         Ok(End::Exited(code)) => format!("exit {code}"),
         Ok(End::Signalled(signal)) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),

@@ -1,7 +1,8 @@
 //! Keys by their names, as a terminal sends them.
 
 /// Keys that a terminal turns into a signal or an end, and the end of a line.
-const PLAIN: &[(&str, &str)] = &[("enter", "\r"), ("ctrl-c", "\x03"), ("ctrl-d", "\x04"), ("ctrl-z", "\x1a"), ("ctrl-\\", "\x1c")];
+const PLAIN: &[(&str, &str)] =
+    &[("enter", "\r"), ("ctrl-c", "\x03"), ("ctrl-d", "\x04"), ("ctrl-z", "\x1a"), ("ctrl-\\", "\x1c")];
 
 const OTHERS: &[(&str, &str)] = &[
     ("tab", "\t"),
@@ -33,7 +34,8 @@ const OTHERS: &[(&str, &str)] = &[
 ];
 
 /// Other names of the same.
-const ALSO: &[(&str, &str)] = &[("return", "enter"), ("esc", "escape"), ("del", "delete"), ("pgup", "pageup"), ("pgdn", "pagedown")];
+const ALSO: &[(&str, &str)] =
+    &[("return", "enter"), ("esc", "escape"), ("del", "delete"), ("pgup", "pageup"), ("pgdn", "pagedown")];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {

@@ -7,7 +7,7 @@ mod screen;
 mod tape;
 
 pub use entry::{Entry, Kind, New, Read, Reads, Typed, locked};
-pub use follow::{Outcome, in_background, in_front, session};
+pub use follow::{After, Outcome, finish, in_background, in_front, session};
 pub use keys::Key;
 pub use tape::Fresh;
 
@@ -97,7 +97,10 @@ impl Commands {
             [] => "none runs; CliSession starts one".to_owned(),
             ids => format!("there are {}", ids.join(", ")),
         };
-        Err(ToolError::new(ErrorCode::InvalidRequest, format!("there is no session or background command `{}`; {there}", id.trim())))
+        Err(ToolError::new(
+            ErrorCode::InvalidRequest,
+            format!("there is no session or background command `{}`; {there}", id.trim()),
+        ))
     }
 
     /// The list, whenever it changes.

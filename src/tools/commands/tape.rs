@@ -50,10 +50,7 @@ impl Tape {
             bytes.truncate(end);
         }
         self.read = self.start + (from + bytes.len()) as u64;
-        Fresh {
-            text: String::from_utf8_lossy(&bytes).into_owned(),
-            missed: (missed > 0).then(|| format!("{missed} bytes")),
-        }
+        Fresh { text: String::from_utf8_lossy(&bytes).into_owned(), missed: (missed > 0).then(|| format!("{missed} bytes")) }
     }
 
     /// The last of it.

@@ -1,0 +1,223 @@
+//! Mounts a layout: everything is taken hold of by its real path before the first place is covered, and nothing is
+//! looked up again through what the command may change.
+
+use super::devices;
+use super::filter::limit_process_ids;
+use super::layout::{Layout, Seat, around};
+use super::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY, Reach};
+use super::{Confinement, Layered, View};
+use crate::sys::path::hold_place;
+use nix::errno::Errno;
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, File, Permissions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// How much of the memory all of the command's own directories may take together.
+const OWN_SIZE: &str = "25%";
+/// For directories that hold only directories.
+const EMPTY_SIZE: &str = "1m";
+/// The file in the empty file system that stands for every hidden one.
+const NOTHING: &str = "nothing";
+
+/// What a path holds, and what will be seen there.
+struct Piece {
+    place: Option<File>,
+    is_directory: bool,
+    mode: u32,
+    /// Made already where it shows something that is there.
+    mount: Option<OwnedFd>,
+}
+
+/// Makes this process, and all it starts, see the layout and nothing else. Gives the directories that take what is written
+/// to layers.
+pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBuf, PathBuf)]) -> Result<Vec<File>, String> {
+    let root = hold_place(Path::new("/")).map_err(during("`/`"))?;
+    mount::keep_apart(&root).map_err(during("keeping its mounts to itself"))?;
+    let mut layers = Vec::new();
+    let mut pieces = BTreeMap::new();
+    for (path, seat) in layout {
+        if let Some(piece) = take(confinement, layout, path, *seat, &mut layers)? {
+            pieces.insert(path.as_path(), piece);
+        }
+    }
+    let everywhere = NO_SETUID | NO_DEVICES | if layout.get(Path::new("/")) == Some(&Seat::Writable) { 0 } else { READ_ONLY };
+    mount::limit(&root, everywhere, Reach::Below).map_err(during("making everything else read-only"))?;
+    let ground = Ground::new().map_err(during("an empty directory"))?;
+    ground.furnish(layout, &pieces, links)?;
+    for (number, (path, piece)) in pieces.into_iter().enumerate().filter(|(_, (path, _))| path.parent().is_some()) {
+        let mount = match piece.mount {
+            Some(mount) => mount,
+            None => ground.clone(number, layout[path], piece.is_directory).map_err(during(path.display()))?,
+        };
+        let place = hold_place(path).map_err(during(path.display()))?;
+        mount::attach(&mount, &place).map_err(during(path.display()))?;
+    }
+    let nothing = ground.nothing().map_err(during("an empty file"))?;
+    let processes = devices::show_processes().map_err(during("its own `/proc`"))?;
+    limit_process_ids(&confinement.limits).map_err(during("the limit on processes"))?;
+    devices::protect_machine(&processes, &nothing).map_err(during("its own `/proc`"))?;
+    std::env::set_current_dir("/").map_err(during("`/`"))?;
+    Ok(layers)
+}
+
+/// `WHAT: WHY`.
+pub(super) fn during(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> String {
+    move |error| format!("{what}: {}", plain(&error))
+}
+
+/// The reason without the number that Rust puts behind it.
+fn plain(error: &io::Error) -> String {
+    error.raw_os_error().map_or_else(|| error.to_string(), |number| Errno::from_raw(number).desc().to_owned())
+}
+
+/// Takes hold of what is at the path, and makes the mount that will show it. Nothing where there is nothing to cover.
+fn take(
+    confinement: &Confinement,
+    layout: &Layout,
+    path: &Path,
+    seat: Seat,
+    layers: &mut Vec<File>,
+) -> Result<Option<Piece>, String> {
+    let around = around(layout, path).map(|(_, seat)| seat);
+    let place = match hold_place(path) {
+        Ok(place) => Some(place),
+        Err(error) => match (seat, error.raw_os_error().map(Errno::from_raw)) {
+            (Seat::Own, Some(Errno::ENOENT)) if around.is_some_and(Seat::is_blank) => None,
+            (Seat::Terminals, _) => None,
+            (Seat::Own | Seat::Empty | Seat::Writable | Seat::Cache(_) | Seat::Device, Some(Errno::ENOENT | Errno::ENOTDIR)) => {
+                return Ok(None);
+            }
+            // Who cannot get there now cannot get there with fewer rights.
+            (Seat::Empty | Seat::Writable, Some(Errno::EACCES)) if !around.is_some_and(is_writable) => return Ok(None),
+            (_, Some(Errno::ELOOP)) => return Err(format!("`{}`: a link stands there now; try again", path.display())),
+            _ => return Err(during(format!("`{}`", path.display()))(error)),
+        },
+    };
+    let metadata = place.as_ref().map(File::metadata).transpose().map_err(during(path.display()))?;
+    let is_directory = metadata.as_ref().is_none_or(std::fs::Metadata::is_dir);
+    let mode = metadata.map_or(0o700, |metadata| metadata.permissions().mode() & 0o7777);
+    let mount = match (&place, seat) {
+        (_, Seat::Own | Seat::Empty) => None,
+        (_, Seat::Terminals) => Some(devices::terminals().map_err(during("its own terminals"))?),
+        (None, _) => return Ok(None),
+        (Some(_), Seat::Device) => {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            Some(devices::node(name).map_err(during(path.display()))?)
+        }
+        (Some(place), Seat::Writable) => Some(shown(place, NO_SETUID | NO_DEVICES).map_err(during(path.display()))?),
+        (Some(place), Seat::Fixed | Seat::Guarded { .. }) => {
+            Some(shown(place, READ_ONLY | NO_SETUID | NO_DEVICES).map_err(during(path.display()))?)
+        }
+        (Some(place), Seat::Root(number)) => {
+            let View::CopyOnWrite(all) = &confinement.view else { return Ok(None) };
+            let layer = all.iter().find(|layer| layer.directory == path).or(all.get(number));
+            let layer = layer.filter(|layer| layer.directory == path);
+            Some(layered(place, layer.ok_or_else(|| format!("`{}`: no layer was given for it", path.display()))?, layers)?)
+        }
+        (Some(place), Seat::Cache(number)) => Some(layered(place, &confinement.caches[number], layers)?),
+    };
+    Ok(Some(Piece { place, is_directory, mode, mount }))
+}
+
+fn is_writable(seat: Seat) -> bool {
+    matches!(seat, Seat::Writable | Seat::Guarded { in_writable: true })
+}
+
+fn shown(place: &File, limits: u64) -> io::Result<OwnedFd> {
+    let mount = mount::clone(place)?;
+    mount::limit(&mount, limits, Reach::Below)?;
+    Ok(mount)
+}
+
+fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> Result<OwnedFd, String> {
+    let upper = hold_place(&layer.upper).map_err(during(format!("`{}`", layer.upper.display())))?;
+    let work = hold_place(&layer.work).map_err(during(format!("`{}`", layer.work.display())))?;
+    let mount =
+        mount::layer(place, &upper, &work).map_err(during(format!("a copy-on-write view of `{}`", layer.directory.display())))?;
+    layers.push(upper);
+    Ok(mount)
+}
+
+/// Where the empty directories come from: one file system for those that may be written, one for the others. Each has a
+/// directory in it for each place it covers, in which the places below are made that something will stand at.
+struct Ground {
+    own: OwnedFd,
+    empty: OwnedFd,
+}
+
+impl Ground {
+    fn new() -> io::Result<Self> {
+        let limits = NO_SETUID | NO_DEVICES;
+        let own = mount::make(c"tmpfs", &[("size", OWN_SIZE), ("mode", "0755")], limits)?;
+        let empty = mount::make(c"tmpfs", &[("size", EMPTY_SIZE), ("mode", "0755")], limits)?;
+        // Older kernels clone only what is attached somewhere; both are covered again.
+        let somewhere = hold_place(Path::new("/dev"))?;
+        mount::attach(&own, &somewhere)?;
+        mount::attach(&empty, &somewhere)?;
+        Ok(Self { own, empty })
+    }
+
+    fn furnish(&self, layout: &Layout, pieces: &BTreeMap<&Path, Piece>, links: &[(PathBuf, PathBuf)]) -> Result<(), String> {
+        let nothing = below(&self.empty, Path::new(NOTHING));
+        File::create(&nothing)
+            .and_then(|file| file.set_permissions(Permissions::from_mode(0)))
+            .map_err(during("an empty file"))?;
+        let mut directories = BTreeMap::new();
+        for (number, (path, piece)) in pieces.iter().enumerate() {
+            // What covers this path, if it is empty there.
+            let above = path.ancestors().skip(1).find(|above| pieces.contains_key(above));
+            if let Some(directory) = above.and_then(|above| directories.get(above).map(|made: &PathBuf| (above, made))) {
+                let point = directory.1.join(path.strip_prefix(directory.0).unwrap_or(path));
+                if piece.is_directory {
+                    std::fs::create_dir_all(&point).map_err(during(path.display()))?;
+                } else {
+                    let parent = point.parent().map_or(Ok(()), std::fs::create_dir_all);
+                    parent.and_then(|()| File::create(&point)).map_err(during(path.display()))?;
+                }
+            }
+            let seat = layout[*path];
+            if seat.is_blank() && piece.is_directory {
+                let (from, mode) = if seat == Seat::Own { (&self.own, piece.mode) } else { (&self.empty, 0o755) };
+                let made = below(from, Path::new(&number.to_string()));
+                let made_with = DirBuilder::new().mode(mode).create(&made);
+                made_with
+                    .and_then(|()| std::fs::set_permissions(&made, Permissions::from_mode(mode)))
+                    .map_err(during(path.display()))?;
+                directories.insert(*path, made);
+            }
+        }
+        for (link, to) in links {
+            let Some((parent, name)) = link.parent().zip(link.file_name()) else { continue };
+            if let Some(directory) = directories.get(parent).filter(|directory| !directory.join(name).exists()) {
+                symlink(to, directory.join(name)).map_err(during(link.display()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What will be seen at the path of this number.
+    fn clone(&self, number: usize, seat: Seat, is_directory: bool) -> io::Result<OwnedFd> {
+        let (from, limits) = if seat == Seat::Own { (&self.own, 0) } else { (&self.empty, READ_ONLY) };
+        let name = if is_directory { number.to_string() } else { NOTHING.to_owned() };
+        let mount = mount::clone_entry(from, &std::ffi::CString::new(name)?)?;
+        mount::limit(&mount, limits | NO_SETUID | NO_DEVICES, Reach::This)?;
+        Ok(mount)
+    }
+
+    fn nothing(&self) -> io::Result<File> {
+        hold_entry(&self.empty, NOTHING)
+    }
+}
+
+/// A path below a descriptor, for calls that want a path.
+fn below(directory: &OwnedFd, path: &Path) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(path)
+}
+
+fn hold_entry(directory: &OwnedFd, name: &str) -> io::Result<File> {
+    let flags = nix::fcntl::OFlag::O_PATH | nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_CLOEXEC;
+    Ok(File::from(nix::fcntl::openat(directory, name, flags, nix::sys::stat::Mode::empty())?))
+}

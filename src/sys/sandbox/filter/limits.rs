@@ -1,0 +1,102 @@
+//! What a command may use up: for each process by itself, and processes for all of it.
+
+use super::{Confinement, Strength};
+use crate::sys::sandbox::ResourceLimits;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use std::io;
+
+/// How much less important than what the person does.
+const NICER: i32 = 10;
+/// The kernel ends a command before the person's programs when memory is short.
+const OOM_SCORE: &str = "500";
+/// After `SIGXCPU` a process has this long to end by itself.
+const CPU_GRACE_SECONDS: u64 = 1;
+/// Once the kernel has counted through the identifiers it hands out none below this one again.
+const RESERVED_PROCESS_IDS: u64 = 300;
+/// The first kernel with a highest process identifier for each namespace; an older one has one for the whole machine.
+const PID_MAX_PER_NAMESPACE: (u32, u32) = (6, 14);
+/// The first kernel that counts a user's processes by user namespace.
+const PROCESSES_PER_NAMESPACE: (u32, u32) = (5, 14);
+
+/// Bounds the processes of this PID namespace, root's too. To be called by its first process, while a `/proc` of its own
+/// can be written and before it loses its powers.
+pub fn limit_process_ids(limits: &ResourceLimits) -> io::Result<()> {
+    let Some(processes) = limits.processes else { return Ok(()) };
+    if kernel_version() < PID_MAX_PER_NAMESPACE || std::process::id() != 1 {
+        return Ok(());
+    }
+    let highest = processes.saturating_add(RESERVED_PROCESS_IDS + 1);
+    let most = std::fs::read_to_string("/proc/sys/kernel/pid_max")?.trim().parse().unwrap_or(u64::MAX);
+    if highest >= most {
+        return Ok(());
+    }
+    std::fs::write("/proc/sys/kernel/pid_max", highest.to_string())
+}
+
+/// What is to be set, with what had to be looked up.
+#[derive(Debug)]
+pub(super) struct Limits {
+    /// Soft and hard.
+    each: Vec<(Resource, u64, u64)>,
+}
+
+pub(super) fn prepare(confinement: &Confinement) -> io::Result<Limits> {
+    let ResourceLimits { processes, memory_bytes, file_bytes, cpu_seconds } = confinement.limits;
+    let mut each = vec![(Resource::RLIMIT_CORE, 0, 0)];
+    let mut both = |resource, limit: Option<u64>| each.extend(limit.map(|limit| (resource, limit, limit)));
+    both(Resource::RLIMIT_DATA, memory_bytes);
+    both(Resource::RLIMIT_FSIZE, file_bytes);
+    both(Resource::RLIMIT_NPROC, processes.and_then(|processes| countable(processes, confinement.strength)));
+    each.extend(cpu_seconds.map(|seconds| (Resource::RLIMIT_CPU, seconds, seconds.saturating_add(CPU_GRACE_SECONDS))));
+    Ok(Limits { each })
+}
+
+/// The limit in what the kernel counts: with namespaces the command's own processes and the first one, else all of the user's.
+fn countable(processes: u64, strength: Strength) -> Option<u64> {
+    match strength {
+        Strength::Namespaces if kernel_version() < PROCESSES_PER_NAMESPACE => None,
+        Strength::Namespaces => Some(processes.saturating_add(1)),
+        Strength::Landlock => Some(processes.saturating_add(threads_of_user())),
+    }
+}
+
+impl Limits {
+    pub(super) fn enforce(self) -> io::Result<()> {
+        for (resource, soft, hard) in self.each {
+            let (_, most) = getrlimit(resource)?;
+            setrlimit(resource, soft.min(most), hard.min(most))?;
+        }
+        be_nice();
+        // Best effort: a kernel without /proc has nothing else to offer, and no harm comes from it.
+        let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
+        Ok(())
+    }
+}
+
+#[expect(unsafe_code, reason = "no safe call changes it")]
+fn be_nice() {
+    // SAFETY: no pointers. It fails at nothing but a filter, and then the command competes as it would have.
+    unsafe { libc::nice(NICER) };
+}
+
+/// What this user runs, as the kernel counts it.
+fn threads_of_user() -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let user = nix::unistd::getuid().as_raw();
+    let Ok(entries) = std::fs::read_dir("/proc") else { return 0 };
+    let own = entries.flatten().filter(|entry| entry.metadata().is_ok_and(|metadata| metadata.uid() == user));
+    own.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok())
+        .filter_map(|status| status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse::<u64>().ok()))
+        .sum()
+}
+
+/// `6.18` of `6.18.44-…`; 0.0 where it cannot be read, so that nothing is believed to be there.
+fn kernel_version() -> (u32, u32) {
+    let Ok(names) = nix::sys::utsname::uname() else { return (0, 0) };
+    version_of(&names.release().to_string_lossy())
+}
+
+pub(super) fn version_of(release: &str) -> (u32, u32) {
+    let mut numbers = release.split(|character: char| !character.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}

@@ -1,0 +1,195 @@
+//! What no build ever asks of the kernel. All else is allowed; what is refused fails as it would for want of the right.
+
+use super::{Confinement, Strength};
+use crate::sys::sandbox::NetworkAccess;
+use libc::c_long;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+};
+use std::collections::BTreeMap;
+use std::io;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Refused with `EPERM`, whatever they are asked.
+pub(super) const FORBIDDEN: &[c_long] = &[
+    // What is mounted decides what can be seen and written.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
+    libc::SYS_move_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    // Other namespaces.
+    libc::SYS_setns,
+    // Keys are the user's, not the namespace's.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    // Large parts of the kernel that have been the way out of it.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    // Files by number instead of by path.
+    libc::SYS_open_by_handle_at,
+    // The machine.
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_nfsservctl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+];
+/// Not in `libc` yet; the same number everywhere.
+const OPEN_TREE_ATTR: c_long = 467;
+
+/// Refused with `ENOSYS`, as by a kernel without them, so that the older way is taken. The flags of `clone3` are out of a
+/// filter's sight, and so is all that goes through a ring.
+pub(super) const UNKNOWN: &[c_long] =
+    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+
+/// Also refused where only this filter and Landlock are between the command and the user's other processes.
+pub(super) const FORBIDDEN_AMONG_OTHERS: &[c_long] =
+    &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_pidfd_getfd, libc::SYS_kcmp];
+
+const NEW_NAMESPACES: [libc::c_int; 8] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    CLONE_NEWTIME,
+];
+/// For `unshare` alone: `clone` has its signal there.
+const CLONE_NEWTIME: libc::c_int = 0x80;
+
+/// Typing for the person, and the same and more on a console; loading a line discipline.
+const TERMINAL_REQUESTS: [u64; 3] = [0x5412, 0x541C, 0x5423];
+
+/// Programs for the kernel, to be installed one after the other.
+#[derive(Debug)]
+pub(super) struct Filters(Vec<BpfProgram>);
+
+pub(super) fn prepare(confinement: &Confinement) -> io::Result<Filters> {
+    let mut forbidden: Rules = FORBIDDEN.iter().map(|call| (*call, Vec::new())).collect();
+    if confinement.strength == Strength::Landlock {
+        forbidden.extend(FORBIDDEN_AMONG_OTHERS.iter().map(|call| (*call, Vec::new())));
+    }
+    forbidden.insert(libc::SYS_ioctl, any(TERMINAL_REQUESTS.map(|request| vec![(1, SeccompCmpOp::Eq, request)]))?);
+    forbidden.insert(libc::SYS_unshare, new_namespaces(&NEW_NAMESPACES)?);
+    forbidden.insert(libc::SYS_clone, new_namespaces(&NEW_NAMESPACES[..7])?);
+    let unknown = UNKNOWN.iter().map(|call| (*call, Vec::new())).collect();
+    let families = BTreeMap::from([(libc::SYS_socket, any(refused_sockets(confinement))?)]);
+    let programs = [compile(forbidden, libc::EPERM)?, compile(unknown, libc::ENOSYS)?, compile(families, libc::EAFNOSUPPORT)?];
+    Ok(Filters(foreign_numbers().into_iter().chain(programs).collect()))
+}
+
+impl Filters {
+    pub(super) fn enforce(self) -> io::Result<()> {
+        for program in &self.0 {
+            seccompiler::apply_filter(program).map_err(|error| match error {
+                seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error) => error,
+                other => io::Error::other(other),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// One rule for each list of conditions on arguments: (which, comparison, value).
+type Conditions = Vec<(u8, SeccompCmpOp, u64)>;
+
+fn any(rules: impl IntoIterator<Item = Conditions>) -> io::Result<Vec<SeccompRule>> {
+    // The kernel reads all of these arguments as 32 bits.
+    let condition = |(argument, comparison, value)| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, comparison, value);
+    rules
+        .into_iter()
+        .map(|rule| SeccompRule::new(rule.into_iter().map(condition).collect::<Result<_, _>>()?))
+        .collect::<Result<_, _>>()
+        .map_err(io::Error::other)
+}
+
+fn new_namespaces(flags: &[libc::c_int]) -> io::Result<Vec<SeccompRule>> {
+    any(flags.iter().map(|flag| {
+        let flag = u64::from(flag.cast_unsigned());
+        vec![(0, SeccompCmpOp::MaskedEq(flag), flag)]
+    }))
+}
+
+/// Which families are not for a command; of netlink it needs what asks for routes and addresses.
+fn refused_sockets(confinement: &Confinement) -> Vec<Conditions> {
+    let family = |family: libc::c_int| u64::from(family.cast_unsigned());
+    let allowed: &[libc::c_int] = match (confinement.strength, confinement.network) {
+        (Strength::Namespaces, _) => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        // Nothing covers the sockets of agents and daemons there; a pair of its own is another call.
+        (Strength::Landlock, NetworkAccess::Open) => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        (Strength::Landlock, NetworkAccess::Proxied) => &[libc::AF_NETLINK],
+    };
+    vec![
+        allowed.iter().map(|allowed| (0, SeccompCmpOp::Ne, family(*allowed))).collect(),
+        vec![(0, SeccompCmpOp::Eq, family(libc::AF_NETLINK)), (2, SeccompCmpOp::Ne, family(libc::NETLINK_ROUTE))],
+    ]
+}
+
+/// Refuses with `errno` what the rules match; another architecture than this one's ends the process.
+fn compile(rules: Rules, errno: libc::c_int) -> io::Result<BpfProgram> {
+    let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
+    let refused = SeccompAction::Errno(errno.cast_unsigned());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, architecture).map_err(io::Error::other)?;
+    filter.try_into().map_err(io::Error::other)
+}
+
+/// On x86-64 every call has a second number, for programs with short pointers that nobody builds: none of them is there.
+#[cfg(target_arch = "x86_64")]
+fn foreign_numbers() -> Option<BpfProgram> {
+    use seccompiler::sock_filter;
+    const X32: u32 = 0x4000_0000;
+    /// A debugger skips a call by giving it this number.
+    const SKIPPED: u32 = u32::MAX;
+    const ALLOW: u32 = 0x7fff_0000;
+    const ENOSYS: u32 = 0x0005_0000 | libc::ENOSYS.cast_unsigned();
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
+    const EQUALS: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    Some(vec![
+        // The number is the first thing a filter is shown.
+        sock_filter { code: LOAD, jt: 0, jf: 0, k: 0 },
+        sock_filter { code: AT_LEAST, jt: 0, jf: 2, k: X32 },
+        sock_filter { code: EQUALS, jt: 1, jf: 0, k: SKIPPED },
+        sock_filter { code: RETURN, jt: 0, jf: 0, k: ENOSYS },
+        sock_filter { code: RETURN, jt: 0, jf: 0, k: ALLOW },
+    ])
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn foreign_numbers() -> Option<BpfProgram> {
+    None
+}

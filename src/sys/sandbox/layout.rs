@@ -1,0 +1,167 @@
+//! What stands at which path for a command: the places of its confinement put together, before anything is mounted.
+
+use super::{Confinement, View};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What stands at a path. What stands at a deeper path covers a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seat {
+    /// An empty directory of the command's own.
+    Own,
+    /// An empty directory that nothing can be written in, or a file that nobody may read.
+    Empty,
+    /// What is there, and it can be written.
+    Writable,
+    /// What is there, and it cannot.
+    Fixed,
+    /// The same, by a rule of its own; `in_writable` says what the rule is an exception to.
+    Guarded { in_writable: bool },
+    /// A device that is nobody's hardware.
+    Device,
+    /// Terminals of the command's own.
+    Terminals,
+    /// The root of this number under its layer.
+    Root(usize),
+    /// The cache of this number under its layer.
+    Cache(usize),
+}
+
+impl Seat {
+    /// Whether nothing of what is really there shows.
+    pub(super) fn is_blank(self) -> bool {
+        matches!(self, Self::Own | Self::Empty)
+    }
+}
+
+/// In the order of their paths: whatever covers comes after what it covers.
+pub(super) type Layout = BTreeMap<PathBuf, Seat>;
+
+/// What every command has of its own, as far as it is there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct BuiltIn {
+    pub own: Vec<PathBuf>,
+    pub empty: Vec<PathBuf>,
+    pub sockets: Vec<PathBuf>,
+    /// What is seen although it lies in an empty place.
+    pub shown: Vec<PathBuf>,
+    pub devices: Vec<PathBuf>,
+    pub terminals: Vec<PathBuf>,
+}
+
+/// The closest seat above a path.
+pub(super) fn around<'a>(layout: &'a Layout, path: &Path) -> Option<(&'a Path, Seat)> {
+    path.ancestors().skip(1).find_map(|above| layout.get_key_value(above)).map(|(path, seat)| (path.as_path(), *seat))
+}
+
+/// Puts it together. Of what is said twice for one path the stricter counts.
+pub(super) fn lay_out(confinement: &Confinement, built_in: &BuiltIn) -> Result<Layout, String> {
+    let mut wishes = Wishes::default();
+    wishes.add(&built_in.own, |wish| wish.own = true);
+    wishes.add(&built_in.empty, |wish| wish.empty = true);
+    wishes.add(&built_in.sockets, |wish| wish.socket = true);
+    wishes.add(&built_in.shown, |wish| wish.shown = true);
+    wishes.add(&built_in.devices, |wish| wish.device = true);
+    wishes.add(&built_in.terminals, |wish| wish.terminals = true);
+    wishes.add(&confinement.writable, |wish| wish.writable = true);
+    wishes.add(&confinement.read_only, |wish| wish.read_only = true);
+    wishes.add(&confinement.reopened, |wish| wish.reopened = true);
+    wishes.add(&confinement.hidden, |wish| wish.hidden = true);
+    for (number, root) in confinement.roots.iter().enumerate() {
+        wishes.add([root], |wish| wish.root = Some(number));
+    }
+    for (number, cache) in confinement.caches.iter().enumerate() {
+        wishes.add([&cache.directory], |wish| wish.cache = Some(number));
+    }
+    let mut layout = Layout::new();
+    for (path, wish) in wishes.0 {
+        if wish.root.is_some() && wish.hidden {
+            return Err(format!("`{}` is to be worked in and to be hidden; take it out of one list", path.display()));
+        }
+        let around = around(&layout, &path).map(|(_, seat)| seat);
+        if let Some(seat) = wish.seat(around, &confinement.view) {
+            layout.insert(path, seat);
+        }
+    }
+    Ok(layout)
+}
+
+#[derive(Default)]
+struct Wishes(BTreeMap<PathBuf, Wish>);
+
+impl Wishes {
+    fn add<'a>(&mut self, paths: impl IntoIterator<Item = &'a PathBuf>, note: impl Fn(&mut Wish)) {
+        for path in paths {
+            note(self.0.entry(path.clone()).or_default());
+        }
+    }
+}
+
+/// All that is said of one path.
+#[derive(Debug, Default)]
+struct Wish {
+    own: bool,
+    empty: bool,
+    socket: bool,
+    shown: bool,
+    device: bool,
+    terminals: bool,
+    writable: bool,
+    cache: Option<usize>,
+    root: Option<usize>,
+    read_only: bool,
+    reopened: bool,
+    hidden: bool,
+}
+
+impl Wish {
+    /// What it comes to below `around`; nothing where it makes no difference.
+    fn seat(&self, around: Option<Seat>, view: &View) -> Option<Seat> {
+        let blank = around.is_some_and(Seat::is_blank);
+        let layered = matches!(around, Some(Seat::Root(_) | Seat::Cache(_)));
+        let in_writable = matches!(around, Some(Seat::Writable | Seat::Guarded { in_writable: true }));
+        let guarded = self.read_only && !self.reopened;
+        if self.device {
+            return Some(Seat::Device);
+        }
+        if self.terminals {
+            return Some(Seat::Terminals);
+        }
+        if self.hidden {
+            return (!blank).then_some(Seat::Empty);
+        }
+        if let Some(number) = self.root {
+            return Some(match view {
+                View::CopyOnWrite(_) => Seat::Root(number),
+                View::ReadOnly => Seat::Fixed,
+                View::Real if guarded => Seat::Guarded { in_writable: true },
+                View::Real => Seat::Writable,
+            });
+        }
+        if let Some(number) = self.cache {
+            return Some(Seat::Cache(number));
+        }
+        // What becomes of a layer is looked at before it is kept.
+        if layered && !self.socket {
+            return (self.own || self.empty).then_some(if self.own { Seat::Own } else { Seat::Empty });
+        }
+        let below_guarded = matches!(around, Some(Seat::Guarded { .. }));
+        if guarded && (self.writable || (around.is_some() && !blank)) {
+            return Some(Seat::Guarded { in_writable: in_writable || (self.writable && !below_guarded) });
+        }
+        if self.reopened && in_writable {
+            return below_guarded.then_some(Seat::Writable);
+        }
+        if self.writable && !below_guarded {
+            return Some(Seat::Writable);
+        }
+        if self.own {
+            return Some(Seat::Own);
+        }
+        if self.shown {
+            return blank.then_some(Seat::Fixed);
+        }
+        // A socket in a layer is another file than the one that is served.
+        (self.empty || (self.socket && !blank && !layered)).then_some(Seat::Empty)
+    }
+}

@@ -1,0 +1,115 @@
+//! Mounts as descriptors: made or cloned first, limited, and attached at the end, so that no path is looked up twice.
+
+use nix::errno::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_flag,
+    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
+};
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+/// What a mount may not be used for. The numbers are the kernel's.
+pub(super) const READ_ONLY: u64 = 1;
+pub(super) const NO_SETUID: u64 = 2;
+pub(super) const NO_DEVICES: u64 = 4;
+pub(super) const NO_PROGRAMS: u64 = 8;
+
+/// How far a limit goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    This,
+    /// And what is mounted below it.
+    Below,
+}
+
+/// `struct mount_attr` of the kernel.
+#[repr(C)]
+struct Attributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    user_namespace: u64,
+}
+
+/// A second view of what `place` holds, with all that is mounted below it, attached nowhere yet.
+pub(super) fn clone(place: &impl AsFd) -> io::Result<OwnedFd> {
+    clone_entry(place, c"")
+}
+
+/// The same of an entry of the directory `place`; a link there is not followed.
+pub(super) fn clone_entry(place: &impl AsFd, name: &CStr) -> io::Result<OwnedFd> {
+    let how = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    Ok(open_tree(place, name, how)?)
+}
+
+/// Puts a mount over what `place` holds.
+pub(super) fn attach(mount: &impl AsFd, place: &impl AsFd) -> io::Result<()> {
+    attach_entry(mount, place, c"")
+}
+
+/// The same over an entry of the directory `place`.
+pub(super) fn attach_entry(mount: &impl AsFd, place: &impl AsFd, name: &CStr) -> io::Result<()> {
+    let how = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(move_mount(mount, c"", place, name, how)?)
+}
+
+/// Limits a mount further.
+pub(super) fn limit(mount: &impl AsFd, limits: u64, reach: Reach) -> io::Result<()> {
+    change(mount, &Attributes { set: limits, clear: 0, propagation: 0, user_namespace: 0 }, reach)
+}
+
+/// From here on nothing that is mounted elsewhere appears at or below it, and nothing mounted here appears elsewhere.
+pub(super) fn keep_apart(mount: &impl AsFd) -> io::Result<()> {
+    change(mount, &Attributes { set: 0, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 }, Reach::Below)
+}
+
+#[expect(unsafe_code, reason = "no crate has a safe call for it")]
+fn change(mount: &impl AsFd, attributes: &Attributes, reach: Reach) -> io::Result<()> {
+    let reach = if reach == Reach::Below { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is NUL-terminated, the structure is the kernel's of the size that is given; both outlive the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_fd().as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | reach,
+            std::ptr::from_ref(attributes),
+            size_of::<Attributes>(),
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(Errno::last().into()) }
+}
+
+/// A file system of its own. An option without a value is a flag.
+pub(super) fn make(kind: &CStr, options: &[(&str, &str)], limits: u64) -> io::Result<OwnedFd> {
+    let system = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, value) in options {
+        if value.is_empty() {
+            fsconfig_set_flag(&system, *name)?;
+        } else {
+            fsconfig_set_string(&system, *name, *value)?;
+        }
+    }
+    fsconfig_create(&system)?;
+    let flags = [
+        (READ_ONLY, MountAttrFlags::MOUNT_ATTR_RDONLY),
+        (NO_SETUID, MountAttrFlags::MOUNT_ATTR_NOSUID),
+        (NO_DEVICES, MountAttrFlags::MOUNT_ATTR_NODEV),
+        (NO_PROGRAMS, MountAttrFlags::MOUNT_ATTR_NOEXEC),
+    ];
+    let flags = flags.into_iter().filter(|(limit, _)| limits & limit != 0).map(|(_, flag)| flag).collect();
+    Ok(fsmount(&system, FsMountFlags::FSMOUNT_CLOEXEC, flags)?)
+}
+
+/// `lower` with all writes going to `upper`. The descriptors are looked up in the `/proc` that is mounted now.
+pub(super) fn layer(lower: &impl AsFd, upper: &impl AsFd, work: &impl AsFd) -> io::Result<OwnedFd> {
+    let [lower, upper, work] =
+        [lower.as_fd(), upper.as_fd(), work.as_fd()].map(|place| format!("/proc/self/fd/{}", place.as_raw_fd()));
+    let options = [("lowerdir", lower.as_str()), ("upperdir", &upper), ("workdir", &work), ("userxattr", ""), ("index", "off")];
+    make(c"overlay", &options, NO_SETUID | NO_DEVICES)
+}
