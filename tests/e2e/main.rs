@@ -21,6 +21,7 @@ mod reload;
 mod resume;
 mod secrets;
 mod security;
+mod sessions;
 mod tool_input;
 mod tools_cli;
 mod trees;
