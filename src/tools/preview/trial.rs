@@ -13,7 +13,6 @@ use crate::tools::confine::{Hold, Wanted};
 use crate::tools::denied::Denied;
 use crate::tools::tool::{Output, Settings};
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What programs print that meet a limit of the view, and what it means.
