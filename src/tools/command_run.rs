@@ -144,6 +144,11 @@ pub(super) fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes
             let message = "stopped by the person with all it had started; what it printed until then follows";
             Err(Failed { error: ToolError::new(ErrorCode::Cancelled, message), printed, denied: Vec::new() })
         }
+        End::DiskFull => {
+            let message = "killed with all it had started: what it wrote has nearly filled the disk; what it printed until then \
+                           follows. make room, or write less";
+            Err(Failed { error: ToolError::new(ErrorCode::ToolExecutionFailed, message), printed, denied: Vec::new() })
+        }
     }
 }
 

@@ -26,6 +26,11 @@ const OWNERS: &[Owner] = &[
         places: &["src/sys/http", "src/llm/", "src/config/address"],
         why: "requests go through `sys`; an address is parsed as the request will parse it",
     },
+    Owner {
+        words: &["hyper", "hyper_util", "http_body_util"],
+        places: &["src/sys/proxy"],
+        why: "only the proxy of commands serves anyone",
+    },
     Owner { words: &["rusqlite"], places: &["src/store/"], why: "the database belongs to `store`" },
     Owner {
         words: &["tree_sitter", "tree_sitter_bash"],

@@ -20,11 +20,11 @@ const PRINTED: &[(&str, &[(&str, Want)])] = &[
     ("tar: /opt/x: Cannot open: Read-only file system", &[("/opt/x", Want::Write)]),
     ("/usr/bin/ld: cannot open output file /opt/x: Read-only file system", &[("/opt/x", Want::Write)]),
     ("fatal: could not create work tree dir '/opt/x': Read-only file system", &[("/opt/x", Want::Write)]),
+    ("error: could not lock config file /home/me/.gitconfig: Read-only file system", &[("/home/me/.gitconfig", Want::Write)]),
     (
-        "error: could not lock config file /home/me/.gitconfig: Read-only file system",
-        &[("/home/me/.gitconfig", Want::Write)],
+        "npm error rofs EROFS: read-only file system, mkdir '/usr/lib/node_modules/x'",
+        &[("/usr/lib/node_modules/x", Want::Directory)],
     ),
-    ("npm error rofs EROFS: read-only file system, mkdir '/usr/lib/node_modules/x'", &[("/usr/lib/node_modules/x", Want::Directory)]),
     ("npm ERR! Error: EACCES: permission denied, rename '/opt/a' -> '/opt/b'", &[("/opt/a", Want::Away), ("/opt/b", Want::Away)]),
     ("Error: EROFS: read-only file system, open '/opt/x'", &[("/opt/x", Want::Write)]),
     ("error An unexpected error occurred: \"EROFS: read-only file system, mkdir '/opt/x'\".", &[("/opt/x", Want::Directory)]),
@@ -46,7 +46,10 @@ const PRINTED: &[(&str, &[(&str, Want)])] = &[
     ("java.io.FileNotFoundException: /opt/x (Read-only file system)", &[("/opt/x", Want::Write)]),
     ("Read-only file system @ rb_sysopen - /opt/x (Errno::EROFS)", &[("/opt/x", Want::Write)]),
     ("PHP Warning: file_put_contents(/opt/x): Failed to open stream: Read-only file system", &[("/opt/x", Want::Write)]),
-    ("CMake Error: file cannot create directory: /opt/inc. Maybe need administrative privileges.", &[("/opt/inc", Want::Directory)]),
+    (
+        "CMake Error: file cannot create directory: /opt/inc. Maybe need administrative privileges.",
+        &[("/opt/inc", Want::Directory)],
+    ),
     ("CMake Error: file INSTALL cannot copy file \"/w/a\" to \"/opt/a\": Read-only file system.", &[("/opt/a", Want::Write)]),
     ("Access to the path '/opt/x' is denied.", &[("/opt/x", Want::Write)]),
     ("all is well in /opt/x", &[]),
@@ -174,7 +177,8 @@ fn what_the_policy_closes_is_not_offered() {
 #[test]
 fn a_place_covers_what_is_below_it_and_a_known_host_the_network() {
     let machine = Machine::new();
-    let lines = "touch: cannot touch '@/other/data/x': Read-only file system\ntouch: cannot touch '@/other/x': Read-only file system";
+    let lines =
+        "touch: cannot touch '@/other/data/x': Read-only file system\ntouch: cannot touch '@/other/x': Read-only file system";
     assert_eq!(machine.opens(lines), ["@/other"]);
     assert_eq!(machine.opens("curl: (6) Could not resolve host: x"), ["the network"]);
     let host = Outside::Host { host: "x".into(), port: 443 };

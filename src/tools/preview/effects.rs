@@ -30,7 +30,16 @@ pub(super) fn refusals(changes: &Changes, settings: &Settings) -> BTreeSet<PathB
 }
 
 pub(super) fn shown(all: &mut Vec<Changes>, settings: &Settings) -> Shown {
-    let mut shown = Shown { files: vec![], more_files: 0, counted: vec![], refused: vec![], diff: String::new(), paths: vec![], bytes: 0, notes: vec![] };
+    let mut shown = Shown {
+        files: vec![],
+        more_files: 0,
+        counted: vec![],
+        refused: vec![],
+        diff: String::new(),
+        paths: vec![],
+        bytes: 0,
+        notes: vec![],
+    };
     for changes in all {
         let no = refusals(changes, settings);
         changes.without(&no);
@@ -40,7 +49,9 @@ pub(super) fn shown(all: &mut Vec<Changes>, settings: &Settings) -> Shown {
             let kind = match (&change.before, &change.after) {
                 (None, Some(after)) => EffectKind::Created { bytes: after.bytes, binary: false },
                 (Some(before), None) => EffectKind::Deleted { bytes: before.bytes, binary: false },
-                (Some(before), Some(after)) => EffectKind::Changed { bytes_before: before.bytes, bytes_after: after.bytes, binary: false },
+                (Some(before), Some(after)) => {
+                    EffectKind::Changed { bytes_before: before.bytes, bytes_after: after.bytes, binary: false }
+                }
                 (None, None) => continue,
             };
             shown.files.push(FileEffect { path: change.path.display().to_string(), kind, notes: vec![] });

@@ -1,6 +1,6 @@
 //! What the yes does: the effects that were shown happen, all of them or none, and the model has the output.
 
-use super::effects::{refusals, kept_words};
+use super::effects::{kept_words, refusals};
 use super::trial::Kept;
 use super::view::View;
 use crate::protocol::{CallId, ErrorCode, ToolError, ToolResult};
@@ -126,10 +126,7 @@ pub(super) fn listed(paths: &[PathBuf]) -> String {
 
 fn result_of(output: Output, id: CallId, tool_name: &str, words: &str) -> ToolResult {
     match output {
-        Ok(told) => ToolResult {
-            denied: told.denied,
-            ..ToolResult::succeeded(id, tool_name, format!("{}\n{words}", told.text))
-        },
+        Ok(told) => ToolResult { denied: told.denied, ..ToolResult::succeeded(id, tool_name, format!("{}\n{words}", told.text)) },
         Err(failed) => ToolResult {
             output_text: format!("{}\n{words}", failed.printed),
             denied: failed.denied,

@@ -1,6 +1,6 @@
 //! What dead processes left: commits that were begun are finished, all else of theirs is removed.
 
-use super::keep::{said_left, Unkept};
+use super::keep::{Unkept, said_left};
 use super::view::{Call, View, previews};
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolResult};
 use crate::sys::layer;
