@@ -1,6 +1,6 @@
 //! How a line of the shell runs, for all tools that run one, and what is told of it.
 
-use super::confine::{Hold, Wanted};
+use super::confine::Wanted;
 use super::denied::{Denied, Opened};
 use super::network;
 use super::run_command::MAX_TIMEOUT_SECONDS;
@@ -33,10 +33,9 @@ pub(super) struct Work {
 /// Runs it for good.
 pub(super) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
     unchanged(&mut work, &settings).await?;
-    let opens = work.opens.clone();
-    let opened = off_thread(move || Opened::make(&opens)).await?;
-    let hold = held(Wanted::by(&work.line, work.opens.clone()), &settings).await?;
-    let spec = spec(&work, &hold, &settings);
+    let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
+    let (opened, hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
+    let spec = spec(&work, hold.confinement.clone(), &settings);
     let finished = run_process(spec, context.output, context.kill).await.map_err(|error| failed(&error))?;
     off_thread(move || {
         drop(opened);
@@ -49,12 +48,6 @@ pub(super) async fn run(mut work: Work, settings: Arc<Settings>, context: RunCon
         with_words(told, words.into_iter().flatten(), denied.outside)
     })
     .await?
-}
-
-/// How a line is held: a look at the disk.
-pub(super) async fn held(wanted: Wanted, settings: &Arc<Settings>) -> Result<Hold, ToolError> {
-    let settings = Arc::clone(settings);
-    off_thread(move || settings.hold(&wanted)).await
 }
 
 /// What was judged and shown is what runs: the directory and the files that the line names to be run.
@@ -80,18 +73,18 @@ pub(super) fn environment_note(settings: &Settings) -> String {
     format!("environment {words}")
 }
 
-pub(super) fn spec(work: &Work, hold: &Hold, settings: &Settings) -> Spec {
+pub(super) fn spec(work: &Work, confinement: Option<Confinement>, settings: &Settings) -> Spec {
     let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
         settings.redactor.holds_secret(value)
     });
-    hold.adapt(&mut environment);
+    settings.adapt(&mut environment, confinement.as_ref());
     Spec {
         line: work.line.clone(),
         directory: work.cwd.real.clone(),
         environment,
         stdin: work.stdin.clone(),
         terminal: None,
-        confinement: hold.confinement.clone(),
+        confinement,
         proxy: Some(settings.proxy(&work.opens)),
         timeout: Duration::from_secs(work.timeout_seconds),
         max_output_bytes: settings.max_output_bytes,

@@ -72,10 +72,7 @@ fn a_plan_of_a_command_shows_its_effects_and_changes_nothing() {
     let Some(foretold) = foretold(&project, ALL) else { return };
     assert_eq!(foretold["effects"]["ended"], "exit 3");
     assert!(foretold["effects"]["output"].as_str().unwrap().contains("said"));
-    assert_eq!(
-        paths(&foretold),
-        ["binary", "changed.txt", "gone.txt", "link", "made.txt", "mode.sh", "moved.txt", "old.txt"]
-    );
+    assert_eq!(paths(&foretold), ["binary", "changed.txt", "gone.txt", "link", "made.txt", "mode.sh", "moved.txt", "old.txt"]);
     let diff = foretold["diff"].as_str().unwrap();
     assert!(diff.contains("+more") && diff.contains("+new") && diff.contains("-gone"), "{diff}");
     assert!(foretold["summary"].is_string() && foretold["bytes"].is_number());
@@ -112,7 +109,8 @@ fn without_a_yes_a_command_does_not_run_at_all() {
 
 #[test]
 fn what_is_protected_is_not_kept_and_said() {
-    let project = project().file(".git/config", "[core]\n").file(".git/HEAD", "ref: refs/heads/main\n").file(".git/objects/x", "");
+    let project =
+        project().file(".git/config", "[core]\n").file(".git/HEAD", "ref: refs/heads/main\n").file(".git/objects/x", "");
     let line = "echo ok > fine; printf '[alias]\\nx = !sh\\n' >> .git/config; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; \
                 mkdir .vscode; echo {} > .vscode/tasks.json";
     let Some(foretold) = foretold(&project, line) else { return };
@@ -154,7 +152,11 @@ fn what_cannot_be_previewed_is_planned_with_the_reason() {
 fn nothing_outside_is_reached_from_a_preview() {
     let project = project();
     let home = project.beside("home");
-    let line = format!("echo x > {0}/escaped; cat {1}/config/policy.toml; ls {1}/data", home.display(), home.parent().unwrap().display());
+    let line = format!(
+        "echo x > {0}/escaped; cat {1}/config/policy.toml; ls {1}/data",
+        home.display(),
+        home.parent().unwrap().display()
+    );
     let Some(foretold) = foretold(&project, &line) else { return };
     assert!(!home.join("escaped").exists());
     assert!(!foretold["effects"]["output"].as_str().unwrap().contains("schema_version"), "{foretold}");

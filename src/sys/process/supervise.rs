@@ -55,7 +55,9 @@ fn supervise() -> io::Result<()> {
     }
     if std::env::args().nth(2).as_deref() != Some(WITHOUT_NAMESPACES) {
         match tree::enter_namespaces() {
-            Side::Inside if tree::settle_namespaces().is_ok() => return serve(control, &signals, Tree::Namespace, &job, Room::default()),
+            Side::Inside if tree::settle_namespaces().is_ok() => {
+                return serve(control, &signals, Tree::Namespace, &job, Room::default());
+            }
             Side::Inside => exit(NO_NAMESPACES),
             Side::Outside(first) if wait_for(first) != NO_NAMESPACES => return Ok(()),
             Side::Outside(_) | Side::Refused => {}

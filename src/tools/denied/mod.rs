@@ -33,13 +33,7 @@ pub(super) struct Denied {
 
 impl Denied {
     /// `hosts` are those that the proxy let nobody reach; `printed` is what it printed, in `cwd`.
-    pub(super) fn look(
-        printed: &[&str],
-        cwd: &Path,
-        hosts: Kept,
-        confinement: &Confinement,
-        settings: &Settings,
-    ) -> Self {
+    pub(super) fn look(printed: &[&str], cwd: &Path, hosts: Kept, confinement: &Confinement, settings: &Settings) -> Self {
         Self::beyond(printed, hosts, &Held { confinement, settings, cwd, never: NEVER_OPENED })
     }
 

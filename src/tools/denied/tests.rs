@@ -182,7 +182,11 @@ fn a_place_covers_what_is_below_it_and_a_known_host_the_network() {
     assert_eq!(machine.opens(lines), ["@/other"]);
     assert_eq!(machine.opens("curl: (6) Could not resolve host: x"), ["the network"]);
     let host = Outside::Host { host: "x".into(), port: 443 };
-    let found = machine.look("curl: (6) Could not resolve host: x", &machine.root, Kept { openable: vec![host.clone()], lines: vec!["x:443 (not opened)".into()] });
+    let found = machine.look(
+        "curl: (6) Could not resolve host: x",
+        &machine.root,
+        Kept { openable: vec![host.clone()], lines: vec!["x:443 (not opened)".into()] },
+    );
     assert_eq!(found.outside, [host]);
     assert!(found.sentence().unwrap().contains("kept from x:443"));
 }

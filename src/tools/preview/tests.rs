@@ -104,7 +104,11 @@ fn effects_are_shown_before_they_happen_and_a_yes_keeps_them() {
     assert!(matches!(plan.preview, PreviewOffer::Impossible { .. }));
     let proposal = plan.proposal.clone().unwrap();
     let named = |name: &str| proposal.paths.contains(&bench.path(name));
-    assert!(["made.txt", "changed.txt", "gone.txt", "old.txt", "moved.txt", "mode.txt", "link", "binary"].iter().all(|name| named(name)));
+    assert!(
+        ["made.txt", "changed.txt", "gone.txt", "old.txt", "moved.txt", "mode.txt", "link", "binary"]
+            .iter()
+            .all(|name| named(name))
+    );
     let result = bench.run(plan);
     assert_eq!(result.status, ToolStatus::Succeeded, "{result:?}");
     assert!(result.output_text.starts_with("Exit code: 0\n--- stdout ---\nsaid\n--- stderr ---\n"), "{}", result.output_text);
@@ -133,10 +137,13 @@ fn what_may_not_be_written_is_not_kept_and_said() {
     let Some(mut bench) = bench() else { return };
     bench.write(".git/config", "[core]\n");
     bench.settings.may_write = Arc::new(|path| !path.iter().any(|name| name == ".git"));
-    let plan = previewed(&bench, "echo x > ok; echo '[alias]' >> .git/config; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit");
+    let plan =
+        previewed(&bench, "echo x > ok; echo '[alias]' >> .git/config; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit");
     let plan = plan.unwrap();
     let refused = &effects(&plan).refused;
-    assert!(refused.iter().any(|one| one.path.contains(".git/config")) && refused.iter().any(|one| one.path.contains(".git/hooks")));
+    assert!(
+        refused.iter().any(|one| one.path.contains(".git/config")) && refused.iter().any(|one| one.path.contains(".git/hooks"))
+    );
     let result = bench.run(plan);
     assert!(result.output_text.contains("not kept") || result.output_text.contains(".git"), "{}", result.output_text);
     assert_eq!((bench.read("ok"), bench.read(".git/config")), (b"x\n".to_vec(), b"[core]\n".to_vec()));
@@ -281,9 +288,10 @@ fn what_is_opened_stands_in_the_plan_and_is_judged() {
     let plan = block_on(router.plan_opened(call("RunCommand", json!({"command": "make"})), opens.clone())).unwrap();
     assert_eq!(plan.opens, opens[..2]);
     assert_eq!(plan.summary, "$ make, with example.com:443, writing `/opt/x` open");
-    let fetched = plan.actions.iter().any(
-        |action| matches!(action, crate::protocol::Action::Fetch { url, .. } if url == "https://example.com/"),
-    );
+    let fetched = plan
+        .actions
+        .iter()
+        .any(|action| matches!(action, crate::protocol::Action::Fetch { url, .. } if url == "https://example.com/"));
     assert!(fetched && plan.actions.len() == 2, "{:?}", plan.actions);
     let error = block_on(router.plan_opened(call("ReadFile", json!({"path": "x"})), opens));
     assert!(error.is_err());
@@ -318,7 +326,7 @@ fn an_outcome_waits_for_its_session() {
     for _ in 0..2 {
         let found = recover(directory.path(), Some(&SessionId::new("mine")));
         assert_eq!(found.len(), 1, "told again at the next start");
-        let error = found[0].result.error.as_ref().unwrap();
+        let error = found[0].error.as_ref().unwrap();
         assert!(error.message.contains("nothing was written"), "its commit had not begun: {error}");
     }
     assert!(recover(directory.path(), Some(&SessionId::new("mine"))).is_empty());
@@ -389,7 +397,7 @@ fn a_commit_that_is_killed_is_finished_or_never_began() {
         child.wait().unwrap();
         let found = recover(&root.join("base"), Some(&SessionId::new("s")));
         let new = (1..=FILES).filter(|number| fs::read(root.join(format!("ws/f{number}"))).unwrap() == b"new\n").count();
-        match found.first().map(|recovered| &recovered.result) {
+        match found.first() {
             Some(result) if result.status == ToolStatus::Succeeded => {
                 assert_eq!(new, FILES, "finished");
                 assert!(result.output_text.contains("said"), "{}", result.output_text);

@@ -9,7 +9,7 @@ use crate::sys::process::{End, Finished, run as run_process, signal_name};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength};
 use crate::sys::sandbox::{Layered, View as Seen};
 use crate::tools::command_run::{Work, answer, failed, kept_from, off_thread, spec, unchanged};
-use crate::tools::confine::{Hold, Wanted};
+use crate::tools::confine::Wanted;
 use crate::tools::denied::Denied;
 use crate::tools::tool::{Output, Settings};
 use std::io;
@@ -25,10 +25,7 @@ const LIMITS: &[(&[&str], &str)] = &[
         &["value too large for defined data type", "eoverflow", "os error 75", "errno 75"],
         "files of other owners cannot be changed in a preview; if that is what failed, run it without one",
     ),
-    (
-        &["stale file handle", "estale"],
-        "a file was changed by somebody else while the preview ran; run it again",
-    ),
+    (&["stale file handle", "estale"], "a file was changed by somebody else while the preview ran; run it again"),
 ];
 
 /// A command that ran in its view, until it is kept or dropped.
@@ -59,8 +56,8 @@ pub(in crate::tools) async fn run(
     let call = Call { tool_call_id, tool_name, session_id: settings.session.clone() };
     let making = Arc::clone(&settings);
     let prepared = off_thread(move || Prepared::new(&call, &making)).await??;
-    let Prepared { view, hold, confinement, layers, began } = prepared;
-    let spec = spec(&work, &hold, &settings);
+    let Prepared { view, confinement, layers, began } = prepared;
+    let spec = spec(&work, Some(confinement.clone()), &settings);
     let finished = run_process(spec, context.output, context.kill).await.map_err(|error| failed(&error))?;
     off_thread(move || {
         let mut changes = Vec::new();
@@ -70,7 +67,6 @@ pub(in crate::tools) async fn run(
         }
         let (effects, proposal) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
         let output = answer(&finished, work.timeout_seconds, settings.max_output_bytes);
-        drop(hold);
         Ok(Trial { kept: Kept { view, changes, output }, effects, proposal })
     })
     .await?
@@ -78,7 +74,6 @@ pub(in crate::tools) async fn run(
 
 struct Prepared {
     view: View,
-    hold: Hold,
     confinement: Confinement,
     layers: Vec<Layered>,
     began: layer::Time,
@@ -88,16 +83,14 @@ impl Prepared {
     fn new(call: &Call, settings: &Settings) -> Result<Self, ToolError> {
         let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("it cannot be previewed: {why}"));
         let base = settings.holding.previews.as_ref().map_err(|why| impossible(why))?;
-        let mut hold = settings.hold(&Wanted { thrown_away: true, ..Wanted::default() });
-        let held = hold.confinement.take().filter(|confinement| confinement.strength == Strength::Namespaces);
+        let held = settings.confine(&Wanted::default()).filter(|confinement| confinement.strength == Strength::Namespaces);
         let held = held.ok_or_else(|| impossible("nothing on this system can hold it"))?;
         let made = || -> io::Result<(View, Vec<Layered>, Vec<Layered>, layer::Time)> {
             let view = View::make(base, call)?;
             let began = layer::mark(view.path())?;
             let layers = view.layers("upper", &held.roots)?;
             // What package managers keep is a copy here, too, and goes with the view.
-            let caches = if held.caches.is_empty() { settings.holding.caches.directories.as_slice() } else { &[] };
-            let caches = view.layers("cache", caches)?;
+            let caches = view.layers("cache", &settings.holding.caches.directories)?;
             Ok((view, layers, caches, began))
         };
         let (view, layers, caches, began) = made().map_err(|error| trouble("the preview could not be made", &error))?;
@@ -111,12 +104,11 @@ impl Prepared {
             read_only: Vec::new(),
             reopened: Vec::new(),
             hidden,
-            caches: if held.caches.is_empty() { caches } else { held.caches.clone() },
+            caches,
             network: NetworkAccess::Proxied,
             ..held
         };
-        hold.confinement = Some(confinement.clone());
-        Ok(Self { view, hold, confinement, layers, began })
+        Ok(Self { view, confinement, layers, began })
     }
 }
 
@@ -139,12 +131,15 @@ fn looked_at(
     let output = settings.redactor.redact(&told).text.into_owned();
     let denied = match finished.end {
         End::Exited(0) => Denied::default(),
-        End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed => kept_from(finished, work, confinement, settings),
+        End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::DiskFull => {
+            kept_from(finished, work, confinement, settings)
+        }
     };
     let Shown { files, more_files, counted, refused, diff, paths, bytes, notes: mut seen } = shown(changes, settings);
     let mut notes = Vec::new();
     match finished.end {
         End::TimedOut | End::Killed => notes.push("it did not come to its end: these are the effects until then".to_owned()),
+        End::DiskFull => notes.push("it left no room on the disk and was ended: these are the effects until then".to_owned()),
         End::Exited(_) | End::Signalled(_) => {}
     }
     notes.extend(limits(&output).map(str::to_owned));
@@ -172,5 +167,6 @@ fn ended(end: End, timeout_seconds: u64) -> String {
         End::Signalled(signal) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),
         End::TimedOut => format!("killed after {timeout_seconds} s"),
         End::Killed => "stopped by you".to_owned(),
+        End::DiskFull => "ended: the disk was full".to_owned(),
     }
 }
