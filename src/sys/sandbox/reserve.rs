@@ -9,7 +9,7 @@ use super::layout::{Layout, Seat, around};
 use crate::sys::path::{hold_name, hold_place, open_directory, open_parent};
 use nix::errno::Errno;
 use nix::fcntl::AtFlags;
-use nix::sys::stat::{Mode, fchmod, fstatat, mkdirat};
+use nix::sys::stat::{Mode, fstatat, mkdirat, umask};
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 use std::ffi::OsString;
 use std::fs::File;
@@ -132,20 +132,22 @@ fn is_mark(metadata: &std::fs::Metadata) -> bool {
 fn hold(path: &Path) -> io::Result<Option<Held>> {
     for _ in 0..ROUNDS {
         let (parent, name) = open_parent(path)?;
-        let made = match mkdirat(&parent, name, Mode::from_bits_truncate(0o500)) {
-            Ok(()) => true,
-            Err(Errno::EEXIST) => false,
-            Err(errno) => return Err(errno.into()),
-        };
+        // Others must never see it without its mark.
+        let before = umask(Mode::empty());
+        let made = mkdirat(&parent, name, Mode::from_bits_truncate(MARK));
+        umask(before);
+        if let Err(errno) = made
+            && errno != Errno::EEXIST
+        {
+            return Err(errno.into());
+        }
         let directory = match open_directory(path) {
             Ok(directory) => File::from(directory),
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
         directory.lock_shared()?;
-        if made {
-            fchmod(&directory, Mode::from_bits_truncate(MARK))?;
-        } else if !is_mark(&directory.metadata()?) {
+        if !is_mark(&directory.metadata()?) {
             return Ok(None);
         }
         let held = Held { parent, name: name.to_owned(), directory };
