@@ -1,23 +1,30 @@
 //! The turn machine's host: performs its effects in order and brings back what came of them.
 
 mod calls;
+mod commands;
+mod previews;
 mod rules;
 mod stalled;
 #[cfg(test)]
 mod tests;
 
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
-use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, Unfinished};
+use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, SandboxStatus, Unfinished};
 use crate::policy::Enforcer;
 use crate::policy::redact::Redactor;
 use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Record, Rules, ToolRouter};
-use crate::protocol::{Command, Event, EventKind, Failure, FailureKind, Mode, SessionId, WorkspaceId};
+use crate::protocol::{
+    Command, Event, EventKind, Failure, FailureKind, Mode, RunningCommand, SessionId, ToolResult, WorkspaceId,
+};
+use calls::Runs;
+use commands::next_list;
 use futures_util::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
+use previews::Previews;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +44,12 @@ pub struct Setup {
     /// What the journal holds already; empty for a new session.
     pub records: Vec<Record>,
     pub unfinished: Unfinished,
+    /// What became of calls that were under way when the process before this one ended, where that is known by now.
+    pub settled: Vec<ToolResult>,
+    /// What holds commands.
+    pub sandbox_status: SandboxStatus,
+    /// The commands that go on while the agent works, where the tools have such.
+    pub running: Option<watch::Receiver<Vec<RunningCommand>>>,
     /// Hides what is secret in what the person says and in what commands print while they run.
     pub redactor: Arc<Redactor>,
     /// What the status row calls the policy.
@@ -92,6 +105,8 @@ struct Host {
     inputs: mpsc::Sender<Input>,
     stream: Option<ModelStream>,
     kill: CancellationToken,
+    runs: Runs,
+    previews: Previews,
     /// Effects that wait for a commit that failed.
     stalled: VecDeque<Effect>,
     started: Instant,
@@ -107,6 +122,8 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         EventKind::SessionStarted { model: setup.options.model.clone(), mode: setup.mode, workspace: setup.workspace, resumed };
     let in_force = EventKind::PolicyInForce { layers: setup.policy.layers(), name: setup.policy_name, message: None };
     let (mut updates, reload) = setup.policy_updates.map(|source| (source.updates, source.reload)).unzip();
+    let held: EventKind = setup.sandbox_status.into();
+    let mut running = setup.running;
     let mut host = Host {
         machine: Machine::new(setup.policy, setup.options),
         model: setup.model,
@@ -122,6 +139,8 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         inputs,
         stream: None,
         kill: CancellationToken::new(),
+        runs: Runs::default(),
+        previews: Previews::default(),
         stalled: VecDeque::new(),
         started: Instant::now(),
         deadline: None,
@@ -129,8 +148,9 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     };
     host.emit(None, None, started);
     host.emit(None, None, in_force);
+    host.emit(None, None, held);
     if resumed {
-        let effects = host.machine.restore(setup.records, setup.unfinished, moment());
+        let effects = host.machine.restore(setup.records, setup.settled, setup.unfinished, moment());
         host.perform(effects.into()).await;
     }
     let mut heard = true;
@@ -150,6 +170,10 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
                 Some(change) => Input::PolicyChanged(change),
                 None => continue,
             },
+            commands = next_list(&mut running) => {
+                host.emit(None, None, EventKind::CommandsRunning { commands });
+                continue;
+            }
             delta = next_delta(&mut host.stream) => delta,
             () = tokio::time::sleep_until(deadline.unwrap_or_else(tokio::time::Instant::now)), if deadline.is_some() => break,
         };
@@ -158,8 +182,11 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     host.save_what_is_stalled().await;
     let (task_count, total_tokens) = host.machine.totals();
     let duration_ms = u64::try_from(host.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, duration_ms });
     host.kill.cancel();
+    // Nobody takes what still comes in, and who brings it does not wait.
+    drop(receive_inputs);
+    host.end_what_runs().await;
+    host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, duration_ms });
 }
 
 async fn next_update(updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) -> Option<PolicyUpdate> {
@@ -206,6 +233,7 @@ impl Host {
     fn updated(&mut self, update: PolicyUpdate) -> Option<Box<PolicyChange>> {
         let told = match update {
             PolicyUpdate::Taken { change, router, redactor } => {
+                self.emit(None, None, change.sandbox_status.clone().into());
                 self.router = router;
                 self.redactor = redactor;
                 return Some(change);
@@ -219,6 +247,7 @@ impl Host {
 
     async fn take(&mut self, input: Input) {
         let input = self.without_secrets(input);
+        self.note_end(&input);
         if matches!(input, Input::Command(Command::Quit)) {
             self.deadline.get_or_insert_with(|| tokio::time::Instant::now() + Duration::from_millis(QUIT_GRACE_MS));
         }
@@ -268,6 +297,7 @@ impl Host {
             | Input::Delta(_)
             | Input::ModelFailed(_)
             | Input::Planned(_)
+            | Input::Previewed { .. }
             | Input::PolicyChanged(_)
             | Input::ToolOutput { .. }
             | Input::ToolFinished { .. }
@@ -330,7 +360,12 @@ impl Host {
             }
             Effect::StopModel => self.stream = None,
             Effect::Plan(calls) => self.plan(calls),
+            Effect::PlanOpened { index, call, opens } => self.plan_opened(index, call, opens),
+            Effect::Preview { index, plan, permit, ticket } => self.preview(index, plan, permit, ticket),
+            Effect::StopPreview { ticket } => self.previews.stop(ticket),
             Effect::Run { index, plan, permit } => self.run(index, plan, permit),
+            Effect::Background { tool_call_id } => self.background(tool_call_id.as_ref()),
+            Effect::StopCommand { id } => self.router.stop_command(&id),
             Effect::KillTools => self.kill_tools(),
             Effect::Remember { .. } | Effect::Forget(_) | Effect::ListGrants => self.keep_rules(effect),
             Effect::Wake { after_ms, ticket } => {

@@ -14,4 +14,4 @@ pub use limits::{CHANNEL_DEPTH, MAX_STEPS};
 pub use prompt::{Surroundings, system_prompt};
 pub use replay::replay;
 pub use retry::Backoff;
-pub use turn::{Approver, Options, PolicyChange, Unfinished};
+pub use turn::{Approver, Options, PolicyChange, SandboxStatus, Unfinished};

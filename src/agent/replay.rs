@@ -102,6 +102,19 @@ impl Replay<'_> {
                     summary: summary.clone(),
                 });
             }
+            // What is asked about now is what it would change now.
+            Record::ApprovalRequested { approval } => {
+                self.changes.remove(&approval.tool_call_id);
+                if approval.proposal != crate::protocol::Proposal::default() {
+                    self.changes.insert(approval.tool_call_id.clone(), approval.proposal.clone());
+                }
+            }
+            Record::Previewed { tool_call_id, proposal: Some(proposal) } => {
+                self.changes.insert(tool_call_id.clone(), proposal.clone());
+            }
+            Record::PreviewDropped { tool_call_id } => {
+                self.changes.remove(tool_call_id);
+            }
             Record::Started { tool_call_id, rule } => {
                 self.tell(EventKind::ToolStarted { tool_call_id: tool_call_id.clone(), rule: rule.clone() });
             }
@@ -132,7 +145,9 @@ impl Replay<'_> {
                 });
             }
             Record::Queue { .. }
-            | Record::ApprovalRequested { .. }
+            | Record::PreviewStarted { .. }
+            | Record::Previewed { proposal: None, .. }
+            | Record::KeptFrom { .. }
             | Record::Decided { .. }
             | Record::RuleSaved { .. }
             | Record::Refused { .. }

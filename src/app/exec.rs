@@ -7,6 +7,7 @@ use super::project::Brought;
 use super::reload::Reload;
 use super::rules::PersonsRules;
 use super::session::{self, Terms};
+use super::standing::Standing;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
@@ -60,9 +61,18 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     let instructions = project.instructions();
     let unfinished = if prompt.is_some() { Unfinished::Replace } else { Unfinished::GoOn };
     let rules = std::sync::Arc::new(PersonsRules::new(&place, common.policy.as_deref(), model.name()));
-    let terms = Terms { approver: request.approver, unfinished, max_steps: common.max_steps, instructions, rules };
+    let standing = Standing::find(&place, !project.waits());
+    let terms = Terms {
+        approver: request.approver,
+        unfinished,
+        max_steps: common.max_steps,
+        instructions,
+        rules,
+        standing: standing.clone(),
+    };
     let mut setup = session::setup(&place, &policy, &mut session, model, terms);
-    let (reload, updates) = Reload::new(place, common.policy.clone(), project, session.id().clone(), &policy);
+    let session_id = session.id().clone();
+    let (reload, updates) = Reload::new(place, common.policy.clone(), project, session_id, &policy, standing);
     setup.policy_updates = Some(updates);
     let runtime = super::runtime()?;
     let format = match request.format {

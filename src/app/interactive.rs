@@ -9,6 +9,7 @@ use super::project::Brought;
 use super::reload::Reload;
 use super::rules::PersonsRules;
 use super::session::{self, Session, Terms};
+use super::standing::Standing;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
@@ -161,7 +162,9 @@ impl Backstage {
         // A program that aye runs could press the key itself.
         let asks = project.waits() && model.is_ok() && Nesting::of_process() == Nesting::Outermost;
         let history = session.history(&place);
-        let (header, model_access) = head(&place, &policy, &model);
+        let (own, trusted) = (place.clone(), !project.waits());
+        let Ok(mut standing) = tokio::task::spawn_blocking(move || Standing::find(&own, trusted)).await else { return };
+        let (header, model_access) = head(&place, &policy, &model, &standing);
         let trust = asks.then(|| Trust {
             place: place.workspace_for_people(),
             items: project.lines(),
@@ -182,6 +185,7 @@ impl Backstage {
                         notices.push(format!("{error}; it holds for this run"));
                     }
                     policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
+                    standing.trust(&place);
                 }
                 Ok(TrustAnswer::ReadOnly) => place.mode = Mode::Plan,
                 Ok(TrustAnswer::Quit) | Err(_) => return leave(&session, &place, commands).await,
@@ -189,9 +193,16 @@ impl Backstage {
         }
         let instructions = project.instructions();
         let draft = std::mem::take(&mut session.draft);
-        let terms = Terms { approver: Approver::Person, unfinished: Unfinished::Wait, max_steps, instructions, rules };
+        let terms = Terms {
+            approver: Approver::Person,
+            unfinished: Unfinished::Wait,
+            max_steps,
+            instructions,
+            rules,
+            standing: standing.clone(),
+        };
         let mut setup = session::setup(&place, &policy, &mut session, model, terms);
-        let (reload, updates) = Reload::new(place, file, project, session.id().clone(), &policy);
+        let (reload, updates) = Reload::new(place, file, project, session.id().clone(), &policy, standing);
         setup.policy_updates = Some(updates);
         let tell = |kind: EventKind| {
             let event = Event {
@@ -235,7 +246,8 @@ fn with_project(
     })
 }
 
-fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>) -> (Header, ModelAccess) {
+fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>, standing: &Standing) -> (Header, ModelAccess) {
+    let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
     let access = match model {
         Ok(_) => ModelAccess::Ready,
         Err(error) => ModelAccess::NoKey { message: error.to_string() },
@@ -247,7 +259,7 @@ fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>)
         context_tokens: model.map(|model| model.context_window()),
         mode: place.mode,
         policy: policy.name.clone(),
-        sandbox: "sandbox none".to_owned(),
+        sandbox: standing.holding(&enforcer).status(),
     };
     (header, access)
 }

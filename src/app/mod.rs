@@ -18,6 +18,7 @@ mod reload;
 mod rules;
 mod session;
 mod sessions;
+mod standing;
 mod tool;
 mod trouble;
 

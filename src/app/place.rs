@@ -64,16 +64,24 @@ impl Place {
     }
 
     pub fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
+        Enforcer::new(policy.layers.clone(), self.context(sandbox, mode))
+    }
+
+    /// Whether the workspace is so wide that everything asks, which the start has to say.
+    pub fn is_too_wide(&self) -> bool {
+        self.context(Sandbox::Absent, self.mode).is_too_wide()
+    }
+
+    fn context(&self, sandbox: Sandbox, mode: Mode) -> Context {
         let own = [&self.directories.config, &self.directories.data];
-        let context = Context {
+        Context {
             roots: self.roots.clone(),
             home: self.home.clone(),
             mode,
             sandbox,
             // Both spellings; a directory that is not there yet is resolved as far as it is.
             own: own.into_iter().flat_map(|path| [path.clone(), self.resolved(path)]).collect(),
-        };
-        Enforcer::new(policy.layers.clone(), context)
+        }
     }
 
     fn resolved(&self, path: &Path) -> PathBuf {

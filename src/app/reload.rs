@@ -5,9 +5,9 @@ use super::place::Place;
 use super::policy::NOTHING_RUNS;
 use super::project::Brought;
 use super::session;
+use super::standing::Standing;
 use super::trouble::Trouble;
 use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
-use crate::policy::Sandbox;
 use crate::ports::ToolRouter;
 use crate::protocol::SessionId;
 use crate::sys::watch::Watch;
@@ -33,6 +33,7 @@ pub struct Reload {
     project_told: bool,
     updates: mpsc::Sender<PolicyUpdate>,
     asked: Arc<Notify>,
+    standing: Standing,
 }
 
 /// Who asks for the files to be looked at.
@@ -50,6 +51,7 @@ impl Reload {
         project: Brought,
         session: SessionId,
         policy: &Policy,
+        standing: Standing,
     ) -> (Self, PolicyUpdates) {
         let (updates, receive) = mpsc::channel(DEPTH);
         let asked = Arc::new(Notify::new());
@@ -63,6 +65,7 @@ impl Reload {
             project_told: false,
             updates,
             asked: Arc::clone(&asked),
+            standing,
         };
         (reload, PolicyUpdates { updates: receive, reload: asked })
     }
@@ -138,14 +141,20 @@ impl Reload {
             return None;
         }
         self.print.clone_from(&policy.print);
-        let enforcer = self.place.enforcer(policy, Sandbox::Absent, self.place.mode);
-        let settings = session::tool_settings(&self.place, &enforcer);
+        let enforcer = self.place.enforcer(policy, self.standing.sandbox(), self.place.mode);
+        let holding = self.standing.holding(&enforcer);
+        holding.look_through();
+        let sandbox = self.standing.words(&holding);
+        let sandbox_status = self.standing.status(&holding, &enforcer);
+        let settings = session::tool_settings(&self.place, &enforcer, holding);
+        let settings = crate::tools::Settings { session: Some(self.session.clone()), ..settings };
         let redactor = settings.redactor.clone();
         let router = Router::new(settings);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let change = PolicyChange {
             tools: session::offered(&router, &enforcer).into(),
-            sandbox: session::sandbox_words(&enforcer).to_owned(),
+            sandbox,
+            sandbox_status,
             name: policy.name.clone(),
             message: format!("policy reloaded: {layers}"),
             enforcer,

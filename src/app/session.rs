@@ -4,18 +4,19 @@ use super::cli::{Nesting, SessionChoice};
 use super::layers::Policy;
 use super::place::Place;
 use super::rules::PersonsRules;
+use super::standing::Standing;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
 use crate::llm::{self, ProviderSpec};
-use crate::policy::{self, Enforcer, Layer, Sandbox, SandboxSetting};
+use crate::policy::{self, Enforcer, Layer};
 use crate::ports::{Model, Record, ToolRouter};
 use crate::protocol::{Action, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
 use crate::store::{Claim, Loaded, NewSession, SessionSummary, Store};
 use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
-use crate::tools::{self, Router};
+use crate::tools::{self, Holding, Router};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ pub fn open(
 ) -> Result<Session, Trouble> {
     policy.holds_for(chosen.as_ref().map(|summary| &summary.session_id))?;
     let mut notices = Vec::new();
-    if place.enforcer(policy, Sandbox::Absent, place.mode).workspace_is_too_wide() {
+    if place.is_too_wide() {
         let workspace = place.workspace_for_people();
         notices
             .push(format!("`{workspace}` is so wide that aye asks before every read, write and command; start it in a project"));
@@ -148,15 +149,22 @@ pub struct Terms {
     pub instructions: Vec<InstructionFile>,
     /// Where "always allow" is kept.
     pub rules: Arc<PersonsRules>,
+    /// What commands are held with.
+    pub standing: Standing,
 }
 
 /// Everything the agent's host needs. The claim stays with the caller: it must outlive the session.
 pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<dyn Model>, terms: Terms) -> Setup {
     let policy_name = policy.name.clone();
-    let policy = place.enforcer(policy, Sandbox::Absent, place.mode);
-    let settings = tool_settings(place, &policy);
+    let policy = place.enforcer(policy, terms.standing.sandbox(), place.mode);
+    let holding = terms.standing.holding(&policy);
+    holding.look_through();
+    let sandbox = terms.standing.words(&holding);
+    let sandbox_status = terms.standing.status(&holding, &policy);
+    let settings = tools::Settings { session: Some(session.id().clone()), ..tool_settings(place, &policy, holding) };
     let redactor = settings.redactor.clone();
     let router = Arc::new(Router::new(settings));
+    let settled = router.recover().into_iter().map(|recovered| recovered.result).collect();
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let card = llm::card(model.name());
     let priced = model.clone();
@@ -169,7 +177,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         backoff: backoff(&place.settings),
         system: redactor.redact(&system_prompt(place, terms.instructions)).text.into(),
         tools,
-        sandbox: sandbox_words(&policy).to_owned(),
+        sandbox,
         price: Box::new(move |usage| priced.cost_usd(usage)),
         laxest: match Nesting::of_process() {
             Nesting::Outermost => Mode::Auto,
@@ -190,6 +198,9 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         mode: place.mode,
         records: std::mem::take(&mut session.records),
         unfinished: terms.unfinished,
+        settled,
+        sandbox_status,
+        running: None,
         redactor,
         policy_name,
         policy_updates: None,
@@ -197,7 +208,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
 }
 
 /// What the tools are told: the policy's bounds, and what commands must not see.
-pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
+pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tools::Settings {
     let judge = policy.clone();
     // Only a no is one here: what asks is asked about with the call.
     let may = |action: fn(Target) -> Action| -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
@@ -207,7 +218,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
             judge.explain(&[action(target)], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
         })
     };
-    let (web, addresses) = (policy.clone(), policy.clone());
+    let (web, addresses, places) = (policy.clone(), policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
@@ -227,11 +238,13 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
         may_read: may(|target| Action::Read { target }),
         may_write: may(|target| Action::Write { target }),
         may_delete: may(|target| Action::Delete { target }),
+        may_open: Arc::new(move |path| places.may_be_opened(path)),
         relative_paths: !place.settings.tools.absolute_paths_only,
         follow_links: place.settings.tools.follow_symlinks,
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
-        holding: tools::Holding::nothing(),
+        holding,
+        session: None,
         redactor: super::redaction::redactor(place, policy.redactions(), &[]),
         may_fetch: Arc::new(move |url, method| {
             web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())
@@ -241,8 +254,8 @@ pub fn tool_settings(place: &Place, policy: &Enforcer) -> tools::Settings {
     }
 }
 
-pub fn router(place: &Place, policy: &Enforcer) -> Router {
-    Router::new(tool_settings(place, policy))
+pub fn router(place: &Place, policy: &Enforcer, holding: Holding) -> Router {
+    Router::new(tool_settings(place, policy, holding))
 }
 
 /// What the model is offered: the tools whose capability is granted and that no layer disables.
@@ -272,14 +285,6 @@ fn taken_names(layer: &Layer) -> Vec<String> {
         format!("the named command `{}` ({rule}) has the name of a tool and is not offered; give it another", command.name)
     };
     layer.bundle.named.iter().filter(|command| tools::name_of(&command.name).is_some()).map(told).collect()
-}
-
-/// What holds a command, in words, for people.
-pub fn sandbox_words(policy: &Enforcer) -> &'static str {
-    match policy.sandbox() {
-        SandboxSetting::Off => "off by your policy: the command can do what you can do",
-        SandboxSetting::ReadOnly | SandboxSetting::WorkspaceWrite => "NONE: the command can do what you can do",
-    }
 }
 
 fn backoff(settings: &Settings) -> Backoff {

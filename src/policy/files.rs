@@ -213,3 +213,8 @@ fn to_be_read(path: &Path, layers: &[Ready], context: &Context) -> Option<Guard>
     let named = layers.iter().filter(|layer| layer.scope.grants()).any(|layer| names(layer) == Some(true));
     (!named).then(|| Guard::Closed(found.reason()))
 }
+
+/// Whether a place of credentials stays shut: nobody who may open it named it.
+pub fn keeps_credentials(place: &Path, layers: &[Ready], context: &Context) -> bool {
+    matches!(to_be_read(place, layers, context), Some(Guard::Closed(_)))
+}

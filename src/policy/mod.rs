@@ -7,6 +7,7 @@ mod decided;
 mod effective;
 mod enforcer;
 mod files;
+mod git;
 mod invoke;
 mod layer;
 mod named;
@@ -17,10 +18,12 @@ mod shell;
 pub mod url;
 
 pub use bundle::{
-    ArgumentKind, Bundle, BundleError, Environment, NamedCommand, SandboxSetting, Test, ToolPattern, entry_at, warnings,
+    ArgumentKind, Bundle, BundleError, Cache, Environment, NamedCommand, Network, Preview, SandboxSetting, Test, ToolPattern,
+    entry_at, warnings,
 };
 pub use effective::Entry;
-pub use enforcer::{Enforcer, Explanation};
+pub use enforcer::{Enforcer, Explanation, Held, Kept, Marks};
+pub use git::{GitWrites, git_writes};
 pub use layer::{Layer, Scope};
 pub use named::quoted;
 pub use paths::{Context, Sandbox};

@@ -7,11 +7,22 @@ use crate::protocol::{Action, CommandPart, Risk};
 pub struct Permit {
     actions: Vec<Action>,
     rule: String,
+    reads_only: bool,
 }
 
 impl Permit {
     pub(super) fn new(actions: Vec<Action>, rule: String) -> Self {
-        Self { actions, rule }
+        Self { actions, rule, reads_only: false }
+    }
+
+    /// Given in plan mode: what runs by it changes nothing.
+    pub(super) fn reading(self, reads_only: bool) -> Self {
+        Self { reads_only, ..self }
+    }
+
+    /// Whether what runs by it may change nothing.
+    pub fn reads_only(&self) -> bool {
+        self.reads_only
     }
 
     /// For tests of what takes a permit.
@@ -76,6 +87,7 @@ pub struct Question {
     pub risk: Risk,
     pub critical: bool,
     pub parts: Vec<CommandPart>,
+    pub(super) reads_only: bool,
 }
 
 impl Question {
@@ -86,7 +98,7 @@ impl Question {
 
     /// The person said yes to this question.
     pub fn approve(self) -> Permit {
-        Permit::new(self.actions, "approved by you".to_owned())
+        Permit::new(self.actions, "approved by you".to_owned()).reading(self.reads_only)
     }
 }
 

@@ -75,12 +75,30 @@ pub enum Record {
         rules: Vec<GrantRule>,
         scope: GrantScope,
     },
+    /// A command begins to run in a view of its own: nothing of it happens.
+    PreviewStarted {
+        tool_call_id: CallId,
+    },
+    /// What it would change, where it is kept without a question.
+    Previewed {
+        tool_call_id: CallId,
+        proposal: Option<Proposal>,
+    },
+    /// There is no such view any more; the call is planned and judged again.
+    PreviewDropped {
+        tool_call_id: CallId,
+    },
     /// From here on the effect may have happened.
     Started {
         tool_call_id: CallId,
         rule: String,
     },
     Finished {
+        result: ToolResult,
+        latency_ms: u64,
+    },
+    /// It ran and was kept from something outside: the person is asked whether it runs once more with that opened.
+    KeptFrom {
         result: ToolResult,
         latency_ms: u64,
     },

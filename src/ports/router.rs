@@ -33,6 +33,8 @@ pub struct Plan {
     pub opens: Vec<Outside>,
     /// For commands: seconds until it is killed.
     pub timeout_seconds: u64,
+    /// What holds this very command, in words, where it is not what holds them all.
+    pub sandbox: Option<String>,
     /// What the tool keeps between plan and run; only its own router looks inside.
     pub payload: Box<dyn Any + Send>,
 }
@@ -61,7 +63,8 @@ pub trait ToolRouter: Send + Sync {
     fn capability(&self, tool_name: &str) -> Option<&'static str>;
     /// Reads what it must to say what would happen; writes nothing.
     fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>>;
-    /// The same call again, with these places opened for it.
+    /// The same call again, with these places opened for it. What is opened stands in the plan's `opens`, and as actions
+    /// to be judged among its `actions` (a host as `Fetch`, a place as `Write`); what cannot be opened is left out.
     fn plan_opened(&self, call: ToolCall, opens: Vec<Outside>) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let _ = opens;
         self.plan(call)
@@ -75,4 +78,12 @@ pub trait ToolRouter: Send + Sync {
     /// Does what was planned. The permit must cover the plan's actions, else `POLICY_DENIED`.
     /// What changed since the plan was made is never overwritten: `CONFLICT`.
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult>;
+    /// Ends a command that goes on while the agent works, by the id the tools give it.
+    fn stop_command(&self, id: &str) {
+        let _ = id;
+    }
+    /// Ends all of them; ready once they are gone.
+    fn end_commands(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }

@@ -143,4 +143,6 @@ pub enum Decision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// Neither yes nor no: what it would do is shown first, and asked about in another question.
+    Previewed,
 }

@@ -89,9 +89,11 @@ pub enum EventKind {
         summary: String,
     },
     ApprovalRequested(Approval),
-    /// The command of this question runs in its view; another question about its effects follows.
+    /// A command runs in its view; a question about its effects follows, where they need one.
     PreviewStarted {
-        approval_id: ApprovalId,
+        /// The question it was asked for in; none where the policy wants it before any question.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approval_id: Option<ApprovalId>,
         tool_call_id: CallId,
     },
     ApprovalResolved {

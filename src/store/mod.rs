@@ -9,6 +9,7 @@ mod health;
 mod journal;
 mod schema;
 mod sessions;
+mod snapshots;
 mod writer;
 
 pub use claim::Claim;
@@ -16,6 +17,7 @@ pub use decisions::{DecisionFilter, LoggedDecision};
 pub use error::StoreError;
 pub use health::{Health, health};
 pub use sessions::{Loaded, NewSession, SessionStatus, SessionSummary};
+pub use snapshots::Snapshots;
 
 use crate::ports::Journal;
 use crate::protocol::{Mode, SessionId};

@@ -187,7 +187,11 @@ impl SessionStatus {
             | Record::RuleSaved { .. }
             | Record::Refused { .. }
             | Record::RuleRemoved { .. }
+            | Record::PreviewStarted { .. }
+            | Record::Previewed { .. }
+            | Record::PreviewDropped { .. }
             | Record::Started { .. }
+            | Record::KeptFrom { .. }
             | Record::Finished { .. }
             | Record::Resolved { .. }
             | Record::StepCompleted { .. }

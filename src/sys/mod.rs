@@ -3,7 +3,9 @@
 pub mod file;
 pub mod http;
 pub mod instance;
+pub mod layer;
 pub mod path;
 pub mod process;
+pub mod proxy;
 pub mod sandbox;
 pub mod watch;

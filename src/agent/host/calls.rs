@@ -4,13 +4,26 @@ use super::Host;
 use crate::agent::limits::{CHANNEL_DEPTH, READ_SECONDS};
 use crate::agent::turn::Input;
 use crate::policy::Permit;
-use crate::policy::redact::Stream;
+use crate::policy::redact::{Redactor, Stream};
 use crate::ports::{Plan, RunContext};
-use crate::protocol::{ErrorCode, ToolCall, ToolError, ToolResult};
+use crate::protocol::{CallId, ErrorCode, Outside, ToolCall, ToolError, ToolResult};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
+
+/// The calls that run, by their place in the answer.
+pub(super) type Runs = HashMap<usize, Running>;
+
+pub(super) struct Running {
+    pub id: CallId,
+    /// Whether it is a command, which may go on in the background.
+    pub is_command: bool,
+    pub since: Instant,
+    pub background: CancellationToken,
+}
 
 impl Host {
     /// What starts later is not killed with what runs now.
@@ -33,32 +46,40 @@ impl Host {
         });
     }
 
-    pub(super) fn run(&self, index: usize, plan: Plan, permit: Permit) {
+    pub(super) fn plan_opened(&self, index: usize, call: ToolCall, opens: Vec<Outside>) {
+        let (router, inputs) = (self.router.clone(), self.inputs.clone());
+        tokio::spawn(async move {
+            let work = tokio::spawn(async move { router.plan_opened(call, opens).await });
+            let plan = in_time(work, true).await.map_or_else(|| Err(late()), |done| done.unwrap_or_else(unplanned));
+            let _ = inputs.send(Input::Planned(vec![(index, plan)])).await;
+        });
+    }
+
+    /// What runs is known as long as it runs.
+    pub(super) fn note_end(&mut self, input: &Input) {
+        match input {
+            Input::ToolFinished { index, .. } => drop(self.runs.remove(index)),
+            Input::Previewed { ticket, .. } => self.previews.ended(*ticket),
+            _ => {}
+        }
+    }
+
+    pub(super) fn run(&mut self, index: usize, plan: Plan, permit: Permit) {
         let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
         let redactor = self.redactor.clone();
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
         let only_reads = !plan.changes;
         let kill = kill.child_token();
         let stop = kill.clone();
+        let background = CancellationToken::new();
+        let (since, is_command) = (Instant::now(), plan.timeout_seconds > 0);
+        self.runs.insert(index, Running { id: id.clone(), is_command, since, background: background.clone() });
         tokio::spawn(async move {
-            let (output, mut chunks) = mpsc::channel(CHANNEL_DEPTH);
-            let since = Instant::now();
-            let work = tokio::spawn(async move {
-                router.run(plan, permit, RunContext { output, kill, background: CancellationToken::new() }).await
-            });
+            let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
+            let work = tokio::spawn(async move { router.run(plan, permit, RunContext { output, kill, background }).await });
             let told = inputs.clone();
             let done = async move {
-                let mut stream = Stream::new(redactor);
-                while let Some(text) = chunks.recv().await {
-                    let text = stream.push(&text);
-                    if !text.is_empty() {
-                        let _ = told.send(Input::ToolOutput { index, text }).await;
-                    }
-                }
-                let text = stream.finish();
-                if !text.is_empty() {
-                    let _ = told.send(Input::ToolOutput { index, text }).await;
-                }
+                tell(chunks, redactor, index, &told).await;
                 work.await
             };
             let result = match in_time(done, only_reads).await {
@@ -76,6 +97,26 @@ impl Host {
             let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             let _ = inputs.send(Input::ToolFinished { index, result, latency_ms }).await;
         });
+    }
+}
+
+/// Passes on what a command prints, without secrets, until it ends.
+pub(super) async fn tell(
+    mut chunks: mpsc::Receiver<String>,
+    redactor: Arc<Redactor>,
+    index: usize,
+    inputs: &mpsc::Sender<Input>,
+) {
+    let mut stream = Stream::new(redactor);
+    while let Some(text) = chunks.recv().await {
+        let text = stream.push(&text);
+        if !text.is_empty() {
+            let _ = inputs.send(Input::ToolOutput { index, text }).await;
+        }
+    }
+    let text = stream.finish();
+    if !text.is_empty() {
+        let _ = inputs.send(Input::ToolOutput { index, text }).await;
     }
 }
 

@@ -24,15 +24,31 @@ impl Host {
 
     /// Effects wait behind the commit that failed, but stopping does not wait.
     pub(super) fn keep(&mut self, effects: Vec<Effect>) {
-        for effect in &effects {
-            match effect {
+        for effect in effects {
+            match &effect {
                 Effect::StopModel => self.stream = None,
                 Effect::KillTools => self.kill_tools(),
                 Effect::End => self.ending = true,
+                Effect::StopPreview { ticket } => {
+                    let begins = |kept: &Effect| matches!(kept, Effect::Preview { ticket: begun, .. } if begun == ticket);
+                    self.stalled.retain(|kept| !begins(kept));
+                    self.previews.stop(*ticket);
+                }
+                // These change nothing that is saved.
+                Effect::Background { tool_call_id } => {
+                    self.background(tool_call_id.as_ref());
+                    continue;
+                }
+                Effect::StopCommand { id } => {
+                    self.router.stop_command(id);
+                    continue;
+                }
                 Effect::Commit(..)
                 | Effect::Emit { .. }
                 | Effect::Request(_)
                 | Effect::Plan(_)
+                | Effect::PlanOpened { .. }
+                | Effect::Preview { .. }
                 | Effect::Run { .. }
                 | Effect::Remember { .. }
                 | Effect::Forget(_)
@@ -41,8 +57,8 @@ impl Host {
                 | Effect::ReloadPolicy
                 | Effect::SaveDraft(_) => {}
             }
+            self.stalled.push_back(effect);
         }
-        self.stalled.extend(effects);
     }
 
     /// A call that waits to be saved and is not wanted any more, for the reason that `why` gives, never runs.
@@ -93,8 +109,13 @@ impl Host {
             | Effect::Request(_)
             | Effect::StopModel
             | Effect::Plan(_)
+            | Effect::PlanOpened { .. }
+            | Effect::Preview { .. }
+            | Effect::StopPreview { .. }
             | Effect::Run { .. }
             | Effect::KillTools
+            | Effect::Background { .. }
+            | Effect::StopCommand { .. }
             | Effect::Remember { .. }
             | Effect::Forget(_)
             | Effect::ListGrants

@@ -1,20 +1,20 @@
 //! The calls of one answer: planned, judged, asked for, run; results in call order.
 
 use super::super::limits::{BYTES_PER_TOKEN, RESULT_LEAST_BYTES, RESULTS_PERCENT};
-use super::{Approver, Call, CallState, Effect, Machine, Moment, Pending, Phase};
-use crate::policy::{Permit, Question, Verdict};
+use super::opened;
+use super::preview::Looked;
+use super::{Call, CallState, Effect, Machine, Moment, Phase};
+use crate::policy::{Permit, Verdict};
 use crate::ports::{Durability, Plan, Record};
-use crate::protocol::approval::CommandLine;
-use crate::protocol::{
-    Action, Always, Approval, ApprovalId, CallId, Decision, ErrorCode, EventKind, Part, Resolution, Role, ToolError, ToolResult,
-};
+use crate::protocol::{Action, Approval, CallId, ErrorCode, EventKind, Part, Resolution, Role, ToolError, ToolResult};
 use std::path::PathBuf;
 
 /// What follows from a batch of plans once it is in the journal.
 #[derive(Default)]
-struct Batch {
-    asks: Vec<Approval>,
-    runs: Vec<(usize, Plan, Permit)>,
+pub(super) struct Batch {
+    pub asks: Vec<Approval>,
+    pub previews: Vec<(u64, Looked)>,
+    pub runs: Vec<(usize, Plan, Permit)>,
 }
 
 impl Machine {
@@ -71,7 +71,8 @@ impl Machine {
                 }
                 self.report(call, 0);
             }
-            Some(Ok(plan)) => {
+            Some(Ok(mut plan)) => {
+                self.narrow_offer(call, &mut plan);
                 call.summary.clone_from(&plan.summary);
                 call.touches = plan.actions.iter().filter_map(touched).collect();
                 call.runs.clone_from(&plan.runs);
@@ -117,121 +118,61 @@ impl Machine {
         });
     }
 
-    fn obey(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: Moment) {
-        match verdict {
-            Verdict::Allow(permit) => self.permit(call, index, plan, permit, batch),
-            Verdict::Deny(denial) => self.refuse_by_policy(call, &denial),
-            Verdict::Ask(question) => self.ask(call, index, plan, question, batch, at),
+    pub(super) fn obey(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: Moment) {
+        match self.first_look(verdict, &plan) {
+            Ok(permit) => self.begin_preview(call, Looked { index, plan, permit, approval_id: None }, batch),
+            Err(Verdict::Deny(denial)) => self.refuse_by_policy(call, &denial),
+            Err(_) if call.held.is_some() => self.ask_to_open(call, index, plan, batch, at),
+            Err(Verdict::Ask(question)) => self.ask(call, index, plan, question, batch, at),
+            Err(Verdict::Allow(permit)) => match self.must_ask(call, &plan) {
+                None => self.permit(call, index, plan, permit, batch),
+                Some(reason) => self.ask_anyway(call, index, plan, reason, batch, at),
+            },
         }
     }
 
-    fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
-        call.state = CallState::Running;
+    /// Asks where a rule would not.
+    pub(super) fn ask_anyway(
+        &mut self,
+        call: &mut Call,
+        index: usize,
+        plan: Plan,
+        reason: String,
+        batch: &mut Batch,
+        at: Moment,
+    ) {
+        match self.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
+            Ok(question) => self.ask(call, index, plan, question, batch, at),
+            Err(denial) => self.refuse_by_policy(call, &denial),
+        }
+    }
+
+    pub(super) fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
+        call.runs();
         let rule = permit.rule().to_owned();
         self.note(Record::Started { tool_call_id: call.call.tool_call_id.clone(), rule });
         batch.runs.push((index, plan, permit));
     }
 
-    fn ask(&mut self, call: &mut Call, index: usize, plan: Plan, question: Question, batch: &mut Batch, at: Moment) {
-        if self.options.approver == Approver::Everyone {
-            return self.permit(call, index, plan, question.approve(), batch);
-        }
-        self.counters.approvals += 1;
-        let approval_id = ApprovalId::new(format!("appr_{:03}", self.counters.approvals));
-        let mut approval = describe(&plan, &question, approval_id.clone(), &self.options.sandbox);
-        if self.options.approver == Approver::Nobody {
-            let decision = Decision::Denied { reason: Some("no one to ask".to_owned()) };
-            let rule = question.rule.clone();
-            self.emit(EventKind::ApprovalRequested(approval));
-            self.resolve_approval(call, &approval_id, decision, 0);
-            call.refuse(
-                ErrorCode::NoApprover,
-                format!(
-                    "denied: no one to ask ({}; rule: {rule}); do without it, or tell the person what to allow",
-                    question.reason
-                ),
-            );
-            return self.report(call, 0);
-        }
-        approval.origins = self.policy.origins(&approval.rule, &approval.parts);
-        approval.always = self.policy.always(&plan.actions, at.now);
-        self.note(Record::ApprovalRequested { approval: approval.clone() });
-        let always = approval.always.clone();
-        call.state = CallState::Asking(Box::new(Pending { plan, question, always, approval_id, since: at.now }));
-        batch.asks.push(approval);
-    }
-
-    pub(super) fn resolve_approval(&mut self, call: &Call, approval_id: &ApprovalId, decision: Decision, latency_ms: u64) {
-        let tool_call_id = call.call.tool_call_id.clone();
-        self.note(Record::Decided {
-            approval_id: approval_id.clone(),
-            tool_call_id: tool_call_id.clone(),
-            decision: decision.clone(),
-        });
-        self.emit(EventKind::ApprovalResolved { approval_id: approval_id.clone(), tool_call_id, decision, latency_ms });
-    }
-
     /// Commits what the batch is about to do, then does it.
-    fn carry_out(&mut self, calls: &[Call], batch: Batch) {
+    pub(super) fn carry_out(&mut self, calls: &[Call], batch: Batch) {
         if batch.runs.iter().any(|(_, plan, _)| plan.changes) {
             self.commit(Durability::Power);
-        } else if !batch.asks.is_empty() {
+        } else if !(batch.asks.is_empty() && batch.previews.is_empty()) {
             self.commit(Durability::Process);
         }
         for approval in batch.asks {
             self.emit(EventKind::ApprovalRequested(approval));
         }
+        for (ticket, Looked { index, plan, permit, approval_id }) in batch.previews {
+            let tool_call_id = calls[index].call.tool_call_id.clone();
+            self.emit(EventKind::PreviewStarted { approval_id, tool_call_id });
+            self.out.push(Effect::Preview { index, plan, permit, ticket });
+        }
         for (index, plan, permit) in batch.runs {
             let tool_call_id = calls[index].call.tool_call_id.clone();
             self.emit(EventKind::ToolStarted { tool_call_id, rule: permit.rule().to_owned() });
             self.out.push(Effect::Run { index, plan, permit });
-        }
-    }
-
-    pub(super) fn decided(&mut self, approval_id: &ApprovalId, decision: Decision, at: Moment) {
-        let mut known = false;
-        self.with_calls(|machine, calls| {
-            let asked = calls.iter().position(|call| match &call.state {
-                CallState::Asking(pending) => pending.approval_id == *approval_id,
-                CallState::Deferred | CallState::Planning | CallState::Running | CallState::Unknown | CallState::Done(_) => false,
-            });
-            let Some(index) = asked else { return };
-            known = true;
-            machine.settle_decision(calls, index, decision, at);
-        });
-        if !known {
-            self.emit(EventKind::Notice { message: format!("approval `{approval_id}` is unknown or was decided already") });
-        }
-        self.advance(at);
-        // A no is kept as a yes is, also while other questions are open.
-        self.commit(Durability::Process);
-    }
-
-    fn settle_decision(&mut self, calls: &mut [Call], index: usize, decision: Decision, at: Moment) {
-        let call = &mut calls[index];
-        let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
-        let Pending { plan, question, always, approval_id, since } = *pending;
-        let latency_ms = u64::try_from(at.now.as_millisecond() - since.as_millisecond()).unwrap_or(0);
-        self.resolve_approval(call, &approval_id, decision.clone(), latency_ms);
-        let yes = !matches!(decision, Decision::Denied { .. });
-        // What was asked under one policy is answered under the one of now.
-        if yes && let Some(denial) = self.denied_by_now(&plan, at) {
-            return self.refuse_by_policy(call, &denial);
-        }
-        match decision {
-            Decision::Denied { reason } => {
-                let words = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-                call.refuse(ErrorCode::UserDenied, format!("the person said no{words}"));
-                self.report(call, 0);
-            }
-            Decision::Approved | Decision::ApprovedAlways { .. } => {
-                if let Decision::ApprovedAlways { remember } = decision {
-                    self.remember(&always, remember, directory(&plan));
-                }
-                let mut batch = Batch::default();
-                self.permit(call, index, plan, question.approve(), &mut batch);
-                self.carry_out(calls, batch);
-            }
         }
     }
 
@@ -252,8 +193,10 @@ impl Machine {
     pub(super) fn settle_run(&mut self, index: usize, result: ToolResult, latency_ms: u64) {
         self.with_calls(|machine, calls| {
             let Some(call) = calls.get_mut(index).filter(|call| matches!(call.state, CallState::Running)) else { return };
-            let tool_call_id = call.call.tool_call_id.clone();
-            call.state = CallState::Done(ToolResult { tool_call_id, ..result });
+            if machine.may_be_opened(call, &result) {
+                return machine.hold(call, index, result, latency_ms);
+            }
+            call.settle(result);
             machine.report(call, latency_ms);
             if call.changes {
                 machine.commit(Durability::Process);
@@ -274,8 +217,8 @@ impl Machine {
             machine.note(Record::Resolved { tool_call_id: id.clone(), resolution });
             match resolution {
                 Resolution::Rerun => {
-                    call.state = CallState::Planning;
-                    machine.out.push(Effect::Plan(vec![(index, call.call.clone())]));
+                    call.previewed = false;
+                    machine.plan_again(call, index);
                 }
                 Resolution::Skip => {
                     call.refuse(ErrorCode::Cancelled, "aye ended while it ran; the person chose not to run it again");
@@ -297,6 +240,7 @@ impl Machine {
     /// Records and tells the result of a call that is done.
     pub(super) fn report(&mut self, call: &Call, latency_ms: u64) {
         let CallState::Done(result) = &call.state else { return };
+        let latency_ms = call.held.as_ref().and_then(opened::Held::latency_ms).unwrap_or(latency_ms);
         self.note(Record::Finished { result: result.clone(), latency_ms });
         let applied = result.error.is_none() && call.changes;
         self.emit(EventKind::ToolCompleted {
@@ -320,8 +264,7 @@ impl Machine {
                 let call = &mut from[0];
                 let free = !before.iter().any(|earlier| !earlier.is_done() && collide(earlier, call));
                 if matches!(call.state, CallState::Deferred) && free {
-                    call.state = CallState::Planning;
-                    machine.out.push(Effect::Plan(vec![(index, call.call.clone())]));
+                    machine.plan_again(call, index);
                 }
             }
             let most_bytes = machine.result_bytes(calls.len());
@@ -348,7 +291,12 @@ impl Machine {
 pub(super) fn done(call: &Call) -> Option<ToolResult> {
     match &call.state {
         CallState::Done(result) => Some(result.clone()),
-        CallState::Deferred | CallState::Planning | CallState::Asking(_) | CallState::Running | CallState::Unknown => None,
+        CallState::Deferred
+        | CallState::Planning
+        | CallState::Asking(_)
+        | CallState::Previewing(_)
+        | CallState::Running
+        | CallState::Unknown => None,
     }
 }
 
@@ -383,14 +331,6 @@ pub(super) fn touched(action: &Action) -> Option<std::path::PathBuf> {
     }
 }
 
-/// Where a command would run.
-fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
-    plan.actions.iter().find_map(|action| match action {
-        Action::Exec { cwd, .. } | Action::Named { cwd, .. } => Some(cwd.real.clone()),
-        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
-    })
-}
-
 /// Two calls on the same path run in order if one of them changes it, and what is to be run is not changed meanwhile.
 fn collide(one: &Call, other: &Call) -> bool {
     let meet = |these: &[PathBuf], those: &[PathBuf]| {
@@ -399,43 +339,4 @@ fn collide(one: &Call, other: &Call) -> bool {
     (one.changes || other.changes) && meet(&one.touches, &other.touches)
         || one.changes && meet(&one.touches, &other.runs)
         || other.changes && meet(&other.touches, &one.runs)
-}
-
-/// The question as the person sees it.
-fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: &str) -> Approval {
-    let command = plan.actions.iter().find_map(|action| match action {
-        Action::Exec { command, cwd } => Some(CommandLine {
-            line: command.clone(),
-            cwd: cwd.real.display().to_string(),
-            timeout_seconds: plan.timeout_seconds,
-            sandbox: sandbox.to_owned(),
-        }),
-        Action::Named { argv, cwd, .. } => Some(CommandLine {
-            line: argv.iter().map(|word| crate::policy::quoted(word)).collect::<Vec<_>>().join(" "),
-            cwd: cwd.real.display().to_string(),
-            timeout_seconds: plan.timeout_seconds,
-            sandbox: sandbox.to_owned(),
-        }),
-        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
-    });
-    Approval {
-        approval_id,
-        tool_call_id: plan.call.tool_call_id.clone(),
-        tool_name: plan.tool_name.clone(),
-        title: question.title.clone(),
-        description: question.description.clone(),
-        action_summary: plan.summary.clone(),
-        risk_level: question.risk,
-        critical: question.critical,
-        rule: question.rule.clone(),
-        reason: question.reason.clone(),
-        proposal: plan.proposal.clone().unwrap_or_default(),
-        command,
-        parts: question.parts.clone(),
-        origins: Vec::new(),
-        always: Always::default(),
-        preview: plan.preview.clone(),
-        effects: plan.effects.clone(),
-        opens: plan.opens.clone(),
-    }
 }

@@ -25,7 +25,8 @@ impl Machine {
                 let mut calls = std::mem::take(calls);
                 for call in &mut calls {
                     match call.state {
-                        CallState::Deferred | CallState::Asking(_) => {
+                        CallState::Deferred | CallState::Asking(_) | CallState::Previewing(_) => {
+                            self.stop_preview(call);
                             call.refuse(ErrorCode::Cancelled, "the task was stopped before this call ran");
                             self.report(call, 0);
                         }
@@ -72,10 +73,16 @@ impl Machine {
             self.note(Record::PartialAnswer { step_id, text });
         }
         self.commit(Durability::Process);
+        self.stop_previews();
         if self.changes_run() {
             self.out.push(Effect::KillTools);
         }
         self.end_if_nothing_runs();
+    }
+
+    /// Nothing came of them yet, so nothing of them is lost: they are asked about again.
+    fn stop_previews(&mut self) {
+        self.with_calls(|machine, calls| calls.iter().for_each(|call| machine.stop_preview(call)));
     }
 
     /// The session ends once what changes something has its outcome, and what the person chose to keep is kept or said not to be.
@@ -118,6 +125,7 @@ impl Machine {
             | Input::Delta(_)
             | Input::ModelFailed(_)
             | Input::Planned(_)
+            | Input::Previewed { .. }
             | Input::PolicyChanged(_)
             | Input::Woken { .. } => {}
         }

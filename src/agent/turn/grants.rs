@@ -2,7 +2,7 @@
 
 use super::{Effect, Machine};
 use crate::ports::{Durability, Record, Saved};
-use crate::protocol::{Always, EventKind, GrantRule, GrantScope, Remember};
+use crate::protocol::{Always, GrantRule, GrantScope, Remember};
 use std::path::PathBuf;
 
 /// What the person chose to keep in this run.
@@ -106,10 +106,6 @@ impl Machine {
                 self.notice(if all.is_empty() { "no rule is saved for this project".to_owned() } else { all.join("\n") });
             }
         }
-    }
-
-    fn notice(&mut self, message: impl Into<String>) {
-        self.emit(EventKind::Notice { message: message.into() });
     }
 }
 

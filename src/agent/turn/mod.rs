@@ -4,25 +4,29 @@
 //! that stands after a commit never happens without it.
 
 mod answer;
+mod ask;
 mod calls;
 mod cancel;
 mod grants;
+mod opened;
 mod policy;
+mod preview;
 mod restore;
 mod task;
 #[cfg(test)]
 mod tests;
 
 pub use grants::{Grant, Kept};
+pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;
 
 use super::retry::Backoff;
 use super::thread::{Thread, estimate};
-use crate::policy::{Enforcer, Permit, Question};
+use crate::policy::{Enforcer, Permit, PreviewPermit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
-    Always, ApprovalId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Mode, Part, Proposal, Role, StepId, TaskId,
-    ToolCall, ToolDefinition, ToolError, ToolResult, Usage,
+    Always, ApprovalId, CallId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Mode, Outside, Part, Proposal, Role,
+    StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
 use std::collections::VecDeque;
@@ -59,20 +63,6 @@ pub struct Options {
     pub laxest: Mode,
 }
 
-/// A policy to take the place of the one in force.
-#[derive(Debug)]
-pub struct PolicyChange {
-    pub enforcer: Enforcer,
-    /// What the model is offered under it.
-    pub tools: Arc<[ToolDefinition]>,
-    /// What holds a command, in words.
-    pub sandbox: String,
-    /// What the status row calls it.
-    pub name: String,
-    /// What changed, for the person.
-    pub message: String,
-}
-
 /// When an input arrives; `jitter` is a random number in 0..1.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
@@ -87,6 +77,12 @@ pub enum Input {
     Delta(Delta),
     ModelFailed(ModelError),
     Planned(Vec<(usize, Result<Plan, ToolError>)>),
+    /// What became of `Effect::Preview`, by its ticket.
+    Previewed {
+        index: usize,
+        ticket: u64,
+        outcome: Result<Plan, ToolError>,
+    },
     ToolOutput {
         index: usize,
         text: String,
@@ -110,16 +106,53 @@ pub enum Input {
 #[derive(Debug)]
 pub enum Effect {
     Commit(Vec<Record>, Durability),
-    Emit { task_id: Option<TaskId>, step_id: Option<StepId>, kind: EventKind },
+    Emit {
+        task_id: Option<TaskId>,
+        step_id: Option<StepId>,
+        kind: EventKind,
+    },
     Request(ModelRequest),
     StopModel,
     Plan(Vec<(usize, ToolCall)>),
-    Run { index: usize, plan: Plan, permit: Permit },
+    /// Plans a call again with something opened for it; answered as `Plan` is.
+    PlanOpened {
+        index: usize,
+        call: ToolCall,
+        opens: Vec<Outside>,
+    },
+    Preview {
+        index: usize,
+        plan: Plan,
+        permit: PreviewPermit,
+        ticket: u64,
+    },
+    /// Nobody waits for this preview any more.
+    StopPreview {
+        ticket: u64,
+    },
+    Run {
+        index: usize,
+        plan: Plan,
+        permit: Permit,
+    },
     KillTools,
-    Remember { grant: Grant, until: Option<Timestamp> },
+    /// A running command goes on in the background; without an id, the one that runs longest.
+    Background {
+        tool_call_id: Option<CallId>,
+    },
+    StopCommand {
+        id: String,
+    },
+    Remember {
+        grant: Grant,
+        until: Option<Timestamp>,
+    },
     Forget(Grant),
     ListGrants,
-    Wake { after_ms: u64, ticket: u64 },
+    Wake {
+        after_ms: u64,
+        ticket: u64,
+    },
     SaveDraft(String),
     ReloadPolicy,
     End,
@@ -208,6 +241,14 @@ struct Call {
     proposal: Option<Proposal>,
     /// The front end knows of it.
     announced: bool,
+    /// A question about it was put: what a rule would let pass by now is asked about all the same.
+    asked: bool,
+    /// It ran in a view, and what it did there is kept by running it.
+    previewed: bool,
+    /// Why it cannot be previewed, once that was tried.
+    no_preview: Option<String>,
+    /// What it came to when it ran and was kept from something.
+    held: Option<opened::Held>,
     state: CallState,
 }
 
@@ -218,6 +259,8 @@ enum CallState {
     Planning,
     /// Waits for the person.
     Asking(Box<Pending>),
+    /// Runs in a view of its own; nothing of it happens.
+    Previewing(Box<preview::Viewing>),
     Running,
     /// A crash left no outcome; waits for the person.
     Unknown,
@@ -245,7 +288,18 @@ impl Call {
             changes: false,
             proposal: None,
             announced: false,
+            asked: false,
+            previewed: false,
+            no_preview: None,
+            held: None,
             state,
+        }
+    }
+
+    fn runs(&mut self) {
+        self.state = CallState::Running;
+        if let Some(held) = &mut self.held {
+            held.runs_again();
         }
     }
 
@@ -255,7 +309,14 @@ impl Call {
 
     fn refuse(&mut self, code: ErrorCode, message: impl Into<String>) {
         let error = ToolError::new(code, message);
-        self.state = CallState::Done(ToolResult::refused(self.call.tool_call_id.clone(), self.call.tool_name.clone(), error));
+        let refused = ToolResult::refused(self.call.tool_call_id.clone(), self.call.tool_name.clone(), error);
+        self.settle(refused);
+    }
+
+    /// It is done; what it came to before is not lost where this says nothing.
+    fn settle(&mut self, result: ToolResult) {
+        let result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
+        self.state = CallState::Done(self.held.as_ref().map_or_else(|| result.clone(), |held| held.or(result.clone())));
     }
 }
 
@@ -286,6 +347,7 @@ impl Machine {
             Input::Delta(delta) => self.delta(delta, at),
             Input::ModelFailed(error) => self.model_failed(error, at),
             Input::Planned(plans) => self.planned(plans, at),
+            Input::Previewed { index, ticket, outcome } => self.previewed(index, ticket, outcome, at),
             Input::ToolOutput { index, text } => self.tool_output(index, text),
             Input::ToolFinished { index, result, latency_ms } => self.tool_finished(index, result, latency_ms, at),
             Input::PolicyChanged(change) => self.policy_changed(*change, at),
@@ -305,9 +367,9 @@ impl Machine {
             Command::Prompt { text } => self.prompt(text, at),
             Command::Decide { approval_id, decision } => self.decided(&approval_id, decision, at),
             Command::Resolve { tool_call_id, resolution } => self.resolved(&tool_call_id, resolution, at),
-            Command::Preview { .. } | Command::Background { .. } | Command::StopCommand { .. } => {
-                self.emit(EventKind::Notice { message: "nothing here can do that".to_owned() });
-            }
+            Command::Preview { approval_id } => self.preview(&approval_id, at),
+            Command::Background { tool_call_id } => self.out.push(Effect::Background { tool_call_id }),
+            Command::StopCommand { id } => self.out.push(Effect::StopCommand { id }),
             Command::UndoGrant => self.undo_grant(),
             Command::ListGrants => self.list_grants(),
             Command::Cancel => self.cancel(at),
@@ -327,6 +389,10 @@ impl Machine {
             step_id: task.and_then(|task| task.step_id.clone()),
             kind,
         });
+    }
+
+    fn notice(&mut self, message: impl Into<String>) {
+        self.emit(EventKind::Notice { message: message.into() });
     }
 
     fn note(&mut self, record: Record) {

@@ -1,10 +1,43 @@
 //! What changes when the policy or the mode does.
 
-use super::{Call, CallState, Machine, Moment, PolicyChange};
-use crate::policy::Verdict;
+use super::{Call, CallState, Machine, Moment};
 use crate::policy::permit::Denial;
+use crate::policy::{Enforcer, Verdict};
 use crate::ports::{Durability, Plan, Record};
-use crate::protocol::{Decision, ErrorCode, EventKind, Mode};
+use crate::protocol::{Action, Decision, ErrorCode, EventKind, Mode, SandboxTier, ToolDefinition};
+use std::sync::Arc;
+
+/// What holds commands, as the person is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxStatus {
+    pub tier: SandboxTier,
+    /// For the status row: `sandbox on · net off`.
+    pub words: String,
+    /// What is missing on this system and how to get it.
+    pub missing: Option<String>,
+}
+
+impl From<SandboxStatus> for EventKind {
+    fn from(SandboxStatus { tier, words, missing }: SandboxStatus) -> Self {
+        Self::SandboxInForce { tier, words, missing }
+    }
+}
+
+/// A policy to take the place of the one in force.
+#[derive(Debug)]
+pub struct PolicyChange {
+    pub enforcer: Enforcer,
+    /// What the model is offered under it.
+    pub tools: Arc<[ToolDefinition]>,
+    /// What holds a command, in words.
+    pub sandbox: String,
+    /// The same for the status row.
+    pub sandbox_status: SandboxStatus,
+    /// What the status row calls it.
+    pub name: String,
+    /// What changed, for the person.
+    pub message: String,
+}
 
 impl Machine {
     /// Judges by another policy from now on. What the person allowed until they quit stays, and what runs runs on.
@@ -48,11 +81,20 @@ impl Machine {
     fn judge_again(&mut self, at: Moment) {
         self.with_calls(|machine, calls| {
             for call in calls {
-                let CallState::Asking(pending) = &call.state else { continue };
-                let Some(denial) = machine.denied_by_now(&pending.plan, at) else { continue };
-                let approval_id = pending.approval_id.clone();
-                let reason = Some(format!("the policy no longer lets it be asked: {}", denial.reason));
-                machine.resolve_approval(call, &approval_id, Decision::Denied { reason }, 0);
+                let judged = match &call.state {
+                    CallState::Asking(pending) => machine.denied_by_now(&pending.plan, at),
+                    CallState::Previewing(viewing) => machine.denied(&viewing.tool_name, &viewing.actions, at),
+                    CallState::Deferred | CallState::Planning | CallState::Running | CallState::Unknown | CallState::Done(_) => {
+                        None
+                    }
+                };
+                let Some(denial) = judged else { continue };
+                if let CallState::Asking(pending) = &call.state {
+                    let approval_id = pending.approval_id.clone();
+                    let reason = Some(format!("the policy no longer lets it be asked: {}", denial.reason));
+                    machine.resolve_approval(call, &approval_id, Decision::Denied { reason }, 0);
+                }
+                machine.stop_preview(call);
                 machine.refuse_by_policy(call, &denial);
             }
         });
@@ -62,7 +104,11 @@ impl Machine {
 
     /// Why a call that was let through would be refused now.
     pub(in crate::agent) fn denied_by_now(&self, plan: &Plan, at: Moment) -> Option<Denial> {
-        match self.policy.judge_call(&plan.tool_name, &plan.actions, at.now) {
+        self.denied(&plan.tool_name, &plan.actions, at)
+    }
+
+    fn denied(&self, tool_name: &str, actions: &[Action], at: Moment) -> Option<Denial> {
+        match self.policy.judge_call(tool_name, actions, at.now) {
             Verdict::Deny(denial) => Some(denial),
             Verdict::Allow(_) | Verdict::Ask(_) => None,
         }

@@ -1,10 +1,11 @@
 //! A session from its journal: the fold of the records, and what a crash left open.
 
+use super::opened::Held;
 use super::{Approver, Call, CallState, Effect, Machine, Moment, Phase, Task};
 use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::{
     Arguments, CallId, Decision, ErrorCode, EventKind, Failure, FailureKind, Message, MessageId, Part, Resolution, Role, TaskId,
-    Usage,
+    ToolResult, Usage,
 };
 
 /// What is to become of a task that was not done when the process ended.
@@ -19,8 +20,9 @@ pub enum Unfinished {
 }
 
 impl Machine {
-    /// Takes up the session the records tell of; call it once, on a new machine.
-    pub fn restore(&mut self, records: Vec<Record>, unfinished: Unfinished, at: Moment) -> Vec<Effect> {
+    /// Takes up the session the records tell of; call it once, on a new machine. `settled` is what is known by now of
+    /// calls that were under way when the process ended.
+    pub fn restore(&mut self, records: Vec<Record>, settled: Vec<ToolResult>, unfinished: Unfinished, at: Moment) -> Vec<Effect> {
         let mut failure = None;
         for record in records {
             if let Record::Paused { failure: why } = &record {
@@ -37,6 +39,7 @@ impl Machine {
                 "/continue goes on, or say something else",
             )
         });
+        self.settle_commits(settled);
         self.take_up(failure, unfinished, at);
         std::mem::take(&mut self.out)
     }
@@ -71,16 +74,44 @@ impl Machine {
                     entry.changes = changes;
                 }
             }
-            Record::ApprovalRequested { .. } => self.counters.approvals += 1,
+            Record::ApprovalRequested { approval } => {
+                self.counters.approvals += 1;
+                if approval.effects.is_some()
+                    && let Some(call) = self.open_call(&approval.tool_call_id)
+                {
+                    call.proposal = Some(approval.proposal);
+                }
+            }
             Record::Decided { tool_call_id, decision: Decision::Denied { reason }, .. } => {
                 if let Some(call) = self.open_call(&tool_call_id) {
                     let words = reason.map_or_else(String::new, |reason| format!(": {reason}"));
                     call.refuse(ErrorCode::UserDenied, format!("the person said no{words}"));
                 }
             }
+            Record::PreviewStarted { tool_call_id } => {
+                if let Some(call) = self.open_call(&tool_call_id) {
+                    call.previewed = true;
+                }
+            }
+            Record::PreviewDropped { tool_call_id } => {
+                if let Some(call) = self.open_call(&tool_call_id) {
+                    (call.previewed, call.proposal) = (false, None);
+                }
+            }
+            Record::Previewed { tool_call_id, proposal } => {
+                if let Some(call) = self.open_call(&tool_call_id) {
+                    call.proposal = proposal;
+                }
+            }
             Record::Started { tool_call_id, .. } => {
                 if let Some(call) = self.open_call(&tool_call_id) {
-                    call.state = CallState::Running;
+                    call.runs();
+                }
+            }
+            Record::KeptFrom { result, latency_ms } => {
+                if let Some(call) = self.open_call(&result.tool_call_id) {
+                    (call.previewed, call.state) = (false, CallState::Planning);
+                    call.held = Some(Held::new(result, latency_ms));
                 }
             }
             Record::Finished { result, .. } => {
@@ -92,7 +123,7 @@ impl Machine {
             }
             Record::Resolved { tool_call_id, resolution: Resolution::Rerun } => {
                 if let Some(call) = self.open_call(&tool_call_id) {
-                    call.state = CallState::Planning;
+                    (call.previewed, call.state) = (false, CallState::Planning);
                 }
             }
             Record::StepCompleted { step_count, message, .. } => {
@@ -116,7 +147,7 @@ impl Machine {
             Record::Unreadable => self.fold_unreadable(),
             Record::PartialAnswer { .. }
             | Record::AnswerDiscarded { .. }
-            | Record::Decided { decision: Decision::Approved | Decision::ApprovedAlways { .. }, .. }
+            | Record::Decided { decision: Decision::Approved | Decision::ApprovedAlways { .. } | Decision::Previewed, .. }
             | Record::RuleSaved { .. }
             | Record::Refused { .. }
             | Record::RuleRemoved { .. }
@@ -224,7 +255,7 @@ impl Machine {
     fn fold_unreadable(&mut self) {
         for call in self.calls_mut() {
             if !call.is_done() {
-                call.state = CallState::Running;
+                call.runs();
                 call.changes = true;
             }
         }
@@ -341,15 +372,30 @@ impl Machine {
             Some(Phase::Working(calls)) => std::mem::take(calls),
             Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Paused) | None => return,
         };
-        let mut plans = Vec::new();
+        let (mut plans, mut reopened) = (Vec::new(), Vec::new());
         for (index, call) in calls.iter_mut().enumerate() {
             match &call.state {
                 CallState::Done(_) => {}
                 CallState::Running if call.changes => self.interrupted(call),
-                CallState::Running | CallState::Planning | CallState::Deferred | CallState::Asking(_) | CallState::Unknown => {
+                CallState::Running
+                | CallState::Planning
+                | CallState::Deferred
+                | CallState::Asking(_)
+                | CallState::Previewing(_)
+                | CallState::Unknown => {
+                    if call.previewed {
+                        self.drop_preview(call);
+                        let message = format!("the preview of `{}` was dropped when aye ended", call.summary);
+                        self.notice(message);
+                    }
                     if let Arguments::Malformed(_) = call.call.arguments {
                         self.announce(call, &[]);
                         call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, nothing was run");
+                        self.report(call, 0);
+                    } else if call.held.is_some() && self.options.approver == Approver::Person {
+                        reopened.push(index);
+                    } else if call.held.as_ref().is_some_and(Held::waits) {
+                        call.refuse(ErrorCode::NoApprover, "no one to ask");
                         self.report(call, 0);
                     } else {
                         call.state = CallState::Planning;
@@ -358,12 +404,15 @@ impl Machine {
                 }
             }
         }
-        if let Some(task) = &mut self.task {
-            task.phase = Phase::Working(calls);
-        }
         self.commit(Durability::Process);
         if !plans.is_empty() {
             self.out.push(Effect::Plan(plans));
+        }
+        for index in reopened {
+            self.plan_again(&mut calls[index], index);
+        }
+        if let Some(task) = &mut self.task {
+            task.phase = Phase::Working(calls);
         }
         self.advance(at);
     }

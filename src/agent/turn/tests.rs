@@ -5,8 +5,8 @@ use super::*;
 use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
 use crate::ports::Completion;
 use crate::protocol::{
-    Action, Arguments, CallId, Decision, FailureKind, GrantScope, Mode, Place, PreviewOffer, Remember, Resolution, StopReason,
-    Target,
+    Action, Approval, Arguments, CallId, Decision, EffectKind, Effects, FailureKind, FileEffect, GrantScope, Mode, Place,
+    PreviewOffer, Remember, Resolution, SandboxTier, StopReason, Target,
 };
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -26,9 +26,14 @@ blocked_commands = ["sudo"]
 [[capabilities."Shell.Exec".rules]]
 command = ["true-by-rule"]
 decision = "allow"
+[capabilities."Network.Http"]
+requires_approval = true
 "#;
 
 mod random;
+mod show;
+
+use show::{show, tag};
 
 struct Sim {
     machine: Machine,
@@ -37,6 +42,8 @@ struct Sim {
     now: Timestamp,
     calls: Vec<ToolCall>,
     max_steps: u32,
+    /// Of the preview that was begun last.
+    ticket: u64,
 }
 
 fn machine(approver: Approver, max_steps: u32) -> Machine {
@@ -68,10 +75,40 @@ fn enforcer(policy: &str) -> Enforcer {
     Enforcer::new(vec![Layer::new(Scope::User, bundle)], context)
 }
 
+fn bare() -> SandboxStatus {
+    SandboxStatus { tier: SandboxTier::Bare, words: String::new(), missing: None }
+}
+
+/// `network`, or a host.
+fn outside(name: &str) -> Outside {
+    match name {
+        "network" => Outside::Network,
+        host => Outside::Host { host: host.to_owned(), port: 443 },
+    }
+}
+
+/// What a policy judges of it.
+fn fetched(opened: &Outside) -> Option<Action> {
+    let Outside::Host { host, port } = opened else { return None };
+    Some(Action::Fetch { url: format!("https://{host}:{port}/"), method: "GET".to_owned() })
+}
+
+/// `-example.com WORDS`: what a run was kept from, and what it printed.
+fn denied_in(output: &str) -> (Vec<Outside>, &str) {
+    match output.strip_prefix('-') {
+        Some(rest) => {
+            let (name, output) = rest.split_once(' ').unwrap();
+            (vec![outside(name)], output)
+        }
+        None => (Vec::new(), output),
+    }
+}
+
 impl Sim {
     fn new(approver: Approver, max_steps: u32) -> Self {
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        Self { machine: machine(approver, max_steps), approver, records: Vec::new(), now, calls: Vec::new(), max_steps }
+        let machine = machine(approver, max_steps);
+        Self { machine, approver, records: Vec::new(), now, calls: Vec::new(), max_steps, ticket: 0 }
     }
 
     fn at(&self) -> Moment {
@@ -95,12 +132,30 @@ impl Sim {
                 retry_after: Some(Duration::from_secs(rest.parse().unwrap())),
             }),
             "planned" => Input::Planned(rest.split("; ").map(|item| self.plan(item)).collect()),
+            "preview" => Input::Command(Command::Preview { approval_id: ApprovalId::new(rest) }),
+            // `0 with EFFECTS exec LINE` or `0 failed WORDS`; `late` has a ticket of long ago.
+            "previewed" => {
+                let (index, what) = rest.split_once(' ').unwrap();
+                let (ticket, what) = match what.strip_prefix("late ") {
+                    Some(what) => (0, what),
+                    None => (self.ticket, what),
+                };
+                let outcome = match what.strip_prefix("failed ") {
+                    Some(why) => Err(ToolError::new(ErrorCode::ToolExecutionFailed, why)),
+                    None => self.plan(&format!("{index}={what}")).1,
+                };
+                Input::Previewed { index: index.parse().unwrap(), ticket, outcome }
+            }
+            "background" => Input::Command(Command::Background { tool_call_id: None }),
+            "stop" => Input::Command(Command::StopCommand { id: rest.to_owned() }),
             "output" => Input::ToolOutput { index: 0, text: rest.to_owned() },
             "finished" => {
                 let (index, output) = rest.split_once(' ').unwrap();
                 let index: usize = index.parse().unwrap();
                 let call = &self.calls[index];
+                let (denied, output) = denied_in(output);
                 let result = ToolResult::succeeded(call.tool_call_id.clone(), call.tool_name.clone(), output);
+                let result = ToolResult { denied, ..result };
                 Input::ToolFinished { index, result, latency_ms: 7 }
             }
             "decide" => {
@@ -142,6 +197,7 @@ impl Sim {
                 }),
                 tools: Vec::new().into(),
                 sandbox: "NONE".to_owned(),
+                sandbox_status: bare(),
                 name: "test".to_owned(),
                 message: "policy reloaded".to_owned(),
             })),
@@ -169,6 +225,10 @@ impl Sim {
 
     /// The process dies; another takes up the journal.
     fn crash(&mut self, how: &str) -> Vec<Effect> {
+        // `settled c1` after it: recovery found out what that call came to.
+        let (how, id) = how.split_once("settled ").map_or((how, None), |(how, id)| (how.trim(), Some(id)));
+        let settled =
+            id.map(|id| ToolResult::succeeded(CallId::new(id), "RunCommand", "finished afterwards")).into_iter().collect();
         let unfinished = match how {
             "" => Unfinished::Wait,
             "go-on" => Unfinished::GoOn,
@@ -180,7 +240,7 @@ impl Sim {
             self.records.iter().map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()).collect();
         self.machine = machine(self.approver, self.max_steps);
         let at = self.at();
-        self.machine.restore(records, unfinished, at)
+        self.machine.restore(records, settled, unfinished, at)
     }
 
     /// `STOP | text | ID Tool {json} | …`
@@ -211,10 +271,25 @@ impl Sim {
         Completion { content, stop_reason, usage, model: None }
     }
 
-    /// `0=read a.rs`, `0=write a.rs`, `0=exec LINE`, `0=error CODE`.
+    /// `0=read a.rs`, `0=write a.rs`, `0=exec LINE`, `0=error CODE`. Before a line: `?` for one that can be previewed,
+    /// `!` for one that ran in its view and did nothing, `!PATH` for one that wrote there, `+example.com` or `+network`
+    /// for what it opens.
     fn plan(&self, item: &str) -> (usize, Result<Plan, ToolError>) {
         let (index, what) = item.split_once('=').unwrap();
         let (verb, rest) = what.split_once(' ').unwrap();
+        let (mark, rest) = match rest.split_once(' ') {
+            Some((mark, rest)) if mark.starts_with(['?', '!', '+']) => (mark, rest),
+            _ => ("", rest),
+        };
+        let opens: Vec<Outside> = mark.strip_prefix('+').map(outside).into_iter().collect();
+        let effects = mark.strip_prefix('!').map(|path| {
+            let kind = EffectKind::Created { bytes: 1, binary: false };
+            let file = FileEffect { path: path.to_owned(), kind, notes: Vec::new() };
+            Box::new(Effects {
+                files: Some(file).filter(|file| !file.path.is_empty()).into_iter().collect(),
+                ..Effects::default()
+            })
+        });
         let index: usize = index.parse().unwrap();
         let target = |path: &str| Target {
             given: path.to_owned(),
@@ -233,13 +308,15 @@ impl Sim {
             tool_name: self.calls[index].tool_name.clone(),
             summary: format!("{verb} {rest}"),
             changes: verb != "read",
-            proposal: (verb == "write").then(|| Proposal { summary: format!("write {rest}"), ..Proposal::default() }),
-            actions: vec![action],
+            proposal: (verb == "write" || effects.is_some())
+                .then(|| Proposal { summary: format!("{verb} {rest}"), ..Proposal::default() }),
+            actions: Some(action).into_iter().chain(opens.iter().filter_map(fetched)).collect(),
             runs: rest.strip_prefix("sh ").map(|script| PathBuf::from("/w").join(script)).into_iter().collect(),
-            preview: PreviewOffer::None,
-            effects: None,
-            opens: Vec::new(),
+            preview: if mark == "?" { PreviewOffer::Possible } else { PreviewOffer::None },
+            effects,
+            opens,
             timeout_seconds: 300,
+            sandbox: None,
             payload: Box::new(()),
         };
         (index, Ok(plan))
@@ -267,6 +344,19 @@ impl Sim {
                     let names: Vec<_> = calls.iter().map(|(index, call)| format!("{index}={}", call.tool_name)).collect();
                     format!("plan {}", names.join(" "))
                 }
+                Effect::PlanOpened { index, call, opens } => {
+                    self.calls[index].clone_from(&call);
+                    let names: Vec<_> = opens.iter().map(ToString::to_string).collect();
+                    format!("plan {index}={} with {} opened", call.tool_name, names.join(" "))
+                }
+                Effect::Preview { index, plan, permit, ticket } => {
+                    assert!(permit.covers(&plan.actions));
+                    self.ticket = ticket;
+                    format!("preview {index}")
+                }
+                Effect::StopPreview { .. } => "stop the preview".to_owned(),
+                Effect::Background { .. } => "background".to_owned(),
+                Effect::StopCommand { id } => format!("stop command {id}"),
                 Effect::Run { index, permit, .. } => format!("run {index} by {}", permit.rule()),
                 Effect::KillTools => "kill tools".to_owned(),
                 Effect::Remember { grant, .. } => format!("remember {:?} {}", grant.scope, grant.rules[0]),
@@ -281,53 +371,6 @@ impl Sim {
         }
         text
     }
-}
-
-fn tag(value: &impl serde::Serialize, key: &str) -> String {
-    serde_json::to_value(value).unwrap()[key].as_str().unwrap().to_owned()
-}
-
-fn show(kind: &EventKind) -> String {
-    let name = tag(kind, "eventType");
-    let detail = match kind {
-        EventKind::TextChunk { text } => text.clone(),
-        EventKind::ToolRequested { summary, .. } => summary.clone(),
-        EventKind::ToolCompleted { status, error, output_text, .. } => match error {
-            Some(error) => format!("{status:?} {}: {}", error.code.as_str(), error.message),
-            None => format!("{status:?} {output_text}"),
-        },
-        EventKind::ApprovalRequested(approval) => {
-            format!("{} {} for {}", approval.approval_id, approval.action_summary, approval.tool_call_id)
-        }
-        EventKind::ApprovalResolved { approval_id, decision, .. } => format!("{approval_id} {decision:?}"),
-        EventKind::TaskCompleted { text, step_count, .. } => format!("after {step_count}: {text}"),
-        EventKind::TaskFailed { failure, step_count } => format!("after {step_count}: {}", failure.message),
-        EventKind::TaskCancelled { step_count } => format!("after {step_count}"),
-        EventKind::SessionPaused { failure } => failure.message.clone(),
-        EventKind::PolicyExpired { message } | EventKind::PolicyRejected { message } => message.clone(),
-        EventKind::PolicyInForce { message, .. } => message.clone().unwrap_or_default(),
-        EventKind::ModeChanged { mode } => mode.as_str().to_owned(),
-        EventKind::Notice { message } => message.clone(),
-        EventKind::LlmRetry { attempt, max_attempts, delay_ms, .. } => format!("{attempt} of {max_attempts} in {delay_ms} ms"),
-        EventKind::AnswerDiscarded { reason } => reason.clone(),
-        EventKind::ToolInterrupted { summary, known, .. } => format!("{summary}: {known}"),
-        EventKind::SandboxInForce { tier, .. } => tier.as_str().to_owned(),
-        EventKind::PreviewStarted { tool_call_id, .. } => tool_call_id.to_string(),
-        EventKind::CommandsRunning { commands } => commands.len().to_string(),
-        EventKind::StepStarted { step_count } | EventKind::StepCompleted { step_count } => step_count.to_string(),
-        EventKind::StepLimitApproaching { step_count, max_steps } => format!("{step_count} of {max_steps}"),
-        EventKind::TaskStarted { prompt, .. } | EventKind::PromptQueued { prompt } => prompt.clone(),
-        EventKind::SessionStarted { .. }
-        | EventKind::DraftRestored { .. }
-        | EventKind::LlmRequestStarted { .. }
-        | EventKind::ReasoningChunk { .. }
-        | EventKind::ToolCallProgress { .. }
-        | EventKind::LlmRequestCompleted { .. }
-        | EventKind::ToolStarted { .. }
-        | EventKind::ToolOutputChunk { .. }
-        | EventKind::SessionCompleted { .. } => String::new(),
-    };
-    format!("{name} {detail}").trim_end().to_owned()
 }
 
 /// Plays one file; its first line may be `# approver=nobody steps=3`.

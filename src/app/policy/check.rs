@@ -8,7 +8,7 @@ use crate::app::trouble::Trouble;
 use crate::headless::lines;
 use crate::policy::{Enforcer, Explanation, Sandbox};
 use crate::protocol::{Arguments, Mode};
-use crate::tools::Settings;
+use crate::tools::{Holding, Settings};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ struct Answer<'a> {
 pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
     let policy = super::in_force(place, common)?;
     let enforcer = place.enforcer(&policy, Sandbox::Present, Mode::Ask);
-    let settings = session::tool_settings(place, &enforcer);
+    let settings = session::tool_settings(place, &enforcer, Holding::nothing());
     let mut input = BufReader::new(std::io::stdin().lock());
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut line = Vec::new();

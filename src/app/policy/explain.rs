@@ -8,6 +8,7 @@ use crate::app::cli::{Common, Subject};
 use crate::app::exit::Exit;
 use crate::app::place::Place;
 use crate::app::session;
+use crate::app::standing::Standing;
 use crate::app::tool;
 use crate::app::trouble::Trouble;
 use crate::policy::{Explanation, Sandbox};
@@ -48,7 +49,7 @@ pub fn run(place: &Place, common: &Common, subject: Subject, json: bool) -> Resu
     };
     let policy = super::in_force(place, common)?;
     let enforcer = place.enforcer(&policy, Sandbox::Present, place.mode);
-    let settings = session::tool_settings(place, &enforcer);
+    let settings = session::tool_settings(place, &enforcer, tools::Holding::nothing());
     let time = jiff::Timestamp::now();
     let (actions, by_rules) = super::judged(&name, &arguments, &enforcer, &settings).map_err(Trouble::usage)?;
     let now = if actions.is_empty() {
@@ -56,7 +57,7 @@ pub fn run(place: &Place, common: &Common, subject: Subject, json: bool) -> Resu
     } else {
         // A link that leads nowhere is judged by its text.
         let found = tools::actions_now(&name, &arguments, &settings).unwrap_or_else(|_| actions.clone());
-        place.enforcer(&policy, Sandbox::Absent, place.mode).explain(&found, time)
+        place.enforcer(&policy, Standing::find(place, false).sandbox(), place.mode).explain(&found, time)
     };
     let steps = steps(&by_rules, &actions, |action| enforcer.explain(std::slice::from_ref(action), time));
     let origins = Origins::of(&policy);

@@ -28,7 +28,7 @@ pub use quote::entry_at;
 pub use reader::BundleError;
 pub use rule::{Decision, Rule};
 pub use stated::Stated;
-pub use terms::{Environment, SandboxSetting, Terms};
+pub use terms::{Cache, Environment, Limits, Network, Preview, SandboxSetting, Terms};
 pub use tools::{ToolPattern, ToolRule, Tools};
 
 use jiff::Timestamp;

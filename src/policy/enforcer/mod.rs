@@ -2,9 +2,13 @@
 
 mod change;
 mod grants;
+mod held;
+mod open;
 mod origins;
 
-use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, SandboxSetting, Terms};
+pub use held::{Held, Kept, Marks};
+
+use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
 use super::command::{self, Scene};
 use super::danger::obeys_repository;
 use super::decided::{Decided, Finding};
@@ -78,6 +82,20 @@ impl Explanation {
             remember: None,
         }
     }
+
+    fn question(self, actions: &[Action], reads_only: bool) -> Question {
+        Question {
+            actions: actions.to_vec(),
+            title: self.head.title,
+            description: self.head.description,
+            rule: self.rule,
+            reason: self.reason,
+            risk: self.risk,
+            critical: self.critical,
+            parts: self.parts,
+            reads_only,
+        }
+    }
 }
 
 impl Enforcer {
@@ -111,21 +129,25 @@ impl Enforcer {
         Err(Denial { rule, reason: format!("the tool `{tool_name}` is disabled"), parts: Vec::new() })
     }
 
+    /// The question about a call that is asked about for this reason, whatever a rule would let pass.
+    pub fn ask_call(&self, tool_name: &str, actions: &[Action], now: Timestamp, reason: String) -> Result<Question, Denial> {
+        self.offers(tool_name)?;
+        let told = self.explain(actions, now);
+        match told.verdict {
+            VerdictKind::Allow | VerdictKind::Ask => {
+                Ok(Question { reason, ..told.question(actions, self.context.mode == Mode::Plan) })
+            }
+            VerdictKind::Deny => Err(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
+        }
+    }
+
     /// Whether these actions may happen now.
     pub fn judge(&self, actions: &[Action], now: Timestamp) -> Verdict {
         let told = self.explain(actions, now);
+        let reads_only = self.context.mode == Mode::Plan;
         match told.verdict {
-            VerdictKind::Allow => Verdict::Allow(Permit::new(actions.to_vec(), told.rule)),
-            VerdictKind::Ask => Verdict::Ask(Question {
-                actions: actions.to_vec(),
-                title: told.head.title,
-                description: told.head.description,
-                rule: told.rule,
-                reason: told.reason,
-                risk: told.risk,
-                critical: told.critical,
-                parts: told.parts,
-            }),
+            VerdictKind::Allow => Verdict::Allow(Permit::new(actions.to_vec(), told.rule).reading(reads_only)),
+            VerdictKind::Ask => Verdict::Ask(told.question(actions, reads_only)),
             VerdictKind::Deny => Verdict::Deny(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
         }
     }
@@ -216,10 +238,14 @@ impl Enforcer {
         Scene { layers: &self.layers, context: &self.context, cwd: &cwd.real, now, grants: &self.grants }
     }
 
-    /// Without a sandbox an allow of a line asks, unless the person chose to do without.
+    /// Without a sandbox an allow of a line asks, unless the person chose to do without, and all of it is one level riskier.
     fn held(&self, mut finding: Finding) -> Finding {
         let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| self.is_by_person(&part.rule));
         let unheld = self.context.sandbox == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
+        if unheld {
+            finding.risk = one_up(finding.risk);
+            finding.parts.iter_mut().for_each(|part| part.risk = one_up(part.risk));
+        }
         if finding.decided.verdict == VerdictKind::Allow && unheld && !by_person {
             if finding.remember.as_ref().is_some_and(|grant| self.grants.contains(grant)) {
                 finding.decided = Decided::allow("session", "allowed by you until aye quits");
@@ -317,19 +343,26 @@ impl Enforcer {
         self.terms.sandbox.unwrap_or_default()
     }
 
+    /// Whether a command runs in a copy-on-write view first.
+    pub fn preview(&self) -> Preview {
+        self.terms.preview.unwrap_or_default()
+    }
+
     /// Every key of every layer: where it stands and what became of it.
     pub fn entries(&self) -> Vec<Entry> {
         entries(&self.layers)
-    }
-
-    /// Whether the workspace is so wide that everything asks, which the start has to say.
-    pub fn workspace_is_too_wide(&self) -> bool {
-        self.context.is_too_wide()
     }
 }
 
 fn plain(decided: Decided) -> Finding {
     Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
+}
+
+fn one_up(risk: Risk) -> Risk {
+    match risk {
+        Risk::Low => Risk::Medium,
+        Risk::Medium | Risk::High => Risk::High,
+    }
 }
 
 /// The terms of the layers that grant, what holds by itself put in, and then what the others tighten.

@@ -7,12 +7,15 @@ mod protected;
 mod tests;
 mod windows;
 
-pub use protected::{credentials, of_the_machine, protected};
+pub use protected::{PROTECTED, credential_places, credentials, is_protected_name, of_the_machine, protected, start_up_places};
 
 use super::bundle::Pattern;
 use crate::protocol::Mode;
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use std::path::{Component, Path, PathBuf};
+
+/// A name that no pattern means by itself.
+const ANY: &str = "\u{1}any\u{1}name\u{1}";
 
 /// Where the engine stands: all that it knows of the machine.
 #[derive(Debug, Clone)]
@@ -150,6 +153,30 @@ impl Places {
                 .globs_within
                 .iter()
                 .any(|(start, glob)| start.starts_with(place) && path.ancestors().any(|part| glob.is_match(part)))
+    }
+
+    /// The places that are named as they are.
+    pub fn literal(&self) -> impl Iterator<Item = &Path> {
+        self.prefixes.iter().map(|(place, _)| place.as_path())
+    }
+
+    /// The globs, each with the directory that it starts from.
+    pub fn globs(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.globs_within.iter().map(|(start, glob)| (start.as_path(), glob.glob().glob()))
+    }
+
+    /// Whether a glob means this very path, whatever it says of those above it.
+    pub fn means(&self, path: &Path) -> bool {
+        let path = &self.fold(path);
+        match &self.globs {
+            Some(globs) => globs.is_match(path),
+            None => self.globs_within.iter().any(|(_, glob)| glob.is_match(path)),
+        }
+    }
+
+    /// Whether it reaches whatever is in this directory, by any name.
+    pub fn covers(&self, directory: &Path) -> bool {
+        self.reach(directory).is_some() || self.reach(&directory.join(ANY)).is_some()
     }
 
     /// The line of the pattern that reaches the path or a directory it is in.

@@ -5,7 +5,7 @@ use super::names::{fold_name, is_short_for};
 use std::path::{Component, Path, PathBuf};
 
 /// At any depth, in a project and outside.
-pub(super) const PROTECTED: &[&str] =
+pub const PROTECTED: &[&str] =
     &[".git", ".aye", ".vscode", ".idea", ".cursor", ".claude", ".codex", ".gemini", ".mcp.json", ".envrc"];
 
 /// What programs read as they start, in a home directory: a shell, an editor, git, the desktop, a package manager.
@@ -169,6 +169,21 @@ pub fn protected(path: &Path, context: &Context) -> Option<Protected> {
 /// The credentials that a path is or lies in.
 pub fn credentials(path: &Path, context: &Context) -> Option<Credentials> {
     find(CREDENTIALS, path, context).map(|(name, place)| Credentials { name, place })
+}
+
+/// Where a home directory keeps what lets its holder in.
+pub fn credential_places(home: &Path) -> impl Iterator<Item = PathBuf> {
+    CREDENTIALS.iter().map(|name| home.join(name))
+}
+
+/// What programs read as they start, in a home directory.
+pub fn start_up_places(home: &Path) -> impl Iterator<Item = PathBuf> {
+    START_UP.iter().map(|name| home.join(name))
+}
+
+/// Whether an entry of this name is protected wherever it is.
+pub fn is_protected_name(name: &str) -> bool {
+    protected_name(&fold_name(name)).is_some()
 }
 
 /// What belongs to a running process, whose memory and open files it shows; and, for a change, what is the kernel's own.

@@ -178,7 +178,7 @@ fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) -> Result<(
 }
 
 /// Best effort: some file systems cannot, and the rename has happened already.
-pub(super) fn sync_directory(directory: &OwnedFd) {
+pub(in crate::sys) fn sync_directory(directory: &OwnedFd) {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     if let Ok(readable) = openat(directory, ".", flags, Mode::empty()) {
         let _ = nix::unistd::fsync(&readable);

@@ -46,6 +46,40 @@ pub fn hold_name(real: &Path) -> io::Result<File> {
     Ok(File::from(open_without_links(real, OFlag::O_PATH)?))
 }
 
+/// Opens what is below an open directory, without following a link and without leaving the directory; an empty path is the
+/// directory itself.
+pub fn open_below(root: &OwnedFd, below: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
+    let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+    #[cfg(target_os = "linux")]
+    {
+        use nix::fcntl::{OpenHow, ResolveFlag, openat2};
+        let how = OpenHow::new()
+            .flags(flags | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW)
+            .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS | ResolveFlag::RESOLVE_BENEATH);
+        match openat2(root, below, how) {
+            Err(Errno::ENOSYS | Errno::EPERM) => {}
+            opened => return opened,
+        }
+    }
+    let mut directory = openat(root, ".", PASS_THROUGH | OFlag::O_CLOEXEC, Mode::empty())?;
+    let mut names = below.components().peekable();
+    while let Some(name) = names.next() {
+        let how = if names.peek().is_none() { flags } else { PASS_THROUGH };
+        let name = match name {
+            Component::Normal(name) => name,
+            Component::CurDir => OsStr::new("."),
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return Err(Errno::EXDEV),
+        };
+        directory = openat(&directory, name, how | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW, Mode::empty())?;
+    }
+    Ok(directory)
+}
+
+/// The same for a directory in which entries are named.
+pub fn pass_below(root: &OwnedFd, below: &Path) -> nix::Result<OwnedFd> {
+    open_below(root, below, PASS_THROUGH)
+}
+
 /// What tells one directory from any other, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
@@ -76,6 +110,11 @@ pub fn open_parent(real: &Path) -> io::Result<(OwnedFd, &OsStr)> {
 pub fn is_without_links(real: &Path) -> bool {
     let looked = |(directory, name): (OwnedFd, &OsStr)| fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
     open_parent(real).is_ok_and(looked)
+}
+
+/// Whether this process could write there, as far as the system tells without trying.
+pub fn may_write(real: &Path) -> bool {
+    nix::unistd::access(real, nix::unistd::AccessFlags::W_OK).is_ok()
 }
 
 /// What the link at `real` says; the way to it is free of links.

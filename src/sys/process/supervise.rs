@@ -1,6 +1,7 @@
 //! The helper's side of a command: it is between aye and the command, and takes the whole tree with it when either ends.
 
 use super::fence::{self, Fence};
+use super::handshake::{Left, Made};
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
 use super::wire::{self, Job, KILL, Report, TERMINATE};
 use crate::sys::sandbox::{self, Confinement, LOOK_EVERY, Room, Strength};
@@ -104,12 +105,17 @@ fn wait_for(child: Pid) -> i32 {
 }
 
 fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job, room: Room) -> io::Result<()> {
-    let started = match room.is_short() {
-        Ok(false) => start(job),
+    let made = match room.is_short() {
+        Ok(false) => Made::make(job),
         Ok(true) => Err("the disk for what it would write is nearly full; make room on it".to_owned()),
         Err(error) => Err(not_held(&format!("the disk for what it would write: {error}"))),
     };
-    let (main, _fence) = match started {
+    let made = match made {
+        Ok(made) => made,
+        Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
+    };
+    let left = made.hand_over(&mut control)?;
+    let (main, _fence) = match start(job, left) {
         Ok(started) => started,
         Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
     };
@@ -121,7 +127,7 @@ fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job, roo
     wire::send(&mut watch.control, &report)
 }
 
-fn start(job: &Job) -> Result<(Pid, Option<Fence>), String> {
+fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
     let directory = Path::new(OsStr::from_bytes(&job.directory));
     let opened = crate::sys::path::open_directory(directory).map_err(|error| format!("`{}`: {error}", directory.display()))?;
     nix::unistd::fchdir(&opened).map_err(|error| format!("`{}`: {error}", directory.display()))?;
@@ -137,6 +143,7 @@ fn start(job: &Job) -> Result<(Pid, Option<Fence>), String> {
     let (mut command, fence) = fence::shell(job).map_err(held)?;
     command.env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
     tree::detach(&mut command);
+    left.give(&mut command).map_err(|error| format!("its terminal could not be kept: {error}"))?;
     if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
         // The directory of its own for such files.
         for name in ["TMPDIR", "TMP", "TEMP"].into_iter().filter(|name| std::env::var_os(name).is_some()) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ports::Saved;
-use crate::protocol::{GrantRule, PreviewOffer};
+use crate::protocol::{CountedEffects, GrantRule, PreviewOffer};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,13 +12,20 @@ type Key = (String, CallId);
 const TOOLS: [&str; 8] =
     ["read a", "read b", "write a", "write b", "exec make", "exec true-by-rule", "exec sudo ls", "error gone"];
 
-/// What stands in the policy's file, one after the other: the usual, one that forbids what would ask, one whose time is over.
-const POLICIES: [&str; 3] = [
+/// What stands in the policy's file, one after the other: the usual, one that forbids what would ask, one whose time is over,
+/// one that wants every command looked at first.
+const POLICIES: [&str; 4] = [
     POLICY,
     "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
      [capabilities.\"Shell.Exec\"]\nrequires_approval = true\nblocked_commands = [\"make\", \"sudo\"]\n",
     "schema_version = 1\nexpires_at = 2025-12-31T00:00:00Z\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n",
+    "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\npreview = \"always\"\n\
+     [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"true-by-rule\"]\ndecision = \"allow\"\n\
+     [capabilities.\"Network.Http\"]\nrequires_approval = true\n",
 ];
+
+/// A call to be planned, with what is opened for it.
+type ToPlan = (usize, ToolCall, Vec<Outside>);
 
 /// What is outside the machine: what it started and what it has on disk.
 struct World {
@@ -28,7 +35,8 @@ struct World {
     journal: Vec<Record>,
     /// Only while the process lives.
     streaming: bool,
-    plans: Vec<Vec<(usize, ToolCall)>>,
+    plans: Vec<Vec<ToPlan>>,
+    previews: Vec<(usize, u64, Plan)>,
     runs: Vec<(usize, Plan)>,
     wakes: Vec<u64>,
     questions: Vec<ApprovalId>,
@@ -38,6 +46,8 @@ struct World {
     /// What changed the world, and how often it may once more.
     ran: BTreeMap<Key, u32>,
     rerun: BTreeSet<Key>,
+    /// What ran once more with something opened.
+    reopened: BTreeSet<Key>,
     prompts: Vec<(String, bool)>,
     /// Prompts given back to the person.
     drafts: BTreeSet<String>,
@@ -58,6 +68,7 @@ fn world(person: bool) -> World {
         journal: Vec::new(),
         streaming: false,
         plans: Vec::new(),
+        previews: Vec::new(),
         runs: Vec::new(),
         wakes: Vec::new(),
         questions: Vec::new(),
@@ -66,6 +77,7 @@ fn world(person: bool) -> World {
         ended: false,
         ran: BTreeMap::new(),
         rerun: BTreeSet::new(),
+        reopened: BTreeSet::new(),
         prompts: Vec::new(),
         drafts: BTreeSet::new(),
         answers: 0,
@@ -105,7 +117,11 @@ impl World {
         self.machine.policy.put(self.layer(), GrantScope::Project);
         (self.streaming, self.ended) = (false, false);
         self.plans.clear();
-        self.runs.clear();
+        self.previews.clear();
+        // Recovery finishes what was being kept, and knows what came of it.
+        let kept = self.runs.drain(..).filter(|(_, plan)| plan.effects.is_some());
+        let found = |(_, plan): (usize, Plan)| ToolResult::succeeded(plan.call.tool_call_id, plan.tool_name, "kept");
+        let settled: Vec<ToolResult> = kept.map(found).filter(|_| self.answers.is_multiple_of(3)).collect();
         self.wakes.clear();
         self.questions.clear();
         self.unknown.clear();
@@ -113,7 +129,7 @@ impl World {
         let at = self.at();
         let records = self.journal.iter().map(|record| serde_json::to_string(record).unwrap());
         let records = records.map(|json| serde_json::from_str(&json).unwrap()).collect();
-        let effects = self.machine.restore(records, unfinished, at);
+        let effects = self.machine.restore(records, settled, unfinished, at);
         self.perform(effects);
         self.ended = false;
     }
@@ -153,6 +169,7 @@ impl World {
             enforcer,
             tools: Vec::new().into(),
             sandbox: "NONE".to_owned(),
+            sandbox_status: bare(),
             name: "test".to_owned(),
             message: "policy reloaded".to_owned(),
         }))
@@ -181,7 +198,19 @@ impl World {
                     self.streaming = true;
                 }
                 Effect::StopModel => self.streaming = false,
-                Effect::Plan(calls) => self.plans.push(calls),
+                Effect::Plan(calls) => {
+                    self.plans.push(calls.into_iter().map(|(index, call)| (index, call, Vec::new())).collect());
+                }
+                Effect::PlanOpened { index, call, opens } => self.plans.push(vec![(index, call, opens)]),
+                Effect::Preview { index, plan, permit, ticket } => {
+                    assert!(permit.covers(&plan.actions));
+                    let id = &plan.call.tool_call_id;
+                    let begun = |record: &Record| matches!(record, Record::PreviewStarted { tool_call_id } if tool_call_id == id);
+                    assert!(self.of_this_step().iter().any(begun), "{id} is previewed without its record");
+                    self.previews.push((index, ticket, plan));
+                }
+                // Some come to their end all the same.
+                Effect::StopPreview { ticket } if ticket % 2 == 0 => self.previews.retain(|(_, begun, _)| *begun != ticket),
                 Effect::Run { index, plan, permit } => {
                     assert!(permit.covers(&plan.actions));
                     self.run(index, plan);
@@ -194,7 +223,8 @@ impl World {
                     self.keeping.push(effect);
                 }
                 Effect::Forget(_) | Effect::ListGrants => self.keeping.push(effect),
-                Effect::KillTools | Effect::ReloadPolicy => {}
+                Effect::KillTools | Effect::ReloadPolicy | Effect::Background { .. } | Effect::StopCommand { .. } => {}
+                Effect::StopPreview { .. } => {}
                 Effect::End => self.ended = true,
             }
         }
@@ -207,7 +237,34 @@ impl World {
         if let Record::TaskEnded { .. } | Record::StepCompleted { .. } = &record {
             self.every_request_is_completed();
         }
+        if let Record::Finished { result, .. } = &record {
+            self.what_ran_is_told(result);
+        }
         self.journal.push(record);
+    }
+
+    /// Where a call ran and was kept from something, and not once more, its result is the one of that run.
+    fn what_ran_is_told(&self, told: &ToolResult) {
+        let of_it = self.of_this_step().iter().rev().find_map(|record| match record {
+            Record::Started { tool_call_id, .. } if *tool_call_id == told.tool_call_id => Some(None),
+            Record::KeptFrom { result, .. } if result.tool_call_id == told.tool_call_id => Some(Some(result)),
+            Record::Unreadable => Some(None),
+            _ => None,
+        });
+        if let Some(Some(first)) = of_it {
+            assert!(told.output_text.starts_with(&first.output_text), "{told:?} forgets what it did");
+        }
+    }
+
+    /// Whether the person said yes to running it once more.
+    fn was_opened(&self, id: &CallId) -> bool {
+        let records = self.of_this_step();
+        let kept = |record: &Record| matches!(record, Record::KeptFrom { result, .. } if result.tool_call_id == *id);
+        let yes = |record: &Record| {
+            matches!(record, Record::Decided { tool_call_id, decision: Decision::Approved | Decision::ApprovedAlways { .. }, .. }
+                if tool_call_id == id)
+        };
+        records.iter().rposition(kept).is_some_and(|at| records[at..].iter().any(yes))
     }
 
     /// The records of the step that runs.
@@ -254,10 +311,12 @@ impl World {
             let times = self.of_this_step().iter().filter(|record| started(record)).count();
             let ran = self.ran.entry(key.clone()).or_default();
             assert!(times > *ran as usize, "{key:?} runs without its record");
-            if *ran > 0 {
-                assert!(self.rerun.remove(&key), "{key:?} runs twice");
-            }
+            let again = *ran > 0;
             *ran += 1;
+            if again && !self.rerun.remove(&key) {
+                assert!(self.was_opened(&id), "{key:?} runs twice");
+                assert!(self.reopened.insert(key.clone()), "{key:?} is opened twice");
+            }
         }
         self.runs.push((index, plan));
     }
@@ -307,15 +366,17 @@ impl World {
             1..=3 if !self.wakes.is_empty() => Input::Woken { ticket: self.wakes.remove(0) },
             1..=9 if !self.plans.is_empty() => {
                 let calls = self.plans.remove(usize::from(which) % self.plans.len());
-                Input::Planned(calls.into_iter().map(|(index, call)| (index, plan_of(call))).collect())
+                planned(calls)
             }
-            1..=12 if !self.runs.is_empty() => self.finish(usize::from(which) % self.runs.len()),
+            1..=10 if !self.previews.is_empty() => self.looked(usize::from(which) % self.previews.len(), how),
+            1..=12 if !self.runs.is_empty() => self.finish(usize::from(which) % self.runs.len(), how),
             1..=13 if !self.questions.is_empty() => {
                 let approval_id = self.questions[usize::from(which) % self.questions.len()].clone();
                 let no = Decision::Denied { reason: None };
                 let scope = [GrantScope::Session, GrantScope::Project, GrantScope::Everywhere][usize::from(which) % 3];
                 let remember = Remember { scope, offer: usize::from(how / 128) * 7, until: None };
-                let decision = [Decision::Approved, no, Decision::ApprovedAlways { remember }][usize::from(how) % 3].clone();
+                let decisions = [Decision::Approved, no, Decision::ApprovedAlways { remember }, Decision::Previewed];
+                let decision = decisions[usize::from(how) % 4].clone();
                 Input::Command(Command::Decide { approval_id, decision })
             }
             1..=13 if !self.unknown.is_empty() => {
@@ -346,9 +407,24 @@ impl World {
         self.prompts_are_kept();
     }
 
-    fn finish(&mut self, nth: usize) -> Input {
+    /// A command comes to its end in its view: it did something or nothing, or it cannot be done there.
+    fn looked(&mut self, nth: usize, how: u8) -> Input {
+        let (index, ticket, plan) = self.previews.remove(nth);
+        let counted = CountedEffects { path: "target".to_owned(), created: 1, changed: 0, deleted: 0, bytes: 1 };
+        let counted = Some(counted).filter(|_| how.is_multiple_of(2)).into_iter().collect();
+        let effects = Some(Box::new(Effects { counted, ..Effects::default() }));
+        let outcome = match how % 5 {
+            0 => Err(ToolError::new(ErrorCode::ToolExecutionFailed, "it needs more than a view")),
+            _ => Ok(Plan { effects, preview: PreviewOffer::None, ..plan }),
+        };
+        Input::Previewed { index, ticket, outcome }
+    }
+
+    fn finish(&mut self, nth: usize, how: u8) -> Input {
         let (index, plan) = self.runs.remove(nth);
-        let result = ToolResult::succeeded(plan.call.tool_call_id, plan.tool_name, "done");
+        let result = ToolResult::succeeded(plan.call.tool_call_id, plan.tool_name, format!("done {how}"));
+        let kept = plan.changes && how.is_multiple_of(3);
+        let result = ToolResult { denied: Some(outside("example.com")).filter(|_| kept).into_iter().collect(), ..result };
         Input::ToolFinished { index, result, latency_ms: 1 }
     }
 
@@ -364,7 +440,10 @@ impl World {
         match which % 7 {
             // What runs does end once, so a false end may only meet what does not run.
             0 if self.runs.iter().all(|(running, _)| *running != index) => Input::ToolFinished { index, result, latency_ms: 1 },
-            1 if self.plans.is_empty() => Input::Planned(vec![(index, plan_of(call))]),
+            1 if self.plans.is_empty() => planned(vec![(index, call, Vec::new())]),
+            2 if how.is_multiple_of(2) => {
+                Input::Previewed { index, ticket: 10_000 + u64::from(how), outcome: plan_of(call, Vec::new()) }
+            }
             2 => Input::ToolOutput { index, text: "noise".to_owned() },
             3 => Input::Woken { ticket: 10_000 + u64::from(how) },
             4 if !self.streaming => Input::Delta(Delta::Text("nobody asked".to_owned())),
@@ -412,9 +491,11 @@ impl World {
                 let effect = self.keeping.remove(0);
                 Input::Kept(self.keep(effect, true))
             } else if let Some(calls) = self.plans.pop() {
-                Input::Planned(calls.into_iter().map(|(index, call)| (index, plan_of(call))).collect())
+                planned(calls)
+            } else if !self.previews.is_empty() {
+                self.looked(0, 2)
             } else if !self.runs.is_empty() {
-                self.finish(0)
+                self.finish(0, 1)
             } else if !self.wakes.is_empty() {
                 Input::Woken { ticket: self.wakes.remove(0) }
             } else if self.streaming {
@@ -437,7 +518,11 @@ impl World {
     }
 }
 
-fn plan_of(call: ToolCall) -> Result<Plan, ToolError> {
+fn planned(calls: Vec<ToPlan>) -> Input {
+    Input::Planned(calls.into_iter().map(|(index, call, opens)| (index, plan_of(call, opens))).collect())
+}
+
+fn plan_of(call: ToolCall, opens: Vec<Outside>) -> Result<Plan, ToolError> {
     let name = call.tool_name.clone();
     let (verb, rest) = name.split_once(' ').unwrap();
     let target =
@@ -454,12 +539,13 @@ fn plan_of(call: ToolCall) -> Result<Plan, ToolError> {
         summary: name.clone(),
         changes: verb != "read",
         proposal: None,
-        actions: vec![action],
+        actions: Some(action).into_iter().chain(opens.iter().filter_map(fetched)).collect(),
         runs: Vec::new(),
-        preview: PreviewOffer::None,
+        preview: if verb == "exec" { PreviewOffer::Possible } else { PreviewOffer::None },
         effects: None,
-        opens: Vec::new(),
+        opens,
         timeout_seconds: 300,
+        sandbox: None,
         payload: Box::new(()),
     })
 }
@@ -525,7 +611,7 @@ proptest! {
             }
         }
         let mut machine = machine(Approver::Nobody, 6);
-        let mut effects = machine.restore(records, Unfinished::Replace, at);
+        let mut effects = machine.restore(records, Vec::new(), Unfinished::Replace, at);
         effects.extend(machine.handle(Input::Command(Command::Prompt { text: "and now?".to_owned() }), at));
         let requests = effects.iter().filter_map(|effect| match effect {
             Effect::Request(request) => Some(request),

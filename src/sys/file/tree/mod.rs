@@ -93,13 +93,13 @@ fn temporary_name() -> OsString {
 }
 
 /// Opens a directory for listing; a link in its place is an error.
-fn open_directory_at(parent: impl AsFd, name: &OsStr) -> nix::Result<OwnedFd> {
+pub(in crate::sys) fn open_directory_at(parent: impl AsFd, name: &OsStr) -> nix::Result<OwnedFd> {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     openat(parent, name, flags, Mode::empty())
 }
 
 /// The names in a directory, in their order.
-fn names(directory: &OwnedFd) -> nix::Result<Vec<OsString>> {
+pub(in crate::sys) fn names(directory: &OwnedFd) -> nix::Result<Vec<OsString>> {
     let listing = openat(directory, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
     let mut names = Vec::new();
     for entry in nix::dir::Dir::from_fd(listing)?.iter() {
@@ -114,7 +114,7 @@ fn names(directory: &OwnedFd) -> nix::Result<Vec<OsString>> {
 }
 
 /// Gives an entry another name, which nobody may have yet.
-fn rename_to_new(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr)) -> nix::Result<()> {
+pub(in crate::sys) fn rename_to_new(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr)) -> nix::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use nix::fcntl::{RenameFlags, renameat2};

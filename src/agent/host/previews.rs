@@ -1,0 +1,62 @@
+//! Previews beside the loop: each can be stopped by itself, and none outlives the session.
+
+use super::Host;
+use super::calls::tell;
+use crate::agent::limits::CHANNEL_DEPTH;
+use crate::agent::turn::Input;
+use crate::policy::PreviewPermit;
+use crate::ports::{Plan, RunContext};
+use crate::protocol::{ErrorCode, ToolError};
+use std::collections::HashMap;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// The previews that run, by their tickets.
+#[derive(Default)]
+pub(super) struct Previews {
+    tokens: HashMap<u64, CancellationToken>,
+    work: JoinSet<()>,
+}
+
+impl Previews {
+    pub(super) fn stop(&mut self, ticket: u64) {
+        if let Some(token) = self.tokens.remove(&ticket) {
+            token.cancel();
+        }
+    }
+
+    pub(super) fn ended(&mut self, ticket: u64) {
+        self.tokens.remove(&ticket);
+        while self.work.try_join_next().is_some() {}
+    }
+
+    /// Stops them all and waits until they are gone.
+    pub(super) async fn end(&mut self) {
+        self.tokens.drain().for_each(|(_, token)| token.cancel());
+        while self.work.join_next().await.is_some() {}
+    }
+}
+
+impl Host {
+    pub(super) fn preview(&mut self, index: usize, plan: Plan, permit: PreviewPermit, ticket: u64) {
+        let (router, inputs, redactor) = (self.router.clone(), self.inputs.clone(), self.redactor.clone());
+        let stopped = self.kill.child_token();
+        self.previews.tokens.insert(ticket, stopped.clone());
+        self.previews.work.spawn(async move {
+            let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
+            let context = RunContext { output, kill: stopped.clone(), background: CancellationToken::new() };
+            let work = tokio::spawn(async move { router.preview(plan, permit, context).await });
+            // What one prints that nobody waits for any more would be taken for the output of another call.
+            tokio::select! {
+                () = tell(chunks, redactor, index, &inputs) => {}
+                () = stopped.cancelled() => {}
+            }
+            let outcome = work.await.unwrap_or_else(|error| {
+                tracing::error!(%error, "a tool panicked in a preview");
+                Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the preview crashed; nothing was changed"))
+            });
+            let _ = inputs.send(Input::Previewed { index, ticket, outcome }).await;
+        });
+    }
+}

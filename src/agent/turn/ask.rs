@@ -1,0 +1,156 @@
+//! Questions to the person about a call, and their answers.
+
+use super::calls::Batch;
+use super::preview::{Looked, no_preview};
+use super::{Approver, Call, CallState, Machine, Moment, Pending};
+use crate::policy::Question;
+use crate::ports::{Durability, Plan, Record};
+use crate::protocol::approval::CommandLine;
+use crate::protocol::{Action, Always, Approval, ApprovalId, Decision, ErrorCode, EventKind};
+
+impl Machine {
+    pub(super) fn ask(&mut self, call: &mut Call, index: usize, plan: Plan, question: Question, batch: &mut Batch, at: Moment) {
+        if self.options.approver == Approver::Everyone {
+            return self.permit(call, index, plan, question.approve(), batch);
+        }
+        self.counters.approvals += 1;
+        let approval_id = ApprovalId::new(format!("appr_{:03}", self.counters.approvals));
+        let mut approval = describe(&plan, &question, approval_id.clone(), &self.options.sandbox);
+        if self.options.approver == Approver::Nobody {
+            let decision = Decision::Denied { reason: Some("no one to ask".to_owned()) };
+            let rule = question.rule.clone();
+            self.emit(EventKind::ApprovalRequested(approval));
+            self.resolve_approval(call, &approval_id, decision, 0);
+            call.refuse(
+                ErrorCode::NoApprover,
+                format!(
+                    "denied: no one to ask ({}; rule: {rule}); do without it, or tell the person what to allow",
+                    question.reason
+                ),
+            );
+            return self.report(call, 0);
+        }
+        approval.origins = self.policy.origins(&approval.rule, &approval.parts);
+        approval.always = if plan.opens.is_empty() {
+            self.policy.always(&plan.actions, at.now)
+        } else {
+            Always { never: vec!["what a yes opens is open for one run".to_owned()], ..Always::default() }
+        };
+        self.note(Record::ApprovalRequested { approval: approval.clone() });
+        let always = approval.always.clone();
+        call.asked = true;
+        call.state = CallState::Asking(Box::new(Pending { plan, question, always, approval_id, since: at.now }));
+        batch.asks.push(approval);
+    }
+
+    pub(super) fn resolve_approval(&mut self, call: &Call, approval_id: &ApprovalId, decision: Decision, latency_ms: u64) {
+        let tool_call_id = call.call.tool_call_id.clone();
+        self.note(Record::Decided {
+            approval_id: approval_id.clone(),
+            tool_call_id: tool_call_id.clone(),
+            decision: decision.clone(),
+        });
+        self.emit(EventKind::ApprovalResolved { approval_id: approval_id.clone(), tool_call_id, decision, latency_ms });
+    }
+
+    pub(super) fn decided(&mut self, approval_id: &ApprovalId, decision: Decision, at: Moment) {
+        let mut known = false;
+        self.with_calls(|machine, calls| {
+            let asked = |call: &Call| matches!(&call.state, CallState::Asking(pending) if pending.approval_id == *approval_id);
+            let Some(index) = calls.iter().position(asked) else { return };
+            known = true;
+            machine.settle_decision(calls, index, decision, at);
+        });
+        if !known {
+            self.notice(format!("approval `{approval_id}` is unknown or was decided already"));
+        }
+        self.advance(at);
+        // A no is kept as a yes is, also while other questions are open.
+        self.commit(Durability::Process);
+    }
+
+    fn settle_decision(&mut self, calls: &mut [Call], index: usize, decision: Decision, at: Moment) {
+        let call = &mut calls[index];
+        let CallState::Asking(pending) = &call.state else { return };
+        if decision == Decision::Previewed
+            && let Some(why) = no_preview(&pending.plan)
+        {
+            return self.notice(format!("what it would do cannot be shown first: {why}"));
+        }
+        let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
+        let Pending { plan, question, always, approval_id, since } = *pending;
+        let latency_ms = u64::try_from(at.now.as_millisecond() - since.as_millisecond()).unwrap_or(0);
+        self.resolve_approval(call, &approval_id, decision.clone(), latency_ms);
+        let no = matches!(decision, Decision::Denied { .. });
+        // What was asked under one policy is answered under the one of now.
+        if !no && let Some(denial) = self.denied_by_now(&plan, at) {
+            return self.refuse_by_policy(call, &denial);
+        }
+        let mut batch = Batch::default();
+        match decision {
+            Decision::Denied { reason } => {
+                let words = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+                call.refuse(ErrorCode::UserDenied, format!("the person said no{words}"));
+                self.report(call, 0);
+            }
+            Decision::Approved => self.permit(call, index, plan, question.approve(), &mut batch),
+            Decision::ApprovedAlways { remember } => {
+                self.remember(&always, remember, directory(&plan));
+                self.permit(call, index, plan, question.approve(), &mut batch);
+            }
+            Decision::Previewed => {
+                let permit = question.preview();
+                self.begin_preview(call, Looked { index, plan, permit, approval_id: Some(approval_id) }, &mut batch);
+            }
+        }
+        self.carry_out(calls, batch);
+    }
+}
+
+/// Where a command would run.
+fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
+    plan.actions.iter().find_map(|action| match action {
+        Action::Exec { cwd, .. } | Action::Named { cwd, .. } => Some(cwd.real.clone()),
+        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
+    })
+}
+
+/// The question as the person sees it.
+fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: &str) -> Approval {
+    let sandbox = plan.sandbox.as_deref().unwrap_or(sandbox);
+    let command = plan.actions.iter().find_map(|action| match action {
+        Action::Exec { command, cwd } => Some(CommandLine {
+            line: command.clone(),
+            cwd: cwd.real.display().to_string(),
+            timeout_seconds: plan.timeout_seconds,
+            sandbox: sandbox.to_owned(),
+        }),
+        Action::Named { argv, cwd, .. } => Some(CommandLine {
+            line: argv.iter().map(|word| crate::policy::quoted(word)).collect::<Vec<_>>().join(" "),
+            cwd: cwd.real.display().to_string(),
+            timeout_seconds: plan.timeout_seconds,
+            sandbox: sandbox.to_owned(),
+        }),
+        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
+    });
+    Approval {
+        approval_id,
+        tool_call_id: plan.call.tool_call_id.clone(),
+        tool_name: plan.tool_name.clone(),
+        title: question.title.clone(),
+        description: question.description.clone(),
+        action_summary: plan.summary.clone(),
+        risk_level: question.risk,
+        critical: question.critical,
+        rule: question.rule.clone(),
+        reason: question.reason.clone(),
+        proposal: plan.proposal.clone().unwrap_or_default(),
+        command,
+        parts: question.parts.clone(),
+        origins: Vec::new(),
+        always: Always::default(),
+        preview: plan.preview.clone(),
+        effects: plan.effects.clone(),
+        opens: plan.opens.clone(),
+    }
+}

@@ -1,0 +1,62 @@
+//! What the cases say of an effect, in one line.
+
+use super::*;
+
+pub(super) fn tag(value: &impl serde::Serialize, key: &str) -> String {
+    serde_json::to_value(value).unwrap()[key].as_str().unwrap().to_owned()
+}
+
+pub(super) fn show(kind: &EventKind) -> String {
+    let name = tag(kind, "eventType");
+    let detail = match kind {
+        EventKind::TextChunk { text } => text.clone(),
+        EventKind::ToolRequested { summary, .. } => summary.clone(),
+        EventKind::ToolCompleted { status, error, output_text, .. } => match error {
+            Some(error) if output_text.is_empty() => format!("{status:?} {}: {}", error.code.as_str(), error.message),
+            Some(error) => format!("{status:?} {}: {}\n{output_text}", error.code.as_str(), error.message),
+            None => format!("{status:?} {output_text}"),
+        },
+        EventKind::ApprovalRequested(approval) => {
+            let offer = match &approval.preview {
+                PreviewOffer::None => String::new(),
+                PreviewOffer::Possible => ", can be previewed".to_owned(),
+                PreviewOffer::Impossible { reason } => format!(", no preview: {reason}"),
+            };
+            let effects = approval.effects.as_ref().map_or_else(String::new, |effects| {
+                let paths: Vec<_> = effects.files.iter().map(|file| file.path.as_str()).collect();
+                format!(", with effects: {}", paths.join(" "))
+            });
+            let opens: String = approval.opens.iter().map(|opened| format!(", opens {opened}: {}", approval.reason)).collect();
+            let Approval { approval_id, action_summary, tool_call_id, .. } = approval;
+            format!("{approval_id} {action_summary} for {tool_call_id}{offer}{effects}{opens}")
+        }
+        EventKind::ApprovalResolved { approval_id, decision, .. } => format!("{approval_id} {decision:?}"),
+        EventKind::TaskCompleted { text, step_count, .. } => format!("after {step_count}: {text}"),
+        EventKind::TaskFailed { failure, step_count } => format!("after {step_count}: {}", failure.message),
+        EventKind::TaskCancelled { step_count } => format!("after {step_count}"),
+        EventKind::SessionPaused { failure } => failure.message.clone(),
+        EventKind::PolicyExpired { message } | EventKind::PolicyRejected { message } => message.clone(),
+        EventKind::PolicyInForce { message, .. } => message.clone().unwrap_or_default(),
+        EventKind::ModeChanged { mode } => mode.as_str().to_owned(),
+        EventKind::Notice { message } => message.clone(),
+        EventKind::LlmRetry { attempt, max_attempts, delay_ms, .. } => format!("{attempt} of {max_attempts} in {delay_ms} ms"),
+        EventKind::AnswerDiscarded { reason } => reason.clone(),
+        EventKind::ToolInterrupted { summary, known, .. } => format!("{summary}: {known}"),
+        EventKind::SandboxInForce { tier, .. } => tier.as_str().to_owned(),
+        EventKind::PreviewStarted { tool_call_id, .. } => tool_call_id.to_string(),
+        EventKind::CommandsRunning { commands } => commands.len().to_string(),
+        EventKind::StepStarted { step_count } | EventKind::StepCompleted { step_count } => step_count.to_string(),
+        EventKind::StepLimitApproaching { step_count, max_steps } => format!("{step_count} of {max_steps}"),
+        EventKind::TaskStarted { prompt, .. } | EventKind::PromptQueued { prompt } => prompt.clone(),
+        EventKind::SessionStarted { .. }
+        | EventKind::DraftRestored { .. }
+        | EventKind::LlmRequestStarted { .. }
+        | EventKind::ReasoningChunk { .. }
+        | EventKind::ToolCallProgress { .. }
+        | EventKind::LlmRequestCompleted { .. }
+        | EventKind::ToolStarted { .. }
+        | EventKind::ToolOutputChunk { .. }
+        | EventKind::SessionCompleted { .. } => String::new(),
+    };
+    format!("{name} {detail}").trim_end().to_owned()
+}

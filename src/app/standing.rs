@@ -1,0 +1,107 @@
+//! What commands are held with here: the system looked at once, and what the policy makes of it.
+
+use super::place::Place;
+use crate::agent::SandboxStatus;
+use crate::policy::{Enforcer, Sandbox, SandboxSetting};
+use crate::protocol::SandboxTier;
+use crate::sys::process::Helper;
+use crate::sys::sandbox::{Held, Probe, probe};
+use crate::tools::{Caches, GitOutside, Ground, Holding};
+use std::path::{Path, PathBuf};
+
+/// Where systems keep home directories.
+const HOMES: [&str; 2] = ["/home", "/Users"];
+/// Other homes whose credentials are hidden.
+const MOST_HOMES: usize = 64;
+
+/// Looked at once for a run; what the policy says may change meanwhile.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    ground: Ground,
+    /// What this system lacks, why, and how to get it.
+    missing: Vec<String>,
+    homes: Vec<PathBuf>,
+    home: PathBuf,
+}
+
+impl Standing {
+    /// Tries it out, which takes some milliseconds. `trusted`: nothing of the project waits for the person's yes.
+    pub fn find(place: &Place, trusted: bool) -> Self {
+        let data = &place.directories.data;
+        let Probe { held, missing, upper_base } = probe(&Helper::default().program, &place.roots, data);
+        let tier = match held {
+            Held::Bare => SandboxTier::Bare,
+            Held::Landlock => SandboxTier::LandlockOnly,
+            Held::Namespaces => SandboxTier::Guarded,
+            Held::Layers => SandboxTier::Preview,
+        };
+        let why = || missing.first().cloned().unwrap_or_else(|| "this system makes no copy-on-write views".to_owned());
+        let layers = upper_base.ok_or_else(why);
+        let mut never: Vec<&Path> = vec![&place.home, data, &place.directories.config];
+        never.extend(place.roots.iter().map(PathBuf::as_path));
+        let caches = Caches::find(&place.home, |name| place.environment.get(name).map(str::to_owned), &never);
+        let git = if trusted { GitOutside::find(&place.workspace) } else { GitOutside::default() };
+        Self { ground: Ground { tier, layers, caches, git }, missing, homes: other_homes(&place.home), home: place.home.clone() }
+    }
+
+    pub fn tier(&self) -> SandboxTier {
+        self.ground.tier
+    }
+
+    /// What a verdict may rely on.
+    pub fn sandbox(&self) -> Sandbox {
+        if self.ground.tier.holds() { Sandbox::Present } else { Sandbox::Absent }
+    }
+
+    /// The project got the person's yes.
+    pub fn trust(&mut self, place: &Place) {
+        self.ground.git = GitOutside::find(&place.workspace);
+    }
+
+    /// How commands are held under this policy.
+    pub fn holding(&self, policy: &Enforcer) -> Holding {
+        Holding::new(policy.held_by(&self.homes, jiff::Timestamp::now()), self.ground.clone())
+    }
+
+    /// In a question: what holds the command.
+    pub fn words(&self, holding: &Holding) -> String {
+        holding.words(&self.home)
+    }
+
+    /// For the status row, and what is missing, to be said once.
+    pub fn status(&self, holding: &Holding, policy: &Enforcer) -> SandboxStatus {
+        SandboxStatus { tier: holding.tier, words: holding.status(), missing: self.notice(policy) }
+    }
+
+    /// What this system lacks, in full.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// What is said once at the start, where the policy wants a sandbox and there is not all of it.
+    fn notice(&self, policy: &Enforcer) -> Option<String> {
+        if policy.sandbox() == SandboxSetting::Off || !policy.grants("Shell.Exec") {
+            return None;
+        }
+        let why = self.missing.first().map(|why| format!(" ({why})")).unwrap_or_default();
+        match self.ground.tier {
+            SandboxTier::Bare => {
+                Some(format!("no sandbox on this kernel{why}. Commands always ask. Why and how to fix: aye doctor"))
+            }
+            SandboxTier::LandlockOnly => {
+                Some(format!("no sandbox but Landlock on this kernel{why}. Commands always ask. Why and how to fix: aye doctor"))
+            }
+            SandboxTier::Guarded => Some(format!(
+                "commands run in the sandbox, but what they would do cannot be shown first{why}. Why and how to fix: aye doctor"
+            )),
+            SandboxTier::Preview => None,
+        }
+    }
+}
+
+/// The home directories of others, as far as they can be seen.
+fn other_homes(own: &Path) -> Vec<PathBuf> {
+    let below = HOMES.into_iter().filter_map(|homes| std::fs::read_dir(homes).ok()).flatten().flatten();
+    let all = below.map(|entry| entry.path()).chain([PathBuf::from("/root")]);
+    all.filter(|home| home != own && home.is_dir()).take(MOST_HOMES).collect()
+}

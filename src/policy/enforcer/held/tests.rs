@@ -1,0 +1,131 @@
+use super::*;
+use crate::policy::Context;
+use crate::policy::{Bundle, Layer, Sandbox, Scope};
+
+const ROOT: &str = "/home/user/project";
+
+fn context(mode: Mode) -> Context {
+    Context {
+        roots: vec![PathBuf::from(ROOT)],
+        home: PathBuf::from("/home/user"),
+        mode,
+        sandbox: Sandbox::Present,
+        own: vec![PathBuf::from("/home/user/.config/aye")],
+    }
+}
+
+fn layer(scope: Scope, text: &str) -> Layer {
+    let text = format!("schema_version = 1\n{text}");
+    Layer::new(scope, Bundle::parse(&text, "policy.toml").unwrap_or_else(|error| panic!("{error}")))
+}
+
+fn held_in(mode: Mode, layers: Vec<Layer>) -> Held {
+    Enforcer::new(layers, context(mode)).held_by(&[], Timestamp::UNIX_EPOCH)
+}
+
+fn held(text: &str) -> Held {
+    held_in(Mode::Ask, vec![layer(Scope::User, text)])
+}
+
+fn has(places: &[PathBuf], place: &str) -> bool {
+    places.contains(&PathBuf::from(place))
+}
+
+const SHELL: &str = "[capabilities.\"Shell.Exec\"]\n";
+
+#[test]
+fn by_itself_the_workspace_is_written_and_what_runs_code_in_it_is_not() {
+    let held = held_in(Mode::Ask, vec![Layer::new(Scope::BuiltIn, Bundle::built_in().expect("parses"))]);
+    assert_eq!(held.sandbox, SandboxSetting::WorkspaceWrite);
+    assert!(held.is_whole());
+    for name in PROTECTED {
+        assert!(has(&held.read_only, &format!("{ROOT}/{name}")), "{name}");
+    }
+    assert!(has(&held.hidden, "/home/user/.ssh") && has(&held.hidden, "/home/user/.config/aye"));
+    // What is outside of all that may be written needs no word.
+    assert!(!has(&held.read_only, "/home/user/.bashrc"));
+}
+
+#[test]
+fn plan_mode_writes_nothing() {
+    let held = held_in(Mode::Plan, vec![layer(Scope::User, &format!("{SHELL}writable_paths = [\"~/out\"]"))]);
+    assert_eq!(held.sandbox, SandboxSetting::ReadOnly);
+    assert!(held.written.is_empty() && held.writable.is_empty() && held.read_only.is_empty());
+}
+
+#[test]
+fn a_command_writes_no_further_than_file_write() {
+    let held = held(&format!(
+        "{SHELL}[capabilities.\"File.Write\"]\nallowed_paths = [\"src\", \"docs/**\"]\nblocked_paths = [\"src/gen\", \"**/*.key\"]"
+    ));
+    assert_eq!(held.written, [format!("{ROOT}/docs"), format!("{ROOT}/src")].map(PathBuf::from));
+    assert!(!held.is_whole());
+    assert!(has(&held.read_only, "/home/user/project/src/gen"), "{:?}", held.read_only);
+    assert_eq!(held.marks.of(Path::new("/home/user/project/src/a.key"), "a.key"), Some(Kept::ReadOnly));
+    assert_eq!(held.marks.of(Path::new("/home/user/project/src/a.rs"), "a.rs"), None);
+    assert!(held.unheld.iter().any(|words| words.contains("*.key")), "{:?}", held.unheld);
+}
+
+#[test]
+fn the_lists_of_all_layers_narrow_it() {
+    let user = layer(Scope::User, &format!("{SHELL}[capabilities.\"File.Write\"]\nallowed_paths = [\"${{workspace}}\"]"));
+    let project =
+        layer(Scope::Project, "[capabilities.\"File.Write\"]\nallowed_paths = [\"src\"]\nblocked_paths = [\"src/vendor\"]");
+    let held = held_in(Mode::Ask, vec![user, project]);
+    assert_eq!(held.written, [PathBuf::from(ROOT).join("src")]);
+    assert!(has(&held.read_only, "/home/user/project/src/vendor"));
+}
+
+#[test]
+fn an_empty_list_and_a_glob_of_names_let_a_command_write_nothing() {
+    for allowed in ["[]", "[\"**/*.rs\"]"] {
+        let held = held(&format!("{SHELL}[capabilities.\"File.Write\"]\nallowed_paths = {allowed}"));
+        assert!(held.written.is_empty(), "{allowed}: {:?}", held.written);
+    }
+    for allowed in ["[\"${workspace}\"]", "[\"**\"]", "[\"${workspace}/**\"]", "[\"/\"]", "[\"~\"]"] {
+        let held = held(&format!("{SHELL}[capabilities.\"File.Write\"]\nallowed_paths = {allowed}"));
+        assert!(held.is_whole(), "{allowed}: {:?}", held.written);
+        assert!(held.unheld.is_empty(), "{allowed}: {:?}", held.unheld);
+    }
+}
+
+#[test]
+fn what_may_not_be_read_is_hidden() {
+    let held = held(&format!(
+        "{SHELL}[capabilities.\"File.Read\"]\nallowed_paths = [\"${{workspace}}\", \"~/.aws\"]\nblocked_paths = [\"secrets\", \"/srv/keys\", \"**/.env\"]\n\
+         [[capabilities.\"File.Read\".rules]]\npaths = [\"private/**\"]\ndecision = \"deny\""
+    ));
+    assert!(has(&held.hidden, "/home/user/project/secrets") && has(&held.hidden, "/srv/keys"));
+    assert!(has(&held.hidden, "/home/user/.ssh") && !has(&held.hidden, "/home/user/.aws"), "the person named it");
+    assert_eq!(held.marks.of(Path::new("/home/user/project/a/.env"), ".env"), Some(Kept::Hidden));
+    assert_eq!(held.marks.of(Path::new("/home/user/project/private/a"), "a"), Some(Kept::Hidden));
+    assert_eq!(held.marks.of(Path::new("/home/user/project/a/.ENVRC "), ".ENVRC "), Some(Kept::ReadOnly));
+}
+
+#[test]
+fn a_person_opens_more_places_but_neither_git_nor_credentials_nor_aye() {
+    let held = held(&format!(
+        "{SHELL}writable_paths = [\"~/out\", \"${{workspace}}/.vscode\", \"${{workspace}}/.git\", \"~/.ssh\", \"~/.config/aye\", \"~/g/*\"]"
+    ));
+    assert_eq!(held.writable, [PathBuf::from("/home/user/out")]);
+    assert_eq!(held.reopened, [PathBuf::from(ROOT).join(".vscode")]);
+    assert!(!has(&held.read_only, "/home/user/project/.vscode") && has(&held.read_only, "/home/user/project/.git"));
+    assert!(has(&held.read_only_if_there, "/home/user/out/.git"));
+    let project = layer(Scope::Project, &format!("{SHELL}writable_paths = [\"~/out\"]"));
+    assert!(held_in(Mode::Ask, vec![layer(Scope::User, SHELL), project]).writable.is_empty());
+}
+
+#[test]
+fn in_a_home_directory_what_programs_start_with_stays_as_it_is() {
+    let mut context = context(Mode::Ask);
+    context.roots = vec![PathBuf::from("/home/user")];
+    let held = Enforcer::new(vec![layer(Scope::User, SHELL)], context).held_by(&[], Timestamp::UNIX_EPOCH);
+    assert!(has(&held.read_only, "/home/user/.bashrc") && has(&held.read_only, "/home/user/.config/git"));
+}
+
+#[test]
+fn other_homes_of_the_machine_are_hidden_too() {
+    let enforcer = Enforcer::new(vec![layer(Scope::User, SHELL)], context(Mode::Ask));
+    let held = enforcer.held_by(&[PathBuf::from("/home/other")], Timestamp::UNIX_EPOCH);
+    assert!(has(&held.hidden, "/home/other/.ssh"));
+}

@@ -1,0 +1,59 @@
+//! Taking away a view: whatever a command left in it, however deep, and whatever the modes.
+
+use crate::sys::file::tree::names;
+use crate::sys::path::open_parent;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstatat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// Directories in each other that are held open at once.
+const MAX_HELD: usize = 64;
+
+/// Removes the directory of a view with all that is in it. Nothing outside of it can be reached.
+pub fn discard(preview: &Path) -> io::Result<()> {
+    let (parent, name) = match open_parent(preview) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    remove_tree(&parent, name)
+}
+
+pub(super) fn remove_tree(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    let mut aside = Vec::new();
+    let removed = take_apart(parent, name, (parent, &mut aside), 0);
+    // What was too deep stands beside it now, under names of aye's own.
+    while let Some(name) = aside.pop() {
+        take_apart(parent, &name, (parent, &mut aside), 0)?;
+    }
+    match removed {
+        Ok(()) | Err(Errno::ENOENT) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn take_apart(parent: &OwnedFd, name: &OsStr, deep: (&OwnedFd, &mut Vec<OsString>), depth: usize) -> nix::Result<()> {
+    let stat = fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+    if stat.st_mode & libc::S_IFMT != libc::S_IFDIR {
+        return unlinkat(parent, name, UnlinkatFlags::NoRemoveDir);
+    }
+    if stat.st_mode & 0o700 != 0o700 {
+        fchmodat(parent, name, Mode::S_IRWXU, FchmodatFlags::NoFollowSymlink)?;
+    }
+    if depth >= MAX_HELD {
+        let aside = OsString::from(format!(".aye-{}", uuid::Uuid::new_v4().simple()));
+        renameat(parent, name, deep.0, aside.as_os_str())?;
+        deep.1.push(aside);
+        return Ok(());
+    }
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let directory = openat(parent, name, flags, Mode::empty())?;
+    for entry in names(&directory)? {
+        take_apart(&directory, &entry, (deep.0, &mut *deep.1), depth + 1)?;
+    }
+    unlinkat(parent, name, UnlinkatFlags::RemoveDir)
+}

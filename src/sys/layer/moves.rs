@@ -1,0 +1,136 @@
+//! Which of the new files are old ones under another name.
+
+use super::{Change, Changes, Kind, survey};
+use crate::sys::path::{open_below, pass_below};
+use nix::fcntl::{OFlag, readlinkat};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Read to find out; what would be more is a new file and a deleted one.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
+/// Deleted files that one new file is compared with.
+const MAX_TRIES: usize = 8;
+
+/// A new file with the content of a deleted one was moved: of several, one of the same name before others.
+pub(super) fn find(changes: &mut Changes, upper: &OwnedFd, lower: &OwnedFd) -> io::Result<()> {
+    let mut deleted: HashMap<(Kind, u64), Vec<usize>> = HashMap::new();
+    for (index, change) in changes.entries.iter().enumerate() {
+        if let (Some(before), None) = (change.before, change.after)
+            && is_moved_kind(before.kind, before.bytes)
+        {
+            deleted.entry((before.kind, before.bytes)).or_default().push(index);
+        }
+    }
+    if deleted.is_empty() {
+        return Ok(());
+    }
+    let mut bytes_left = MAX_BYTES;
+    for index in 0..changes.entries.len() {
+        let change = &changes.entries[index];
+        let (None, Some(after), None) = (change.before, change.after, &change.link_of) else { continue };
+        if !is_moved_kind(after.kind, after.bytes) {
+            continue;
+        }
+        let Some(candidates) = deleted.get_mut(&(after.kind, after.bytes)) else { continue };
+        let name = change.path.file_name();
+        let rank = |candidate: &usize| {
+            let old = &changes.entries[*candidate];
+            (old.before.map(|node| node.modified) != Some(after.modified), old.path.file_name() != name)
+        };
+        candidates.sort_by_key(rank);
+        let mut found = None;
+        for (at, candidate) in candidates.iter().take(MAX_TRIES).enumerate() {
+            if after.bytes > bytes_left {
+                break;
+            }
+            bytes_left -= after.bytes;
+            let old = &changes.entries[*candidate];
+            if is_same(after.kind, (upper, &change.path), (lower, &old.path))? {
+                found = Some(at);
+                break;
+            }
+        }
+        if let Some(at) = found {
+            let from = changes.entries[candidates.remove(at)].path.clone();
+            changes.entries[index].moved_from = Some(from);
+        }
+    }
+    Ok(())
+}
+
+/// Empty files are all the same.
+fn is_moved_kind(kind: Kind, bytes: u64) -> bool {
+    match kind {
+        Kind::File => bytes > 0,
+        Kind::Link => true,
+        Kind::Directory | Kind::Special => false,
+    }
+}
+
+fn is_same(kind: Kind, new: (&OwnedFd, &Path), old: (&OwnedFd, &Path)) -> io::Result<bool> {
+    if kind == Kind::Link {
+        let says = |(root, path): (&OwnedFd, &Path)| {
+            let directory = pass_below(root, path.parent().unwrap_or(Path::new(""))).ok()?;
+            readlinkat(&directory, path.file_name()?).ok()
+        };
+        return Ok(says(new) == says(old));
+    }
+    let open = |(root, path): (&OwnedFd, &Path)| open_below(root, path, OFlag::O_RDONLY | OFlag::O_NONBLOCK).map(File::from);
+    match (open(new), open(old)) {
+        (Ok(mut new), Ok(mut old)) => survey::same_bytes(&mut new, &mut old),
+        _ => Ok(false),
+    }
+}
+
+impl Changes {
+    /// Directories that have another name and are otherwise what they were, from and to: all that was in the old one is at the same
+    /// place in the new one, and nothing else.
+    pub fn moved_directories(&self) -> Vec<(PathBuf, PathBuf)> {
+        let by_path: BTreeMap<&Path, &Change> = self.entries.iter().map(|change| (change.path.as_path(), change)).collect();
+        let inside = |path: &Path| match self.below(path) {
+            [first, rest @ ..] if first.path == path => rest,
+            all => all,
+        };
+        let is_directory = |change: Option<&&Change>, new: bool| {
+            change.is_some_and(|change| match (change.before, change.after) {
+                (None, Some(node)) => new && node.kind == Kind::Directory,
+                (Some(node), None) => !new && node.kind == Kind::Directory,
+                _ => false,
+            })
+        };
+        let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
+        for change in &self.entries {
+            if !is_directory(Some(&change), true) || found.iter().any(|(_, to)| change.path.starts_with(to)) {
+                continue;
+            }
+            let is = inside(&change.path);
+            let Some((first, old)) = is.iter().find_map(|is| Some((is, is.moved_from.as_ref()?))) else { continue };
+            let Ok(rest) = first.path.strip_prefix(&change.path) else { continue };
+            let Some(from) = old.ancestors().nth(rest.components().count()) else { continue };
+            let was = inside(from);
+            let fits = from.join(rest) == *old
+                && is_directory(by_path.get(from), false)
+                && was.len() == is.len()
+                && was.iter().zip(is).all(|(was, is)| {
+                    was.path.strip_prefix(from).ok() == is.path.strip_prefix(&change.path).ok()
+                        && (is.moved_from.as_ref() == Some(&was.path) || was.is_plain_end() && is.is_plain_end())
+                });
+            if fits {
+                found.push((from.to_owned(), change.path.clone()));
+            }
+        }
+        found
+    }
+}
+
+impl Change {
+    /// A directory or an empty file, made or deleted.
+    fn is_plain_end(&self) -> bool {
+        self.before
+            .or(self.after)
+            .is_some_and(|node| node.kind == Kind::Directory || (node.kind == Kind::File && node.bytes == 0))
+    }
+}

@@ -1,0 +1,78 @@
+//! What stands at one path at one moment.
+
+use nix::errno::Errno;
+use nix::fcntl::AtFlags;
+use nix::sys::stat::{FileStat, fstatat};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+
+/// Seconds and nanoseconds, as file times are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Time(pub i64, pub i64);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    File,
+    Directory,
+    Link,
+    /// A socket, FIFO or device.
+    Special,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    pub kind: Kind,
+    pub inode: u64,
+    pub bytes: u64,
+    /// The permission bits.
+    pub mode: u32,
+    pub owner: u32,
+    pub group: u32,
+    /// Names it has.
+    pub links: u64,
+    pub modified: Time,
+    /// When anything of it was changed, its names included.
+    pub changed: Time,
+}
+
+impl Node {
+    pub(super) fn of(stat: &FileStat) -> Self {
+        Self {
+            kind: match stat.st_mode & libc::S_IFMT {
+                libc::S_IFREG => Kind::File,
+                libc::S_IFDIR => Kind::Directory,
+                libc::S_IFLNK => Kind::Link,
+                _ => Kind::Special,
+            },
+            inode: stat.st_ino,
+            bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            mode: u32::from(stat.st_mode) & 0o7777,
+            owner: stat.st_uid,
+            group: stat.st_gid,
+            links: u64::from(stat.st_nlink),
+            modified: Time(stat.st_mtime, stat.st_mtime_nsec),
+            changed: Time(stat.st_ctime, stat.st_ctime_nsec),
+        }
+    }
+
+    /// What `name` is in a directory, itself and not where it leads; `None` where there is no such name.
+    pub(super) fn at(directory: &OwnedFd, name: &OsStr) -> nix::Result<Option<Self>> {
+        match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Self::of(&stat))),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Whether it is the very same, not changed since. What is put into a directory or taken out of it does not count.
+    pub(super) fn is_still(&self, now: &Self) -> bool {
+        let same = (self.kind, self.inode) == (now.kind, now.inode);
+        same && (self.kind == Kind::Directory
+            || (self.bytes, self.modified, self.changed) == (now.bytes, now.modified, now.changed))
+    }
+
+    pub(super) fn owners(&self) -> (u32, u32) {
+        (self.owner, self.group)
+    }
+}

@@ -1,0 +1,132 @@
+//! The steps that make a directory what the command made of it. Each can be taken again without harm.
+
+use super::node::{Kind, Node, Time};
+use super::{Change, Changes};
+use nix::unistd::Uid;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Where something new stands until it has its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Source {
+    /// At the same path in the upper directory.
+    Upper,
+    /// Under this number where things are got ready.
+    Staged(usize),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Step {
+    #[serde(with = "super::name")]
+    pub path: PathBuf,
+    pub what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum What {
+    /// Lets the owner change what is in the directory, until it gets its mode.
+    Open { inode: u64 },
+    /// Takes away what was there; of a directory all is gone already.
+    Remove { before: Node },
+    /// Puts an empty directory where nothing is.
+    Directory { number: usize },
+    /// Puts a file or link where nothing is, or in the place of what was there.
+    Place { source: Source, before: Option<Node> },
+    /// Gives another file this name too.
+    Link {
+        #[serde(with = "super::name")]
+        to: PathBuf,
+        number: usize,
+        before: Option<Node>,
+    },
+    /// Mode, owner and time. Of a directory that was made here, the inode is known once it is made.
+    Dress { before: Option<Node>, number: Option<usize>, mode: u32, owner: u32, group: u32, modified: Option<Time> },
+}
+
+/// All steps for the changes of one directory, in their order.
+pub(super) fn steps(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> Vec<Step> {
+    let opened = opened(changes, may_write);
+    let mut steps: Vec<Step> =
+        opened.iter().map(|(path, node)| Step { path: path.clone(), what: What::Open { inode: node.inode } }).collect();
+    let removed = changes.entries.iter().rev().filter(|change| change.clears());
+    steps.extend(
+        removed.filter_map(|change| Some(Step { path: change.path.clone(), what: What::Remove { before: change.before? } })),
+    );
+    let mut numbers = BTreeMap::new();
+    let mut number = 0..;
+    for change in &changes.entries {
+        if let Some(what) = put(change, &mut || number.next().unwrap_or_default(), &mut numbers) {
+            steps.push(Step { path: change.path.clone(), what });
+        }
+    }
+    let mut dressed: BTreeMap<PathBuf, What> = opened
+        .into_iter()
+        .filter(|(path, _)| !goes(changes, path))
+        .map(|(path, node)| {
+            let dress = What::Dress {
+                before: Some(node),
+                number: None,
+                mode: node.mode,
+                owner: node.owner,
+                group: node.group,
+                modified: None,
+            };
+            (path, dress)
+        })
+        .collect();
+    for change in &changes.entries {
+        let Some(after) = change.after else { continue };
+        let number = numbers.get(&change.path).copied();
+        if after.kind == Kind::Link || !(change.same_content || number.is_some()) {
+            continue;
+        }
+        let before = change.before.filter(|_| number.is_none());
+        // What others put into a directory meanwhile keeps its time.
+        let modified = (after.kind == Kind::File || number.is_some()).then_some(after.modified);
+        let (mode, owner, group) = (after.mode, after.owner, after.group);
+        dressed.insert(change.path.clone(), What::Dress { before, number, mode, owner, group, modified });
+    }
+    steps.extend(dressed.into_iter().rev().map(|(path, what)| Step { path, what }));
+    steps
+}
+
+fn put(change: &Change, number: &mut dyn FnMut() -> usize, numbers: &mut BTreeMap<PathBuf, usize>) -> Option<What> {
+    let after = change.after?;
+    if after.kind == Kind::Directory {
+        if change.before.is_some_and(|before| before.kind == Kind::Directory) {
+            return None;
+        }
+        let number = number();
+        numbers.insert(change.path.clone(), number);
+        return Some(What::Directory { number });
+    }
+    if change.same_content {
+        return None;
+    }
+    let before = change.before.filter(|_| !change.clears());
+    Some(match &change.link_of {
+        Some(to) => What::Link { to: to.clone(), number: number(), before },
+        None => What::Place { source: Source::Upper, before },
+    })
+}
+
+/// Directories that have to be opened up: the owner may not write in them now.
+fn opened(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> BTreeMap<PathBuf, Node> {
+    if Uid::effective().is_root() {
+        return BTreeMap::new();
+    }
+    let touched: BTreeSet<&Path> =
+        changes.entries.iter().filter(|change| !change.same_content).filter_map(|change| change.path.parent()).collect();
+    let deleted = changes.entries.iter().filter_map(|change| Some((change.path.as_path(), change.before?)));
+    let directories = changes.passed.iter().map(|passed| (passed.path.as_path(), passed.node)).chain(deleted);
+    directories
+        .filter(|(path, node)| node.kind == Kind::Directory && touched.contains(path) && !may_write(path))
+        .map(|(path, node)| (path.to_owned(), node))
+        .collect()
+}
+
+fn goes(changes: &Changes, path: &Path) -> bool {
+    let found = changes.entries.binary_search_by(|change| change.path.as_path().cmp(path));
+    found.is_ok_and(|at| changes.entries[at].clears())
+}

@@ -1,0 +1,211 @@
+//! What is to be put somewhere, made ready: on the file system it goes to, on disk, without the marks of overlayfs.
+
+use super::node::Node;
+use super::plan::{Source, Step, What};
+use super::{Changes, Kind, xattr};
+use crate::sys::path::{open_below, pass_below};
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
+use nix::sys::stat::{FchmodatFlags, Mode, fchmod, fchmodat, fstat, mkdirat};
+use nix::unistd::{Gid, Uid, Whence, fchown, lseek, symlinkat};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// More files than this are written to disk all at once.
+const SYNCED_ALONE: usize = 16;
+const CHUNK: usize = 1024 * 1024;
+
+/// Whether a rename leads from one directory to the other: the mount is compared before a name is looked up.
+pub(super) fn is_one_mount(from: &OwnedFd, to: &OwnedFd) -> bool {
+    let nothing = format!(".aye-{}", uuid::Uuid::new_v4().simple());
+    let same_device = fstat(from).ok().map(|stat| stat.st_dev) == fstat(to).ok().map(|stat| stat.st_dev);
+    same_device && renameat(from, nothing.as_str(), to, nothing.as_str()) == Err(Errno::ENOENT)
+}
+
+pub(super) fn name_of(number: usize) -> OsString {
+    OsString::from(number.to_string())
+}
+
+/// Makes ready what the steps put somewhere. `copies` says that it has to be on another file system.
+pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: &mut [Step], copies: bool) -> io::Result<()> {
+    let after: BTreeMap<&Path, Node> =
+        changes.entries.iter().filter_map(|change| Some((change.path.as_path(), change.after?))).collect();
+    let number = |what: &What| match what {
+        What::Directory { number } | What::Link { number, .. } => *number,
+        _ => 0,
+    };
+    let mut next = steps.iter().map(|step| number(&step.what)).max().unwrap_or(0) + 1;
+    let places = steps.iter().filter(|step| matches!(step.what, What::Place { .. })).count();
+    let alone = places <= SYNCED_ALONE;
+    if !copies {
+        open_parents(upper, steps)?;
+    }
+    for step in steps {
+        match &mut step.what {
+            What::Directory { number } => mkdirat(stage, name_of(*number).as_os_str(), Mode::S_IRWXU)?,
+            What::Place { source, .. } => {
+                let Some(after) = after.get(step.path.as_path()) else { continue };
+                if copies {
+                    copy(upper, &step.path, after, (stage, &name_of(next)), alone)?;
+                    *source = Source::Staged(next);
+                    next += 1;
+                } else if after.kind == Kind::File {
+                    let file = open_mine(upper, &step.path, after)?;
+                    clean(&file, after)?;
+                    if alone {
+                        file.sync_all()?;
+                    }
+                }
+            }
+            What::Open { .. } | What::Remove { .. } | What::Link { .. } | What::Dress { .. } => {}
+        }
+    }
+    if !alone {
+        sync_all(if copies { stage } else { upper })?;
+    }
+    Ok(())
+}
+
+/// What is to leave a directory of the upper one has to be let out of it.
+fn open_parents(upper: &OwnedFd, steps: &[Step]) -> io::Result<()> {
+    if Uid::effective().is_root() {
+        return Ok(());
+    }
+    let placed = steps.iter().filter(|step| matches!(step.what, What::Place { .. }));
+    let parents: BTreeSet<&Path> =
+        placed.filter_map(|step| step.path.parent()).filter(|path| path.file_name().is_some()).collect();
+    for path in parents {
+        let (parent, name) = at(upper, path)?;
+        fchmodat(&parent, name, Mode::S_IRWXU, FchmodatFlags::NoFollowSymlink)?;
+    }
+    Ok(())
+}
+
+/// All of a file system on disk.
+pub(super) fn sync_all(directory: &OwnedFd) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        let readable = openat(directory, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+        nix::unistd::syncfs(&readable)?;
+    }
+    #[cfg(not(target_os = "linux"))]
+    crate::sys::file::sync_directory(directory);
+    Ok(())
+}
+
+/// Opens a file of the upper directory, whatever its mode.
+fn open_mine(upper: &OwnedFd, path: &Path, after: &Node) -> io::Result<File> {
+    let (parent, name) = at(upper, path)?;
+    if after.mode & 0o600 != 0o600 && !Uid::effective().is_root() {
+        fchmodat(&parent, name, Mode::S_IRUSR | Mode::S_IWUSR, FchmodatFlags::NoFollowSymlink)?;
+    }
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    Ok(File::from(openat(&parent, name, flags, Mode::empty())?))
+}
+
+fn at<'a>(root: &OwnedFd, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
+    let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    Ok((pass_below(root, path.parent().unwrap_or(Path::new("")))?, name))
+}
+
+/// Nothing of overlayfs on it, and the mode it is to have.
+fn clean(file: &File, after: &Node) -> io::Result<()> {
+    fchmod(file, Mode::S_IRUSR | Mode::S_IWUSR)?;
+    xattr::strip(file)?;
+    Ok(fchmod(file, Mode::from_bits_truncate(after.mode as libc::mode_t))?)
+}
+
+/// A copy of a file or link, with the times, holes and attributes of the first.
+fn copy(upper: &OwnedFd, path: &Path, after: &Node, (stage, name): (&OwnedFd, &OsStr), sync: bool) -> io::Result<()> {
+    if after.kind == Kind::Link {
+        let (parent, link) = at(upper, path)?;
+        symlinkat(readlinkat(&parent, link)?.as_os_str(), stage, name)?;
+        if Uid::effective().is_root() {
+            let owner = (Some(Uid::from_raw(after.owner)), Some(Gid::from_raw(after.group)));
+            nix::unistd::fchownat(stage, name, owner.0, owner.1, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+        }
+        return Ok(());
+    }
+    let mut from = open_mine(upper, path, after)?;
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let mut to = File::from(openat(stage, name, flags, Mode::S_IRUSR | Mode::S_IWUSR)?);
+    copy_content(&mut from, &mut to, after.bytes)?;
+    xattr::carry(&from, &to)?;
+    own(&to, after)?;
+    fchmod(&to, Mode::from_bits_truncate(after.mode as libc::mode_t))?;
+    set_modified(&to, after)?;
+    if sync {
+        to.sync_all()?;
+    }
+    Ok(())
+}
+
+fn own(file: &File, after: &Node) -> io::Result<()> {
+    let now = Node::of(&fstat(file)?);
+    if now.owners() == after.owners() {
+        return Ok(());
+    }
+    match fchown(file, Some(Uid::from_raw(after.owner)), Some(Gid::from_raw(after.group))) {
+        Err(errno) if Uid::effective().is_root() => Err(errno.into()),
+        _ => Ok(()),
+    }
+}
+
+fn set_modified(file: &File, after: &Node) -> io::Result<()> {
+    use nix::sys::time::TimeSpec;
+    let modified = TimeSpec::new(after.modified.0, after.modified.1);
+    Ok(nix::sys::stat::futimens(file, &TimeSpec::UTIME_OMIT, &modified)?)
+}
+
+/// Only what is not a hole is read and written.
+fn copy_content(from: &mut File, to: &mut File, bytes: u64) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    let mut at = 0;
+    while let Some((start, end)) = data(from, at, bytes)? {
+        from.seek(SeekFrom::Start(start))?;
+        to.seek(SeekFrom::Start(start))?;
+        let mut left = end - start;
+        while left > 0 {
+            let most = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+            let count = from.read(&mut buffer[..most])?;
+            if count == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a file of the view became shorter"));
+            }
+            to.write_all(&buffer[..count])?;
+            left -= count as u64;
+        }
+        at = end;
+    }
+    to.set_len(bytes)
+}
+
+/// The next stretch of a file from `at` that is not a hole.
+fn data(file: &File, at: u64, bytes: u64) -> io::Result<Option<(u64, u64)>> {
+    if at >= bytes {
+        return Ok(None);
+    }
+    #[cfg(target_os = "linux")]
+    {
+        let position = |found: libc::off_t| u64::try_from(found).unwrap_or(bytes).min(bytes);
+        let start = match lseek(file, at as libc::off_t, Whence::SeekData) {
+            Ok(start) => position(start),
+            Err(Errno::ENXIO) => return Ok(None),
+            Err(Errno::EINVAL) => return Ok(Some((at, bytes))),
+            Err(errno) => return Err(errno.into()),
+        };
+        let end = position(lseek(file, start as libc::off_t, Whence::SeekHole)?);
+        Ok((start < end).then_some((start, end)))
+    }
+    #[cfg(not(target_os = "linux"))]
+    Ok(Some((at, bytes)))
+}
+
+/// A directory of its own in `parent`, opened.
+pub(super) fn make(parent: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+    mkdirat(parent, name, Mode::S_IRWXU)?;
+    Ok(open_below(parent, Path::new(name), OFlag::O_RDONLY | OFlag::O_DIRECTORY)?)
+}

@@ -1,0 +1,175 @@
+mod faults;
+mod kills;
+mod random;
+
+use super::commit::commit_at_pace;
+use super::*;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A real directory with some files, and the place of a view of it.
+struct Place {
+    _directory: TempDir,
+    lower: PathBuf,
+    preview: PathBuf,
+    began: Time,
+}
+
+impl Place {
+    fn new(fill: impl FnOnce(&Path)) -> Self {
+        Self::within(tempfile::tempdir().unwrap(), None, fill)
+    }
+
+    fn within(directory: TempDir, upper: Option<&Path>, fill: impl FnOnce(&Path)) -> Self {
+        let root = directory.path().canonicalize().unwrap();
+        let (lower, preview) = (root.join("ws"), upper.map_or_else(|| root.join("preview"), Path::to_owned));
+        for path in [&lower, &preview.join("upper"), &preview.join("work")] {
+            fs::create_dir_all(path).unwrap();
+        }
+        fill(&lower);
+        let began = mark(&preview).unwrap();
+        Self { _directory: directory, lower, preview, began }
+    }
+
+    fn layered(&self) -> Layered {
+        Layered { directory: self.lower.clone(), upper: self.preview.join("upper"), work: self.preview.join("work") }
+    }
+
+    /// Runs a line in a view of the directory, and gives the tree as it is seen at the end; `None` where no view can be made.
+    fn view(&self, line: &str) -> Option<Tree> {
+        let Layered { directory, upper, work } = self.layered();
+        let (directory, upper, work) = (directory.display(), upper.display(), work.display());
+        let script = format!(
+            "mount -t overlay overlay -o userxattr,lowerdir={directory},upperdir={upper},workdir={work} {directory} && cd {directory} \
+             && ( {line}\n) >&2; {LIST}"
+        );
+        let ran = Command::new("unshare").args(["-Urm", "bash", "-c", &script]).output();
+        let ran = ran.ok().filter(|ran| ran.status.success() && !ran.stderr.starts_with(b"mount"));
+        let Some(ran) = ran else {
+            eprintln!("skipped: no overlay can be mounted here");
+            return None;
+        };
+        Some(Tree::read(&ran.stdout))
+    }
+
+    /// The same of the real directory.
+    fn tree(&self) -> Tree {
+        tree(&self.lower)
+    }
+
+    fn changes(&self) -> Changes {
+        changes(&self.layered(), self.began).unwrap()
+    }
+}
+
+/// By one who can look into every directory of theirs.
+fn tree(directory: &Path) -> Tree {
+    Tree::read(&Command::new("unshare").args(["-Ur", "bash", "-c", LIST]).current_dir(directory).output().unwrap().stdout)
+}
+
+const LIST: &str =
+    "find . -mindepth 1 -printf '%P\\t%y\\t%m\\t%s\\t%l\\t%T@\\n'; find . -type f -printf '%P\\0' | xargs -r -0 cksum";
+
+/// Every entry with its kind, mode, size, link and time; every file with a checksum.
+#[derive(Debug, PartialEq, Eq, Clone)]
+struct Tree(BTreeSet<String>);
+
+impl Tree {
+    fn read(listing: &[u8]) -> Self {
+        Self(String::from_utf8_lossy(listing).lines().map(tree_line).collect())
+    }
+}
+
+/// Sizes and times of directories are those of the file system, and links have no mode.
+fn tree_line(line: &str) -> String {
+    let fields: Vec<&str> = line.split('\t').collect();
+    match fields.as_slice() {
+        [path, "d", mode, ..] => format!("{path} d {mode}"),
+        [path, "l", _, _, to, _] => format!("{path} l {to}"),
+        _ => line.to_owned(),
+    }
+}
+
+fn paths(changes: &Changes) -> Vec<String> {
+    changes.entries().iter().map(|change| change.path.display().to_string()).collect()
+}
+
+/// What aye left beside the files.
+fn own_names(directory: &Path) -> Vec<String> {
+    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with(".aye")).collect()
+}
+
+fn fill(lower: &Path) {
+    fs::create_dir_all(lower.join("d/e")).unwrap();
+    for (name, text) in [("a", "one"), ("b", "two"), ("c", "three"), ("d/f", "four"), ("d/e/g", "five"), ("ro", "locked")] {
+        fs::write(lower.join(name), text).unwrap();
+    }
+    symlink("a", lower.join("l")).unwrap();
+    fs::set_permissions(lower.join("ro"), fs::Permissions::from_mode(0o444)).unwrap();
+}
+
+/// Lines that do about everything that can be done to files.
+const LINES: &[&str] = &[
+    "echo new > n; echo more >> a; rm b",
+    "rm -r d; mkdir d; echo x > d/x",
+    "rm -r d; echo file > d",
+    "rm a; mkdir a; echo in > a/in",
+    "ln -s b s; rm l; ln -s c l; rm c; ln -s a c",
+    "mv a moved; mv d/e/g d/g; rmdir d/e",
+    "cp -a d D; rm -r d",
+    "chmod 700 a; chmod 700 d; touch -d 2001-01-01 b",
+    "ln a again; echo x > p; ln p q",
+    "chmod u+w ro; echo y > ro; chmod 400 ro; mkdir -p x/y/z; chmod 555 x/y; chmod 500 x",
+    "truncate -s 1M hole; echo end >> hole; : > empty",
+    "mv a t; mv b a; mv t b",
+    "touch $'\\xff\\xfe' $'two\\nlines'; mv a $'\\xc3'",
+    "mkdir k; echo 1 > k/f; chmod 000 k; chmod 000 b; echo x > w; chmod 200 w",
+    "mkdir o; echo 1 > o/f; chmod 500 o; chmod 555 d/e; chmod 000 c",
+    "rm -rf ./*",
+];
+
+#[test]
+fn what_is_committed_is_what_the_command_saw() {
+    for line in LINES {
+        let place = Place::new(fill);
+        let Some(seen) = place.view(line) else { return };
+        let before = place.tree();
+        let changes = place.changes();
+        assert_eq!(place.tree(), before, "{line}");
+        let outcome = commit(&place.preview, &[changes]).unwrap();
+        assert!(outcome.is_whole(), "{line}: {outcome:?}");
+        assert_eq!(place.tree(), seen, "{line}");
+        assert_eq!(recover(&place.preview).unwrap(), Some(outcome));
+        discard(&place.preview).unwrap();
+        assert!(!place.preview.exists());
+    }
+}
+
+#[test]
+fn a_commit_stopped_at_any_step_is_finished_after() {
+    for line in LINES {
+        for stop in 0.. {
+            let place = Place::new(fill);
+            let Some(seen) = place.view(line) else { return };
+            let before = place.tree();
+            let mut steps = 0;
+            let mut pace = || {
+                steps += 1;
+                if steps > stop { Err(io::Error::other("stopped")) } else { Ok(()) }
+            };
+            let done = commit_at_pace(&place.preview, &[place.changes()], &mut pace);
+            let recovered = recover(&place.preview).unwrap();
+            let expected = if recovered.is_some() { &seen } else { &before };
+            assert_eq!(&place.tree(), expected, "{line} stopped at {stop}");
+            assert!(recovered.is_none_or(|outcome| outcome.is_whole()), "{line} stopped at {stop}");
+            if done.is_ok() {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What of a repository is opened for a git command that was approved, and what stays shut in it: all that makes git run
+//! a program, or look for its configuration somewhere else.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// In every git directory, and in that of a work tree beside it.
+const SHUT: &[&str] = &["config", "config.worktree", "hooks", "info"];
+const SHUT_OF_WORK_TREE: &[&str] = &["config.worktree"];
+/// The same where it exists: git would not work where something else stood there.
+const POINTERS: &[&str] = &["commondir", "gitdir"];
+/// Where git keeps git directories in a git directory, and what is shut in those.
+const NESTED: [(&str, &[&str]); 2] = [("modules", SHUT), ("worktrees", SHUT_OF_WORK_TREE)];
+/// Nested ones that are looked for.
+const MOST_NESTED: usize = 256;
+/// Repositories of one workspace that are opened.
+const MOST_REPOSITORIES: usize = 32;
+/// A pointer is one line.
+const POINTER_BYTES: u64 = 4096;
+
+/// Places of repositories, for one command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Opened {
+    pub writable: Vec<PathBuf>,
+    pub read_only: Vec<PathBuf>,
+    /// What would lead git to another configuration and cannot be shut before it exists.
+    pub must_not_appear: Vec<PathBuf>,
+}
+
+/// The git directories of a workspace whose `.git` is a file or lies above it; the person trusts where it points.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GitOutside {
+    directories: Vec<PathBuf>,
+}
+
+impl GitOutside {
+    /// Found without git, and only what git itself would have written: a work tree beside its repository whose
+    /// repository knows it, a submodule in the modules of what it is in, a directory of a repository.
+    pub fn find(workspace: &Path) -> Self {
+        let Some(level) = workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok()) else {
+            return Self::default();
+        };
+        let git = level.join(".git");
+        let Ok(metadata) = git.symlink_metadata() else { return Self::default() };
+        let directories = if metadata.is_dir() {
+            // In the workspace itself it is no place outside.
+            if level == workspace { Vec::new() } else { vec![git] }
+        } else {
+            pointed_to(&git, level)
+        };
+        Self { directories: directories.iter().filter_map(|directory| directory.canonicalize().ok()).collect() }
+    }
+
+    /// What a command that is opened all of it may write.
+    pub(super) fn opened(&self) -> Opened {
+        let mut opened = Opened::default();
+        self.directories.iter().for_each(|directory| opened.add(directory));
+        opened
+    }
+}
+
+/// The git directory that a `.git` file names, and the one it shares things with.
+fn pointed_to(git: &Path, level: &Path) -> Vec<PathBuf> {
+    let found = || {
+        let directory = level.join(line_of(git)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+        let Some(common) = line_of(&directory.join("commondir")) else {
+            let in_modules = |above: &Path| directory.starts_with(above.join(".git/modules"));
+            return level.ancestors().skip(1).any(in_modules).then(|| vec![directory.clone()]);
+        };
+        // The repository says the same of this work tree, which nobody who only wrote the tree could make it say.
+        let back = PathBuf::from(line_of(&directory.join("gitdir"))?).canonicalize().ok()?;
+        let common = directory.join(common).canonicalize().ok()?;
+        let known = back == git.canonicalize().ok()? && directory.starts_with(common.join("worktrees"));
+        known.then(|| vec![common, directory.clone()])
+    };
+    found().unwrap_or_default()
+}
+
+fn line_of(file: &Path) -> Option<String> {
+    let mut text = String::new();
+    crate::sys::path::open_file(&file.canonicalize().ok()?).ok()?.take(POINTER_BYTES).read_to_string(&mut text).ok()?;
+    Some(text.trim_end().to_owned())
+}
+
+impl Opened {
+    /// Of repositories in the workspace: each `.git` that is a directory.
+    pub(super) fn of(repositories: &[PathBuf]) -> Self {
+        let mut opened = Self::default();
+        let directories = repositories.iter().filter(|git| git.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()));
+        directories.take(MOST_REPOSITORIES).for_each(|git| opened.add(git));
+        opened
+    }
+
+    /// The directory is a place of its own, so that it cannot be moved away with what is shut in it.
+    fn add(&mut self, directory: &Path) {
+        self.writable.push(directory.to_owned());
+        let mut open = vec![(directory.to_owned(), SHUT)];
+        let mut nested = 0;
+        while let Some((directory, shut)) = open.pop() {
+            self.read_only.extend(shut.iter().map(|name| directory.join(name)));
+            let (there, missing): (Vec<PathBuf>, Vec<PathBuf>) =
+                POINTERS.iter().map(|name| directory.join(name)).partition(|path| path.symlink_metadata().is_ok());
+            self.read_only.extend(there);
+            self.must_not_appear.extend(missing);
+            for (kind, shut) in NESTED {
+                for below in git_directories(&directory.join(kind)) {
+                    nested += 1;
+                    if nested <= MOST_NESTED {
+                        open.push((below, shut));
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.writable.extend(other.writable);
+        self.read_only.extend(other.read_only);
+        self.must_not_appear.extend(other.must_not_appear);
+        self
+    }
+}
+
+/// Takes away what appeared where it would lead git astray; in words what that was.
+pub(super) fn take_away(paths: &[PathBuf]) -> Option<String> {
+    let gone = |path: &&PathBuf| {
+        path.symlink_metadata().is_ok_and(|metadata| {
+            if metadata.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.is_ok()
+        })
+    };
+    let gone: Vec<String> = paths.iter().filter(gone).map(|path| format!("`{}`", path.display())).collect();
+    (!gone.is_empty())
+        .then(|| format!("{} would make git take its configuration from elsewhere, and was taken away", gone.join(", ")))
+}
+
+/// Directories below that hold a `HEAD`; the name of a module may have slashes.
+fn git_directories(above: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![(above.to_owned(), 0)];
+    while let Some((directory, depth)) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        for path in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
+        {
+            if path.join("HEAD").symlink_metadata().is_ok() {
+                found.push(path);
+            } else if depth < 3 {
+                open.push((path, depth + 1));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(root: &Path, files: &[(&str, &str)]) {
+        for (name, text) in files {
+            let path = root.join(name);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            std::fs::write(path, text).expect("written");
+        }
+    }
+
+    #[test]
+    fn what_makes_git_run_programs_stays_shut_in_it_and_in_its_modules() {
+        let tree = tempfile::tempdir().expect("a directory");
+        made(tree.path(), &[(".git/HEAD", "x"), (".git/modules/a/b/HEAD", "x")]);
+        let git = tree.path().join(".git");
+        let opened = Opened::of(&[git.clone()]);
+        assert_eq!(opened.writable, [git.clone()]);
+        for name in ["hooks", "config", "config.worktree", "info", "modules/a/b/hooks", "modules/a/b/config"] {
+            assert!(opened.read_only.contains(&git.join(name)), "{name}");
+        }
+        // An empty file there would keep git from working at all.
+        assert!(!opened.read_only.contains(&git.join("commondir")));
+        assert!(opened.must_not_appear.contains(&git.join("commondir")));
+    }
+
+    #[test]
+    fn a_work_tree_beside_its_repository_brings_it_along() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let root = tree.path().canonicalize().expect("real");
+        let back = format!("{}\n", root.join("wt/.git").display());
+        made(
+            &root,
+            &[
+                ("main/.git/HEAD", "x"),
+                ("main/.git/worktrees/wt/commondir", "../..\n"),
+                ("main/.git/worktrees/wt/gitdir", &back),
+                ("main/.git/worktrees/wt/HEAD", "x"),
+                ("wt/.git", &format!("gitdir: {}\n", root.join("main/.git/worktrees/wt").display())),
+            ],
+        );
+        let opened = GitOutside::find(&root.join("wt")).opened();
+        assert_eq!(opened.writable, [root.join("main/.git"), root.join("main/.git/worktrees/wt")]);
+        for name in ["hooks", "config", "worktrees/wt/commondir", "worktrees/wt/config.worktree"] {
+            assert!(opened.read_only.contains(&root.join("main/.git").join(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_pointer_that_its_repository_does_not_know_opens_nothing() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let root = tree.path().canonicalize().expect("real");
+        made(
+            &root,
+            &[
+                ("victim/.git/HEAD", "x"),
+                ("victim/.git/commondir", "."),
+                ("victim/.git/gitdir", "/elsewhere/.git"),
+                ("evil/.git", &format!("gitdir: {}\n", root.join("victim/.git").display())),
+                ("also/.git", "gitdir: ../victim/.git/worktrees/none\n"),
+            ],
+        );
+        for name in ["evil", "also"] {
+            assert_eq!(GitOutside::find(&root.join(name)), GitOutside::default(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_directory_of_a_repository_brings_the_repository_along_and_the_repository_itself_nothing() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let root = tree.path().canonicalize().expect("real");
+        made(&root, &[(".git/HEAD", "x"), ("crates/a/x", "")]);
+        assert_eq!(GitOutside::find(&root.join("crates/a")).opened().writable, [root.join(".git")]);
+        assert_eq!(GitOutside::find(&root), GitOutside::default());
+    }
+}
