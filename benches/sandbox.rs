@@ -5,12 +5,8 @@
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
 
 #[allow(dead_code, unused_imports)]
-#[path = "../src/sys"]
-mod sys {
-    pub mod path;
-    pub mod process;
-    pub mod sandbox;
-}
+#[path = "../src/sys/mod.rs"]
+mod sys;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -66,6 +62,7 @@ fn spec(base: &Path, confinement: Option<Confinement>) -> Spec {
         stdin: None,
         terminal: None,
         confinement,
+        proxy: None,
         timeout: Duration::from_secs(60),
         max_output_bytes: 1024,
         helper: Helper::default(),

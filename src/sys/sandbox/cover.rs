@@ -180,7 +180,7 @@ impl Ground {
 
     fn furnish(&self, layout: &Layout, pieces: &BTreeMap<&Path, Piece>, links: &[(PathBuf, PathBuf)]) -> Result<(), String> {
         let nothing = below(&self.empty, Path::new(NOTHING));
-        OpenOptions::new().write(true).create_new(true).mode(0).open(&nothing).map_err(during("an empty file"))?;
+        OpenOptions::new().write(true).create_new(true).mode(0o0).open(&nothing).map_err(during("an empty file"))?;
         let nobody = below(&self.empty, Path::new(NOBODY));
         DirBuilder::new().mode(0o755).create(nobody).map_err(during("an empty directory"))?;
         let mut directories = BTreeMap::new();

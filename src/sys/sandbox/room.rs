@@ -24,7 +24,7 @@ impl Room {
         for layer in &self.0 {
             let disk = fstatvfs(layer)?;
             let block = disk.fragment_size();
-            let (all, free) = (u64::from(disk.blocks()) * block, u64::from(disk.blocks_available()) * block);
+            let (all, free) = (disk.blocks() * block, disk.blocks_available() * block);
             if is_too_little(all, free) {
                 return Ok(true);
             }
