@@ -77,6 +77,7 @@ impl<'a> Work<'a> {
     }
 
     fn all(&mut self, outcome: &mut Outcome, pace: Pace<'_>) -> io::Result<()> {
+        self.reopen();
         let mut failed: BTreeSet<PathBuf> = BTreeSet::new();
         let mut changed: BTreeSet<&Path> = BTreeSet::new();
         for step in &self.root.steps {
@@ -107,6 +108,28 @@ impl<'a> Work<'a> {
         pace()?;
         self.settle(&changed);
         Ok(())
+    }
+
+    /// Lets the owner into directories that were shut at the end of an earlier attempt; their last step shuts them again.
+    fn reopen(&mut self) {
+        if Uid::effective().is_root() {
+            return;
+        }
+        // From the outermost on: the last steps go the other way.
+        for step in self.root.steps.iter().rev() {
+            let What::Dress { before, number, mode, .. } = &step.what else { continue };
+            let (Some(name), Some(above)) = (step.path.file_name(), step.path.parent()) else { continue };
+            if mode & 0o700 == 0o700 || self.enter(above).is_err() {
+                continue;
+            }
+            let Some((_, parent)) = &self.parent else { continue };
+            let Ok(Some(now)) = Node::at(parent, name) else { continue };
+            let made = number.is_some() && self.was_placed(&step.path);
+            let ours = made || before.is_some_and(|before| before.inode == now.inode);
+            if ours && now.kind == Kind::Directory && now.mode == *mode {
+                let _ = open_up(parent, name, Some(now), now.inode);
+            }
+        }
     }
 
     /// The names on disk, before it is said that they are. Best effort, as some file systems cannot.
