@@ -147,6 +147,7 @@ impl Reload {
         let sandbox = self.standing.words(&holding);
         let sandbox_status = self.standing.status(&holding, &enforcer);
         let settings = session::tool_settings(&self.place, &enforcer, holding);
+        let settings = crate::tools::Settings { session: Some(self.session.clone()), ..settings };
         let redactor = settings.redactor.clone();
         let router = Router::new(settings);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -161,9 +161,10 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     holding.look_through();
     let sandbox = terms.standing.words(&holding);
     let sandbox_status = terms.standing.status(&holding, &policy);
-    let settings = tool_settings(place, &policy, holding);
+    let settings = tools::Settings { session: Some(session.id().clone()), ..tool_settings(place, &policy, holding) };
     let redactor = settings.redactor.clone();
     let router = Arc::new(Router::new(settings));
+    let settled = router.recover().into_iter().map(|recovered| recovered.result).collect();
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let card = llm::card(model.name());
     let priced = model.clone();
@@ -197,7 +198,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         mode: place.mode,
         records: std::mem::take(&mut session.records),
         unfinished: terms.unfinished,
-        settled: Vec::new(),
+        settled,
         sandbox_status,
         running: None,
         redactor,
@@ -217,7 +218,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
             judge.explain(&[action(target)], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
         })
     };
-    let (web, addresses) = (policy.clone(), policy.clone());
+    let (web, addresses, places) = (policy.clone(), policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
@@ -237,11 +238,13 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         may_read: may(|target| Action::Read { target }),
         may_write: may(|target| Action::Write { target }),
         may_delete: may(|target| Action::Delete { target }),
+        may_open: Arc::new(move |path| places.may_be_opened(path)),
         relative_paths: !place.settings.tools.absolute_paths_only,
         follow_links: place.settings.tools.follow_symlinks,
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
         holding,
+        session: None,
         redactor: super::redaction::redactor(place, policy.redactions(), &[]),
         may_fetch: Arc::new(move |url, method| {
             web.explain(&[Action::Fetch { url: url.to_owned(), method: method.to_owned() }], jiff::Timestamp::now())

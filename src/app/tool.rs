@@ -8,11 +8,14 @@ use super::session;
 use super::standing::Standing;
 use super::trouble::Trouble;
 use crate::policy::permit::Denial;
-use crate::policy::{Enforcer, Verdict};
+use crate::policy::{Enforcer, Permit, Preview, PreviewPermit, Question, Verdict};
 use crate::ports::{Plan, RunContext, ToolRouter};
-use crate::protocol::{Arguments, CallId, ErrorCode, Proposal, ToolCall, ToolError, ToolResult, ToolStatus};
+use crate::protocol::{
+    Arguments, CallId, Effects, ErrorCode, PreviewOffer, Proposal, ToolCall, ToolError, ToolResult, ToolStatus,
+};
 use crate::store::{LoggedDecision, Store};
 use crate::tools::{self, Router};
+use serde::Serialize;
 use std::io::{IsTerminal, Read};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -68,6 +71,8 @@ fn bench(place: &Place, common: &Common) -> Result<Bench, Trouble> {
     let standing = Standing::find(place, !project.waits());
     let policy = place.enforcer(&policy, standing.sandbox(), place.mode);
     let router = session::router(place, &policy, standing.holding(&policy));
+    // Those of sessions wait for them; what else a dead process began is finished now.
+    router.recover();
     let log = Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };
     Ok(Bench { policy, router, log })
 }
@@ -98,6 +103,16 @@ pub fn schema(place: &Place, common: &Common, name: &str) -> Result<Exit, Troubl
     Ok(Exit::Completed)
 }
 
+/// What a call would do.
+#[derive(Serialize)]
+struct Foretold {
+    #[serde(flatten)]
+    proposal: Proposal,
+    /// What a command did in a view of its own, which is gone by now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effects: Option<Box<Effects>>,
+}
+
 /// Prints what a call would do, and does nothing.
 pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Result<Exit, Trouble> {
     let bench = bench(place, common)?;
@@ -110,11 +125,16 @@ pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Resu
         Ok(plan) => plan,
         Err(error) => return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true)),
     };
-    if let Verdict::Deny(denial) = bench.policy.judge(&plan.actions, jiff::Timestamp::now()) {
-        let error = ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
-        return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
-    }
-    super::say_json(&plan.proposal.unwrap_or_else(|| Proposal { summary: plan.summary, ..Proposal::default() }));
+    let permit = match bench.policy.judge(&plan.actions, jiff::Timestamp::now()) {
+        Verdict::Allow(permit) => permit.preview(),
+        // Nothing of it is kept, so nobody has to be asked.
+        Verdict::Ask(question) => question.preview(),
+        Verdict::Deny(denial) => {
+            let error = ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule));
+            return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
+        }
+    };
+    super::say_json(&runtime.block_on(bench.foretell(plan, permit)));
     Ok(Exit::Completed)
 }
 
@@ -132,6 +152,42 @@ impl Bench {
         self.policy.offers(tools::name_of(name).unwrap_or(name)).map_err(refused)
     }
 
+    async fn foretell(&self, plan: Plan, permit: PreviewPermit) -> Foretold {
+        let summary = plan.summary.clone();
+        let mut proposal = plan.proposal.clone().unwrap_or_else(|| Proposal { summary, ..Proposal::default() });
+        match &plan.preview {
+            PreviewOffer::None => return Foretold { proposal, effects: None },
+            PreviewOffer::Possible => {}
+            PreviewOffer::Impossible { reason } => {
+                proposal.notes.push(format!("no preview: {reason}"));
+                return Foretold { proposal, effects: None };
+            }
+        }
+        match self.router.preview(plan, permit, unwatched()).await {
+            Ok(mut plan) => {
+                let effects = plan.effects.take();
+                let proposal = plan.proposal.take().unwrap_or(proposal);
+                // It may take long to remove, which is not left to the next start.
+                let _ = tokio::task::spawn_blocking(move || drop(plan)).await;
+                Foretold { proposal, effects }
+            }
+            Err(error) => {
+                proposal.notes.push(format!("no preview: {}", error.message));
+                Foretold { proposal, effects: None }
+            }
+        }
+    }
+
+    /// The plan that keeps what the command did in a view of its own, where the policy wants that before every question.
+    async fn previewed(&self, plan: Plan, question: Question) -> Result<(Plan, Permit), ToolError> {
+        let always = self.policy.terms().preview == Some(Preview::Always);
+        if !always || plan.preview != PreviewOffer::Possible {
+            return Ok((plan, question.approve()));
+        }
+        let plan = self.router.preview(plan, question.preview(), unwatched()).await?;
+        Ok((plan, question.approve()))
+    }
+
     async fn carry_out(&self, call: ToolCall, answers: Answers) -> ToolResult {
         let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
         // Before the plan: why a tool cannot be used may not depend on what it would find.
@@ -142,9 +198,12 @@ impl Bench {
             Ok(plan) => plan,
             Err(error) => return ToolResult::refused(id, name, error),
         };
-        let permit = match self.policy.judge(&plan.actions, jiff::Timestamp::now()) {
-            Verdict::Allow(permit) => permit,
-            Verdict::Ask(question) if answers == Answers::Yes => question.approve(),
+        let (plan, permit) = match self.policy.judge(&plan.actions, jiff::Timestamp::now()) {
+            Verdict::Allow(permit) => (plan, permit),
+            Verdict::Ask(question) if answers == Answers::Yes => match self.previewed(plan, question).await {
+                Ok(previewed) => previewed,
+                Err(error) => return ToolResult::refused(id, name, error),
+            },
             Verdict::Ask(question) => {
                 self.log.keep(&plan, "deny", "no one to ask", &question.reason);
                 let message = format!("the policy asks ({}; rule: {}); --yes says yes to it", question.reason, question.rule);
@@ -158,11 +217,13 @@ impl Bench {
         };
         let by = if permit.rule() == "approved by you" { "you" } else { permit.rule() };
         self.log.keep(&plan, "allow", by, "");
-        let (output, _unwatched) = mpsc::channel(OUTPUT_DEPTH);
-        self.router
-            .run(plan, permit, RunContext { output, kill: CancellationToken::new(), background: CancellationToken::new() })
-            .await
+        self.router.run(plan, permit, unwatched()).await
     }
+}
+
+fn unwatched() -> RunContext {
+    let (output, _unwatched) = mpsc::channel(OUTPUT_DEPTH);
+    RunContext { output, kill: CancellationToken::new(), background: CancellationToken::new() }
 }
 
 fn report(result: &ToolResult, json: bool) -> Exit {

@@ -4,7 +4,7 @@ use super::document::{Document, NotText};
 use super::paths::{open_error, shown_in_one_line, special};
 use super::replacement::with_lf;
 use super::repository::guard;
-use super::tool::{Failed, Output, Settings, invalid};
+use super::tool::{Failed, Settings, invalid};
 use crate::protocol::{ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::file::{self, Parents, PreImage, ReadError, WriteError};
 use similar::{ChangeTag, TextDiff};
@@ -125,7 +125,7 @@ fn endings(text: &str) -> Option<&'static str> {
 }
 
 /// The unified diff, empty when both are the same, and the lines added and removed.
-fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> (String, usize, usize) {
+pub(super) fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> (String, usize, usize) {
     if old == new {
         return (String::new(), 0, 0);
     }
@@ -139,7 +139,7 @@ fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> (String, usi
 }
 
 /// Writes it, if the file still is what was shown.
-pub(super) fn commit(change: &Change) -> Output {
+pub(super) fn commit(change: &Change) -> Result<String, Failed> {
     match file::replace(&change.target.real, &change.content, &change.before, change.parents) {
         Ok(()) => Ok(change.done.clone()),
         Err(error) => Err(refused(change, error)),

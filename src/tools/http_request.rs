@@ -124,7 +124,7 @@ impl Tool for HttpRequest {
             let guard = Rules { settings: &settings, approved: &work.to };
             let answer = settings.fetcher.fetch(work.request, &guard, &context.kill).await;
             answer
-                .map(|answer| told(&answer, &work.to, settings.max_output_bytes))
+                .map(|answer| told(&answer, &work.to, settings.max_output_bytes).into())
                 .map_err(|error| failed(&error, work.timeout_seconds))
         }
         .boxed()

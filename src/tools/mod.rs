@@ -2,10 +2,12 @@
 
 mod arguments;
 mod caches;
+mod command_run;
 mod confine;
 mod copy;
 mod create_directory;
 mod delete;
+mod denied;
 mod document;
 mod edit_file;
 mod file_change;
@@ -22,6 +24,7 @@ mod move_path;
 mod named_command;
 mod network;
 mod paths;
+mod preview;
 mod read_file;
 mod registry;
 mod replacement;
@@ -41,6 +44,7 @@ mod write_file;
 pub use caches::Caches;
 pub use confine::{Ground, Holding};
 pub use git_places::GitOutside;
+pub use preview::Recovered;
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use tool::Settings;

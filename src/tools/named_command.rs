@@ -1,8 +1,8 @@
 //! A command of the policy as a tool: its program and words are fixed there, the model gives the arguments.
 
+use super::command_run::{self, Work, environment_note};
 use super::habits::settle;
 use super::paths::{Meant, Paths};
-use super::run_command::{answer_of, environment_note};
 use super::tool::{AnyTool, Draft, Effect, Output, Payload, Settings, invalid};
 use crate::policy::{ArgumentKind, NamedCommand, quoted};
 use crate::ports::{BoxFuture, RunContext};
@@ -11,16 +11,9 @@ use crate::protocol::{Action, ErrorCode, Proposal, Target, ToolError};
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 const TIMEOUT_SECONDS: u64 = 300;
-
-/// What is left to do once it may be done.
-struct Work {
-    line: String,
-    directory: PathBuf,
-}
 
 impl AnyTool for NamedCommand {
     fn name(&self) -> &str {
@@ -82,7 +75,14 @@ impl AnyTool for NamedCommand {
         let shown = argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         // The words are given as they are; `exec` keeps the shell from taking the first for one of its own.
         let words: Vec<String> = argv.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
-        let work = Work { line: format!("exec -- {}", words.join(" ")), directory: cwd.real.clone() };
+        let work = Work {
+            line: format!("exec -- {}", words.join(" ")),
+            cwd: cwd.clone(),
+            timeout_seconds: TIMEOUT_SECONDS,
+            stdin: None,
+            pinned: None,
+            opens: Vec::new(),
+        };
         Ok(Draft {
             summary: format!("{} $ {shown}", self.name),
             proposal: Some(Proposal {
@@ -102,7 +102,7 @@ impl AnyTool for NamedCommand {
                 ToolError::new(ErrorCode::ToolExecutionFailed, "the plan was made by another router; plan the call again");
             return futures_util::future::ready(Err(error.into())).boxed();
         };
-        async move { answer_of(work.line, work.directory, None, TIMEOUT_SECONDS, &settings, context).await }.boxed()
+        command_run::run(*work, settings, context).boxed()
     }
 }
 

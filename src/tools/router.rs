@@ -1,24 +1,65 @@
 //! The port's side of the tools: names to tools, plans to results, no plan run without its permit.
 
+use super::command_run::Work;
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::paths::Paths;
+use super::preview::{self, Kept, Recovered, Settled, Trial, recover};
 use super::registry::{built_in, built_in_names, find, offered, unknown};
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
-use crate::policy::{NamedCommand, Permit};
+use crate::policy::{NamedCommand, Permit, PreviewPermit};
 use crate::ports::{BoxFuture, Plan, RunContext, ToolRouter};
-use crate::protocol::{Action, Arguments, ErrorCode, PreviewOffer, ToolCall, ToolDefinition, ToolError, ToolResult};
+use crate::protocol::{
+    Action, Arguments, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError, ToolResult,
+};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The tools of one workspace.
 pub struct Router {
     settings: Arc<Settings>,
+    /// Outcomes on disk, for a crash before the session has them.
+    settled: Mutex<Vec<Settled>>,
 }
+
+/// Fewer of them than this were told of since for sure.
+const SETTLED: usize = 16;
 
 impl Router {
     pub fn new(settings: Settings) -> Self {
-        Self { settings: Arc::new(settings) }
+        Self { settings: Arc::new(settings), settled: Mutex::new(Vec::new()) }
+    }
+
+    /// What calls came to whose process died while it was kept; of others, all is tidied. To be called before anything runs.
+    pub fn recover(&self) -> Vec<Recovered> {
+        let base = self.settings.holding.base();
+        base.map(|base| recover(base, self.settings.session.as_ref())).unwrap_or_default()
+    }
+
+    /// Plans a call on a thread that may wait for a disk, and hides what is secret in what the plan says.
+    async fn planned(&self, call: ToolCall, opens: Vec<Outside>) -> Result<Plan, ToolError> {
+        let settings = Arc::clone(&self.settings);
+        let redactor = Arc::clone(&settings.redactor);
+        let planned = tokio::task::spawn_blocking(move || {
+            let plan = plan(call, &settings).and_then(|plan| open(plan, opens, &settings));
+            plan.map_err(|error| hide_in_error(&redactor, error)).map(|plan| Plan {
+                summary: redactor.redact(&plan.summary).text.into_owned(),
+                proposal: plan.proposal.map(|proposal| hide_in_proposal(&redactor, proposal)),
+                ..plan
+            })
+        })
+        .await;
+        planned.unwrap_or_else(|error| {
+            Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("the call could not be planned: {error}")))
+        })
+    }
+
+    fn keep_settled(&self, settled: Settled) {
+        let mut kept = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(settled);
+        let told = kept.len().saturating_sub(SETTLED);
+        kept.drain(..told);
     }
 }
 
@@ -37,19 +78,41 @@ impl ToolRouter for Router {
     }
 
     fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>> {
+        self.planned(call, Vec::new()).boxed()
+    }
+
+    fn plan_opened(&self, call: ToolCall, opens: Vec<Outside>) -> BoxFuture<'_, Result<Plan, ToolError>> {
+        self.planned(call, opens).boxed()
+    }
+
+    fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let settings = Arc::clone(&self.settings);
         async move {
+            if !permit.covers(&plan.actions) {
+                return Err(ToolError::new(ErrorCode::PolicyDenied, "the permit was given for another call"));
+            }
+            if let PreviewOffer::Impossible { reason } = &plan.preview {
+                return Err(invalid(format!("it cannot be previewed: {reason}")));
+            }
+            let Plan { call, tool_name, proposal, payload, .. } = plan;
+            let Ok(work) = payload.downcast::<Work>() else {
+                return Err(invalid(format!("what {tool_name} would do cannot be shown before it is done")));
+            };
             let redactor = Arc::clone(&settings.redactor);
-            let planned = tokio::task::spawn_blocking(move || {
-                plan(call, &settings).map_err(|error| hide_in_error(&redactor, error)).map(|plan| Plan {
-                    summary: redactor.redact(&plan.summary).text.into_owned(),
-                    proposal: plan.proposal.map(|proposal| hide_in_proposal(&redactor, proposal)),
-                    ..plan
-                })
-            })
-            .await;
-            planned.unwrap_or_else(|error| {
-                Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("the call could not be planned: {error}")))
+            let trial = preview::run(*work, call.tool_call_id.clone(), tool_name.clone(), settings, context).await;
+            let Trial { kept, effects, proposal: seen } = trial.map_err(|error| hide_in_error(&redactor, error))?;
+            let before = proposal.unwrap_or_default();
+            let notes = before.notes.into_iter().chain(seen.notes).collect();
+            let proposal = hide_in_proposal(&redactor, Proposal { summary: before.summary, notes, ..seen });
+            Ok(Plan {
+                call,
+                tool_name,
+                proposal: Some(proposal),
+                runs: Vec::new(),
+                preview: PreviewOffer::Impossible { reason: "it ran already; a yes keeps what it did".to_owned() },
+                effects: Some(Box::new(effects)),
+                payload: Box::new(kept),
+                ..plan
             })
         }
         .boxed()
@@ -72,12 +135,27 @@ impl ToolRouter for Router {
                 Ok(late) => return ToolResult::refused(id, plan.tool_name, hide_in_error(&settings.redactor, late.0)),
                 Err(payload) => payload,
             };
+            let payload = match payload.downcast::<Kept>() {
+                Ok(_) if permit.reads_only() => {
+                    let error =
+                        ToolError::new(ErrorCode::PolicyDenied, "in plan mode nothing is written; what it did is dropped");
+                    return ToolResult::refused(id, plan.tool_name, error);
+                }
+                Ok(kept) => {
+                    let (result, settled) = preview::commit(*kept, id, plan.tool_name, settings).await;
+                    settled.into_iter().for_each(|settled| self.keep_settled(settled));
+                    return result;
+                }
+                Err(payload) => payload,
+            };
             let redactor = Arc::clone(&settings.redactor);
             let result = match tool.run(payload, Arc::clone(&settings), context).await {
-                Ok(output) => ToolResult::succeeded(id, plan.tool_name, output),
-                Err(failed) => {
-                    ToolResult { output_text: failed.printed, ..ToolResult::refused(id, plan.tool_name, failed.error) }
-                }
+                Ok(told) => ToolResult { denied: told.denied, ..ToolResult::succeeded(id, plan.tool_name, told.text) },
+                Err(failed) => ToolResult {
+                    output_text: failed.printed,
+                    denied: failed.denied,
+                    ..ToolResult::refused(id, plan.tool_name, failed.error)
+                },
             };
             hide_in_result(&redactor, result)
         }
@@ -110,13 +188,59 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         proposal: draft.proposal,
         changes,
         runs,
-        preview: PreviewOffer::None,
+        preview: draft.work.downcast_ref::<Work>().map_or(PreviewOffer::None, |work| preview::offer(work, settings)),
         effects: None,
         opens: Vec::new(),
         timeout_seconds,
         sandbox: None,
         payload: draft.work,
     })
+}
+
+/// The same plan with what is opened for it. What a fetch of a host would be judged by, opening it is.
+fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan, ToolError> {
+    opens.retain(|opened| match opened {
+        Outside::Write { path } => (settings.may_open)(Path::new(path)),
+        Outside::Host { .. } | Outside::Network => true,
+    });
+    if opens.is_empty() {
+        return Ok(plan);
+    }
+    let Plan { mut actions, mut proposal, payload, .. } = plan;
+    let Ok(mut work) = payload.downcast::<Work>() else {
+        return Err(invalid(format!("nothing can be opened for {}", plan.tool_name)));
+    };
+    let fetch = |opened: &Outside| match opened {
+        Outside::Host { host, port } => Some(Action::Fetch { url: address(host, *port), method: "CONNECT".to_owned() }),
+        Outside::Network | Outside::Write { .. } => None,
+    };
+    actions.extend(opens.iter().filter_map(fetch));
+    let words = opens.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if let Some(proposal) = &mut proposal {
+        proposal.notes.push(format!("opens {words} for this one run"));
+    }
+    let offer =
+        PreviewOffer::Impossible { reason: "it is given what lies outside the sandbox, and a preview has none of that".into() };
+    work.opens.clone_from(&opens);
+    Ok(Plan {
+        summary: format!("{}, with {words} open", plan.summary),
+        actions,
+        proposal,
+        preview: offer,
+        opens,
+        payload: work,
+        ..plan
+    })
+}
+
+/// The server as a URL says it.
+fn address(host: &str, port: u16) -> String {
+    let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
+    match port {
+        80 => format!("http://{host}/"),
+        443 => format!("https://{host}/"),
+        port => format!("https://{host}:{port}/"),
+    }
 }
 
 /// What a call names, if some of it lies where nothing may be read.

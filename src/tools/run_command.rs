@@ -1,25 +1,19 @@
 //! RunCommand: a line in `bash`, and what it printed.
 
-use super::confine::{Hold, Wanted};
+use super::command_run::{self, Work};
 use super::paths::{Meant, Paths};
 use super::run_files::Pinned;
-use super::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
+use super::tool::{Draft, Effect, Output, Settings, Tool, invalid};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
-use crate::sys::process::{
-    Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, run, signal_name,
-};
+use crate::protocol::{Action, Place, Proposal, ToolError};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 300;
-const MAX_TIMEOUT_SECONDS: u64 = 600;
-/// Exit code that shells give for a signal: this much above its number.
-const SIGNAL_BASE: i32 = 128;
+/// The longest that may be asked for.
+pub(super) const MAX_TIMEOUT_SECONDS: u64 = 600;
 
 pub(super) struct RunCommand;
 
@@ -35,14 +29,6 @@ pub(super) struct Arguments {
     timeout: Option<u64>,
     /// Text for its standard input, which is empty when absent.
     stdin: Option<String>,
-}
-
-pub(super) struct Work {
-    command: String,
-    cwd: Target,
-    timeout_seconds: u64,
-    stdin: Option<String>,
-    pinned: Pinned,
 }
 
 impl Tool for RunCommand {
@@ -83,85 +69,25 @@ impl Tool for RunCommand {
             summary: format!("$ {}", first_line(command)),
             proposal: Some(Proposal {
                 summary: format!("Run: {}", first_line(command)),
-                notes: std::iter::once(environment_note(settings)).chain(settings.hold_notes(&line)).collect(),
+                notes: std::iter::once(command_run::environment_note(settings)).chain(settings.hold_notes(&line)).collect(),
                 ..Proposal::default()
             }),
             actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],
             effect: Effect::Runs { timeout_seconds, files: pinned.files() },
-            work: Work { command: arguments.command, cwd, timeout_seconds, stdin: arguments.stdin, pinned },
+            work: Work {
+                line: arguments.command,
+                cwd,
+                timeout_seconds,
+                stdin: arguments.stdin,
+                pinned: Some(pinned),
+                opens: Vec::new(),
+            },
         })
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
-        async move {
-            let Work { command, cwd, timeout_seconds, stdin, pinned } = work;
-            unchanged(pinned, &cwd, &settings).await?;
-            answer_of(command, cwd.real, stdin, timeout_seconds, &settings, context).await
-        }
-        .boxed()
+        command_run::run(work, settings, context).boxed()
     }
-}
-
-/// What was judged and shown is what runs: the directory and the files that the line names to be run.
-async fn unchanged(pinned: Pinned, cwd: &Target, settings: &Arc<Settings>) -> Result<(), ToolError> {
-    let (cwd, settings) = (cwd.clone(), Arc::clone(settings));
-    let looked = tokio::task::spawn_blocking(move || pinned.still_holds(&cwd, &settings)).await;
-    looked.unwrap_or_else(|error| {
-        Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("the files of the command could not be looked at: {error}")))
-    })
-}
-
-/// What of aye's own environment the command would see.
-pub(super) fn environment_note(settings: &Settings) -> String {
-    let words = environment_words(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
-        settings.redactor.holds_secret(value)
-    });
-    format!("environment {words}")
-}
-
-/// Runs a line and says what came of it.
-pub(super) async fn answer_of(
-    line: String,
-    directory: PathBuf,
-    stdin: Option<String>,
-    timeout_seconds: u64,
-    settings: &Settings,
-    context: RunContext,
-) -> Output {
-    let hold = held(&line, settings).await?;
-    let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
-        settings.redactor.holds_secret(value)
-    });
-    hold.adapt(&mut environment);
-    let spec = Spec {
-        line,
-        directory,
-        environment,
-        stdin,
-        terminal: None,
-        confinement: hold.confinement.clone(),
-        proxy: Some(settings.proxy(&[])),
-        timeout: Duration::from_secs(timeout_seconds),
-        max_output_bytes: settings.max_output_bytes,
-        helper: settings.helper.clone(),
-    };
-    let output = match run(spec, context.output, context.kill).await {
-        Ok(finished) => answer(&finished, timeout_seconds, settings.max_output_bytes),
-        Err(error) => Err(failed(&error).into()),
-    };
-    match (output, hold.over()) {
-        (Ok(text), Some(gone)) => Ok(format!("{text}\n--- aye ---\n{gone}")),
-        (output, _) => output,
-    }
-}
-
-/// How a line is held: a look at the disk.
-async fn held(line: &str, settings: &Settings) -> Result<Hold, ToolError> {
-    let (wanted, settings) = (Wanted::by(line, Vec::new()), settings.clone());
-    let held = tokio::task::spawn_blocking(move || settings.hold(&wanted)).await;
-    held.map_err(|error| {
-        ToolError::new(ErrorCode::ToolExecutionFailed, format!("what would hold the command is not known: {error}"))
-    })
 }
 
 /// The line as it is judged and shown: what it is given to read is as much a part of it as its words.
@@ -184,53 +110,4 @@ fn first_line(command: &str) -> String {
         Some((first, _)) => format!("{} …", first.trim_end()),
         None => command.trim().to_owned(),
     }
-}
-
-fn failed(error: &ProcessError) -> ToolError {
-    let code = match error {
-        ProcessError::LineTooLong => ErrorCode::InvalidRequest,
-        ProcessError::HelperLost => ErrorCode::OutcomeUnknown,
-        ProcessError::NoShell | ProcessError::NotStarted(_) | ProcessError::Helper(_) => ErrorCode::ToolExecutionFailed,
-    };
-    ToolError::new(code, error.to_string())
-}
-
-/// A command that ran is a call that succeeded, whatever its exit code: the model judges that.
-fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) -> Output {
-    let printed = printed(&finished.stdout, &finished.stderr, max_output_bytes);
-    match finished.end {
-        End::Exited(code) => Ok(format!("Exit code: {code}\n{printed}")),
-        End::Signalled(signal) => {
-            let name = signal_name(signal).unwrap_or("unknown");
-            Ok(format!("Exit code: {} (killed by signal {signal}, {name})\n{printed}", SIGNAL_BASE + signal))
-        }
-        End::TimedOut => {
-            let message = format!(
-                "killed after {timeout_seconds} s with all it had started; what it printed until then follows. where it needs longer, set \
-                 `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run a part of it"
-            );
-            Err(Failed { error: ToolError::new(ErrorCode::ToolExecutionTimeout, message), printed })
-        }
-        End::Killed => {
-            let message = "stopped by the person with all it had started; what it printed until then follows";
-            Err(Failed { error: ToolError::new(ErrorCode::Cancelled, message), printed })
-        }
-    }
-}
-
-/// Both outputs within one limit: each has half of it, and what one does not need is the other's.
-fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> String {
-    let need = |captured: &Captured| usize::try_from(captured.total()).unwrap_or(usize::MAX);
-    let half = limit / 2;
-    let for_stdout = limit.saturating_sub(need(stderr)).max(half);
-    let for_stderr = limit.saturating_sub(need(stdout).min(for_stdout));
-    let section = |captured: &Captured, budget| {
-        let mut text = captured.text(budget);
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text
-    };
-    let text = format!("--- stdout ---\n{}--- stderr ---\n{}", section(stdout, for_stdout), section(stderr, for_stderr));
-    text.trim_end_matches('\n').to_owned()
 }

@@ -7,7 +7,7 @@ use crate::policy::Explanation;
 use crate::policy::NamedCommand;
 use crate::policy::redact::Redactor;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
+use crate::protocol::{Action, ErrorCode, Outside, Proposal, SessionId, ToolError};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use futures_util::FutureExt;
@@ -44,6 +44,8 @@ pub struct Settings {
     pub may_write: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
     /// The same for what a tree that is deleted or moved would take from it.
     pub may_delete: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    /// Whether the person may be asked to let one command write at this real path outside the workspace.
+    pub may_open: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
     /// Whether a path may be relative to the workspace.
     pub relative_paths: bool,
     /// Whether a path may lead through links; where it leads is judged either way.
@@ -58,6 +60,8 @@ pub struct Settings {
     pub fetcher: Fetcher,
     /// What holds commands.
     pub holding: Holding,
+    /// Whose calls they are; nothing where nobody would ask for them after a crash.
+    pub session: Option<SessionId>,
     /// Hides what is secret in all that a tool tells.
     pub redactor: Arc<Redactor>,
 }
@@ -107,15 +111,30 @@ pub(super) enum Effect {
 pub(super) struct Failed {
     pub error: ToolError,
     pub printed: String,
+    pub denied: Vec<Outside>,
 }
 
 impl From<ToolError> for Failed {
     fn from(error: ToolError) -> Self {
-        Self { error, printed: String::new() }
+        Self { error, printed: String::new(), denied: Vec::new() }
     }
 }
 
-pub(super) type Output = Result<String, Failed>;
+/// What a call came to.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub text: String,
+    /// What a command was kept from, where that is why it failed.
+    pub denied: Vec<Outside>,
+}
+
+impl From<String> for Told {
+    fn from(text: String) -> Self {
+        Self { text, denied: Vec::new() }
+    }
+}
+
+pub(super) type Output = Result<Told, Failed>;
 
 /// One tool. A new one is a type with this trait and a line in the registry.
 pub(super) trait Tool: Send + Sync + 'static {
@@ -197,9 +216,11 @@ impl<T: Tool> AnyTool for Hidden<T> {
 }
 
 /// Does work that waits for a disk where waiting harms nobody.
-pub(super) fn blocking(work: impl FnOnce() -> Output + Send + 'static) -> BoxFuture<'static, Output> {
+pub(super) fn blocking<T: Into<Told> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failed> + Send + 'static,
+) -> BoxFuture<'static, Output> {
     async move {
-        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        tokio::task::spawn_blocking(|| work().map(Into::into)).await.unwrap_or_else(|error| {
             let message = format!("the tool ended before its work was done: {error}");
             Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into())
         })

@@ -3,6 +3,7 @@
 mod change;
 mod grants;
 mod held;
+mod open;
 mod origins;
 
 pub use held::{Held, Kept, Marks};

@@ -107,6 +107,11 @@ pub fn is_without_links(real: &Path) -> bool {
     open_parent(real).is_ok_and(looked)
 }
 
+/// Whether this process could write there, as far as the system tells without trying.
+pub fn may_write(real: &Path) -> bool {
+    nix::unistd::access(real, nix::unistd::AccessFlags::W_OK).is_ok()
+}
+
 /// What the link at `real` says; the way to it is free of links.
 pub fn read_link(real: &Path) -> io::Result<OsString> {
     let (directory, name) = open_parent(real)?;

@@ -15,7 +15,7 @@ mod wire;
 pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment, environment_words};
 pub use run::{End, Finished, Helper, Namespaces, ProcessError, Spec, run, signal_name};
-use supervise::SUPERVISE;
+pub(in crate::sys) use supervise::SUPERVISE;
 pub use supervise::supervise_main;
 pub use terminal::{Ended, Keys, Screen, Terminal, start_terminal};
 pub use wire::TerminalSize;

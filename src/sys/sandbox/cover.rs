@@ -5,7 +5,7 @@ use super::devices;
 use super::filter::limit_process_ids;
 use super::layout::{Layout, Seat, around};
 use super::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY, Reach};
-use super::{Confinement, Layered, View};
+use super::{Confinement, Layered, View, why};
 use crate::sys::path::hold_place;
 use nix::errno::Errno;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ struct Piece {
 /// to layers.
 pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBuf, PathBuf)]) -> Result<Vec<File>, String> {
     let root = hold_place(Path::new("/")).map_err(during("`/`"))?;
-    mount::keep_apart(&root).map_err(during("keeping its mounts to itself"))?;
+    mount::keep_apart(&root).map_err(|error| why::no_mounts(&error))?;
     let mut layers = Vec::new();
     let mut pieces = BTreeMap::new();
     for (path, seat) in layout {
@@ -56,7 +56,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
         mount::attach(&mount, &place).map_err(during(path.display()))?;
     }
     let nothing = ground.nothing().map_err(during("an empty file"))?;
-    let processes = devices::show_processes().map_err(during("its own `/proc`"))?;
+    let processes = devices::show_processes().map_err(|error| why::no_processes(&error))?;
     limit_process_ids(&confinement.limits).map_err(during("the limit on processes"))?;
     devices::protect_machine(&processes, &nothing).map_err(during("its own `/proc`"))?;
     std::env::set_current_dir("/").map_err(during("`/`"))?;
@@ -90,6 +90,7 @@ fn take(
             (Seat::Own | Seat::Empty | Seat::Writable | Seat::Cache(_) | Seat::Device, Some(Errno::ENOENT | Errno::ENOTDIR)) => {
                 return Ok(None);
             }
+            (Seat::Guarded { in_writable: false }, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES)) => return Ok(None),
             // Who cannot get there now cannot get there with fewer rights.
             (Seat::Empty | Seat::Writable, Some(Errno::EACCES)) if !around.is_some_and(is_writable) => return Ok(None),
             (_, Some(Errno::ELOOP)) => return Err(format!("`{}`: a link stands there now; try again", path.display())),
@@ -132,7 +133,7 @@ fn shown(place: &File, limits: u64) -> io::Result<OwnedFd> {
     Ok(mount)
 }
 
-fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> Result<OwnedFd, String> {
+pub(super) fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> Result<OwnedFd, String> {
     let upper = hold_place(&layer.upper).map_err(during(format!("`{}`", layer.upper.display())))?;
     let work = hold_place(&layer.work).map_err(during(format!("`{}`", layer.work.display())))?;
     let mount =

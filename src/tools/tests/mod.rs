@@ -1,6 +1,8 @@
 mod changes;
 mod commands;
 mod exactness;
+#[cfg(target_os = "linux")]
+mod network;
 mod paths_corpus;
 mod random_trees;
 mod reads;
@@ -27,14 +29,14 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// A workspace of its own, with the tools on it.
-struct Bench {
+pub(super) struct Bench {
     _directory: TempDir,
-    root: PathBuf,
-    settings: Settings,
+    pub(super) root: PathBuf,
+    pub(super) settings: Settings,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         fs::create_dir(root.join("ws")).unwrap();
@@ -42,30 +44,30 @@ impl Bench {
         Self { _directory: directory, root, settings }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.settings.workspace.join(name)
     }
 
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+    pub(super) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
 
-    fn read(&self, name: &str) -> Vec<u8> {
+    pub(super) fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.path(name)).unwrap()
     }
 
-    fn plan(&self, tool: &str, arguments: Value) -> Result<Plan, ToolError> {
+    pub(super) fn plan(&self, tool: &str, arguments: Value) -> Result<Plan, ToolError> {
         block_on(Router::new(self.settings.clone()).plan(call(tool, arguments)))
     }
 
-    fn run(&self, plan: Plan) -> ToolResult {
+    pub(super) fn run(&self, plan: Plan) -> ToolResult {
         let permit = Permit::for_test(plan.actions.clone());
         block_on(Router::new(self.settings.clone()).run(plan, permit, context()))
     }
 
-    fn call(&self, tool: &str, arguments: Value) -> ToolResult {
+    pub(super) fn call(&self, tool: &str, arguments: Value) -> ToolResult {
         match self.plan(tool, arguments) {
             Ok(plan) => self.run(plan),
             Err(error) => ToolResult::refused(CallId::new("c"), tool, error),
@@ -73,21 +75,21 @@ impl Bench {
     }
 
     #[track_caller]
-    fn output(&self, tool: &str, arguments: Value) -> String {
+    pub(super) fn output(&self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result.status, ToolStatus::Succeeded, "{result:?}");
         result.output_text
     }
 
     #[track_caller]
-    fn error(&self, tool: &str, arguments: Value) -> (ErrorCode, String) {
+    pub(super) fn error(&self, tool: &str, arguments: Value) -> (ErrorCode, String) {
         let result = self.call(tool, arguments);
         let error = result.error.unwrap_or_else(|| panic!("no error: {}", result.output_text));
         (error.code, error.message)
     }
 }
 
-fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
+pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
     Settings {
         workspace,
         home: Some(home),
@@ -99,10 +101,12 @@ fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         named: Vec::new(),
         may_write: Arc::new(|_| true),
         may_delete: Arc::new(|_| true),
+        may_open: Arc::new(|_| true),
         relative_paths: true,
         follow_links: true,
         helper: Helper::default(),
         holding: Holding::nothing(),
+        session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
         may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
@@ -110,16 +114,16 @@ fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
     }
 }
 
-fn call(tool: &str, arguments: Value) -> ToolCall {
+pub(super) fn call(tool: &str, arguments: Value) -> ToolCall {
     let Value::Object(arguments) = arguments else { panic!("not an object") };
     ToolCall { tool_call_id: CallId::new("c"), tool_name: tool.to_owned(), arguments: Arguments::Object(arguments) }
 }
 
-fn context() -> RunContext {
+pub(super) fn context() -> RunContext {
     RunContext { output: mpsc::channel(16).0, kill: CancellationToken::new(), background: CancellationToken::new() }
 }
 
-fn block_on<F: Future>(future: F) -> F::Output {
+pub(super) fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 

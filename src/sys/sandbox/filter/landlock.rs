@@ -75,3 +75,12 @@ fn alone(confinement: &Confinement, granted: &[(PathBuf, PlaceAccess)]) -> Resul
     }
     Ok(ruleset)
 }
+
+/// The version of its interface that this kernel has; 0 for none.
+#[expect(unsafe_code, reason = "the crate keeps to itself what it found")]
+pub fn version() -> u32 {
+    const VERSION: u32 = 1;
+    // SAFETY: with this flag there is no structure to point to.
+    let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION) };
+    u32::try_from(version).unwrap_or(0)
+}

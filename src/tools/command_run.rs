@@ -1,0 +1,170 @@
+//! How a line of the shell runs, for all tools that run one, and what is told of it.
+
+use super::confine::{Hold, Wanted};
+use super::denied::{Denied, Opened};
+use super::network;
+use super::run_command::MAX_TIMEOUT_SECONDS;
+use super::run_files::Pinned;
+use super::tool::{Failed, Output, Settings, Told};
+use crate::ports::RunContext;
+use crate::protocol::{ErrorCode, Outside, Target, ToolError};
+use crate::sys::process::{
+    Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, run as run_process, signal_name,
+};
+use crate::sys::sandbox::Confinement;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Exit code that shells give for a signal: this much above its number.
+const SIGNAL_BASE: i32 = 128;
+
+/// A line that was planned.
+pub(super) struct Work {
+    pub line: String,
+    pub cwd: Target,
+    pub timeout_seconds: u64,
+    pub stdin: Option<String>,
+    /// What was judged with it and must still be the same; nothing where the policy fixes what runs.
+    pub pinned: Option<Pinned>,
+    /// What it may reach beyond what all commands may.
+    pub opens: Vec<Outside>,
+}
+
+/// Runs it for good.
+pub(super) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
+    unchanged(&mut work, &settings).await?;
+    let opens = work.opens.clone();
+    let opened = off_thread(move || Opened::make(&opens)).await?;
+    let hold = held(Wanted::by(&work.line, work.opens.clone()), &settings).await?;
+    let spec = spec(&work, hold.confinement.clone(), &settings);
+    let finished = run_process(spec, context.output, context.kill).await.map_err(|error| failed(&error))?;
+    off_thread(move || {
+        drop(opened);
+        let told = answer(&finished, work.timeout_seconds, settings.max_output_bytes);
+        let denied = match &hold.confinement {
+            Some(confinement) if finished.end != End::Exited(0) => kept_from(&finished, &work, confinement, &settings),
+            Some(_) | None => Denied::default(),
+        };
+        let words = [denied.sentence(), hold.over().map(|gone| format!("[sandbox: {gone}]"))];
+        with_words(told, words.into_iter().flatten(), denied.outside)
+    })
+    .await?
+}
+
+/// How a line is held: a look at the disk.
+pub(super) async fn held(wanted: Wanted, settings: &Arc<Settings>) -> Result<Hold, ToolError> {
+    let settings = Arc::clone(settings);
+    off_thread(move || settings.hold(&wanted)).await
+}
+
+/// What was judged and shown is what runs: the directory and the files that the line names to be run.
+pub(super) async fn unchanged(work: &mut Work, settings: &Arc<Settings>) -> Result<(), ToolError> {
+    let Some(pinned) = work.pinned.take() else { return Ok(()) };
+    let (cwd, settings) = (work.cwd.clone(), Arc::clone(settings));
+    off_thread(move || pinned.still_holds(&cwd, &settings)).await?
+}
+
+/// Does what waits for a disk where waiting harms nobody.
+pub(super) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ToolError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| {
+        ToolError::new(ErrorCode::ToolExecutionFailed, format!("what belongs to the command could not be looked at: {error}"))
+    })
+}
+
+/// What of aye's own environment the command would see.
+pub(super) fn environment_note(settings: &Settings) -> String {
+    let words = environment_words(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+        settings.redactor.holds_secret(value)
+    });
+    format!("environment {words}")
+}
+
+pub(super) fn spec(work: &Work, confinement: Option<Confinement>, settings: &Settings) -> Spec {
+    let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+        settings.redactor.holds_secret(value)
+    });
+    settings.adapt(&mut environment, confinement.as_ref());
+    Spec {
+        line: work.line.clone(),
+        directory: work.cwd.real.clone(),
+        environment,
+        stdin: work.stdin.clone(),
+        terminal: None,
+        confinement,
+        proxy: Some(settings.proxy(&work.opens)),
+        timeout: Duration::from_secs(work.timeout_seconds),
+        max_output_bytes: settings.max_output_bytes,
+        helper: settings.helper.clone(),
+    }
+}
+
+/// What the sandbox kept it from, by all that is known after its end.
+pub(super) fn kept_from(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> Denied {
+    let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|captured| captured.text(settings.max_output_bytes));
+    let hosts = network::kept(&finished.denied_hosts);
+    Denied::look(&[&stderr, &stdout], &work.cwd.real, hosts, confinement, settings)
+}
+
+/// The same answer, and after it what the sandbox had to do with it.
+fn with_words(told: Output, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> Output {
+    let after = |text: String| words.fold(text, |text, line| format!("{text}\n{line}"));
+    match told {
+        Ok(Told { text, .. }) => Ok(Told { text: after(text), denied }),
+        Err(Failed { error, printed, .. }) => Err(Failed { error, printed: after(printed), denied }),
+    }
+}
+
+pub(super) fn failed(error: &ProcessError) -> ToolError {
+    let code = match error {
+        ProcessError::LineTooLong => ErrorCode::InvalidRequest,
+        ProcessError::HelperLost => ErrorCode::OutcomeUnknown,
+        ProcessError::NoShell | ProcessError::NotStarted(_) | ProcessError::Helper(_) => ErrorCode::ToolExecutionFailed,
+    };
+    ToolError::new(code, error.to_string())
+}
+
+/// A command that ran is a call that succeeded, whatever its exit code: the model judges that.
+pub(super) fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) -> Output {
+    let printed = printed(&finished.stdout, &finished.stderr, max_output_bytes);
+    match finished.end {
+        End::Exited(code) => Ok(format!("Exit code: {code}\n{printed}").into()),
+        End::Signalled(signal) => {
+            let name = signal_name(signal).unwrap_or("unknown");
+            Ok(format!("Exit code: {} (killed by signal {signal}, {name})\n{printed}", SIGNAL_BASE + signal).into())
+        }
+        End::TimedOut => {
+            let message = format!(
+                "killed after {timeout_seconds} s with all it had started; what it printed until then follows. where it needs longer, set \
+                 `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run a part of it"
+            );
+            Err(Failed { error: ToolError::new(ErrorCode::ToolExecutionTimeout, message), printed, denied: Vec::new() })
+        }
+        End::Killed => {
+            let message = "stopped by the person with all it had started; what it printed until then follows";
+            Err(Failed { error: ToolError::new(ErrorCode::Cancelled, message), printed, denied: Vec::new() })
+        }
+        End::DiskFull => {
+            let message = "killed with all it had started: what it wrote has nearly filled the disk; what it printed until then \
+                           follows. make room, or write less";
+            Err(Failed { error: ToolError::new(ErrorCode::ToolExecutionFailed, message), printed, denied: Vec::new() })
+        }
+    }
+}
+
+/// Both outputs within one limit: each has half of it, and what one does not need is the other's.
+fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> String {
+    let need = |captured: &Captured| usize::try_from(captured.total()).unwrap_or(usize::MAX);
+    let half = limit / 2;
+    let for_stdout = limit.saturating_sub(need(stderr)).max(half);
+    let for_stderr = limit.saturating_sub(need(stdout).min(for_stdout));
+    let section = |captured: &Captured, budget| {
+        let mut text = captured.text(budget);
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text
+    };
+    let text = format!("--- stdout ---\n{}--- stderr ---\n{}", section(stdout, for_stdout), section(stderr, for_stderr));
+    text.trim_end_matches('\n').to_owned()
+}

@@ -1,0 +1,67 @@
+//! Places that one run may write and that are not there yet: made before it, and gone after it where it made no use of them.
+
+use crate::protocol::Outside;
+use std::fs::{self, Metadata, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// What was made for a run.
+#[derive(Debug, Default)]
+pub(in crate::tools) struct Opened {
+    made: Vec<(PathBuf, State)>,
+}
+
+/// Changes with each use.
+#[derive(Debug, PartialEq, Eq)]
+struct State {
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl State {
+    fn of(data: &Metadata) -> Self {
+        Self {
+            inode: data.ino(),
+            bytes: data.len(),
+            modified: (data.mtime(), data.mtime_nsec()),
+            changed: (data.ctime(), data.ctime_nsec()),
+        }
+    }
+}
+
+impl Opened {
+    /// Makes what is missing of the places that a run is let write. What cannot be made stays closed; the command will say so.
+    pub(in crate::tools) fn make(opens: &[Outside]) -> Self {
+        let mut made = Vec::new();
+        for opened in opens {
+            let Outside::Write { path: text } = opened else { continue };
+            let path = Path::new(text.trim_end_matches('/'));
+            if path.symlink_metadata().is_ok() {
+                continue;
+            }
+            let done = if text.ends_with('/') {
+                fs::create_dir(path)
+            } else {
+                OpenOptions::new().write(true).create_new(true).mode(0o666).open(path).map(drop)
+            };
+            if let (Ok(()), Ok(data)) = (done, path.symlink_metadata()) {
+                made.push((path.to_owned(), State::of(&data)));
+            }
+        }
+        Self { made }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        for (path, state) in &self.made {
+            let Ok(data) = path.symlink_metadata() else { continue };
+            if State::of(&data) == *state {
+                // A directory with something in it would stay in any case.
+                let _ = if data.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What a program prints when it is kept from a place or from the network: the places, as they are written there.
+
+/// Said where a place cannot be written because its file system cannot.
+const READ_ONLY: &[&str] = &[
+    "read-only file system",
+    "read only file system",
+    "read-only filesystem",
+    "readonlyfilesystem",
+    "erofs",
+    "os error 30",
+    "errno 30",
+];
+/// Said where a place cannot be written because of who asks.
+const NO_ACCESS: &[&str] = &[
+    "permission denied",
+    "eacces",
+    "os error 13",
+    "errno 13",
+    "accessdeniedexception",
+    "administrative privileges",
+    "is not writable",
+    "isn't writable",
+    "don't have write permissions",
+    "no write permission",
+    "is denied",
+];
+/// Said where there is no network.
+const NO_NETWORK: &[&str] = &[
+    "could not resolve host",
+    "couldn't resolve host",
+    "unable to resolve host address",
+    "temporary failure in name resolution",
+    "temporary failure resolving",
+    "name or service not known",
+    "nodename nor servname provided",
+    "failed to lookup address information",
+    "network is unreachable",
+    "network unreachable",
+    "enetunreach",
+    "eai_again",
+    "getaddrinfo enotfound",
+    "unknownhostexception",
+    "no such host",
+    "server misbehaving",
+];
+/// A place that goes needs its directory to be written, not itself.
+const TAKES_AWAY: &[&str] = &["remove", "unlink", "rename", "move", "delete", "rmdir", "replace"];
+const MAKES_DIRECTORY: &[&str] = &["mkdir", "directory", "folder"];
+/// Starts of the lines above one that says only why.
+const WHAT_FAILED: &[&str] = &["error", "failed", "fail", "could not", "couldn't", "cannot", "can't", "unable"];
+/// How far above it that is looked for.
+const LINES_BACK: usize = 6;
+const QUOTES: [(char, char); 6] = [('\'', '\''), ('"', '"'), ('`', '`'), ('‘', '’'), ('“', '”'), ('`', '\'')];
+/// What is looked at of an output: its end.
+const MOST_BYTES: usize = 64 * 1024;
+const MOST_PLACES: usize = 64;
+
+/// A place that a program says it could not write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// As it was printed: absolute, below `~`, or relative to where the program ran.
+    pub given: String,
+    pub why: Why,
+    pub wanted: Want,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    ReadOnly,
+    NoAccess,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    /// Something to be written there.
+    Write,
+    /// A directory to be made.
+    Directory,
+    /// It to be gone.
+    Away,
+}
+
+/// The places, in their order.
+pub(super) fn places(text: &str) -> Vec<Place> {
+    let lines: Vec<&str> = end_of(text).lines().collect();
+    let mut places: Vec<Place> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let small = line.to_lowercase();
+        let Some((why, mark)) = reason(&small) else { continue };
+        let mut given = named_in(line, &small, Some(mark));
+        let mut told = small;
+        if given.is_empty() {
+            let above = lines[at.saturating_sub(LINES_BACK)..at].iter().rev();
+            let found = above
+                .map(|line| (line, line.to_lowercase()))
+                .filter(|(_, small)| WHAT_FAILED.iter().any(|word| small.contains(word)))
+                .map(|(line, small)| (named_in(line, &small, None), small))
+                .find(|(given, _)| !given.is_empty());
+            (given, told) = found.unwrap_or_default();
+        }
+        let wanted = want(&told);
+        for given in given {
+            if places.len() < MOST_PLACES && !places.iter().any(|place| place.given == given) {
+                places.push(Place { given, why, wanted });
+            }
+        }
+    }
+    places
+}
+
+/// Whether it says that it could not reach the network.
+pub(super) fn wanted_network(text: &str) -> bool {
+    let text = end_of(text).to_lowercase();
+    NO_NETWORK.iter().any(|mark| text.contains(mark))
+}
+
+fn end_of(text: &str) -> &str {
+    let from = text.len().saturating_sub(MOST_BYTES);
+    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    &text[from..]
+}
+
+fn reason(small: &str) -> Option<(Why, &'static str)> {
+    let said = |marks: &'static [&'static str]| marks.iter().copied().find(|mark| small.contains(mark));
+    said(READ_ONLY).map(|mark| (Why::ReadOnly, mark)).or_else(|| said(NO_ACCESS).map(|mark| (Why::NoAccess, mark)))
+}
+
+fn want(small: &str) -> Want {
+    if TAKES_AWAY.iter().any(|word| small.contains(word)) {
+        Want::Away
+    } else if MAKES_DIRECTORY.iter().any(|word| small.contains(word)) {
+        Want::Directory
+    } else {
+        Want::Write
+    }
+}
+
+/// The places a line names. `mark` is what it says is wrong with them, in small letters.
+fn named_in(line: &str, small: &str, mark: Option<&str>) -> Vec<String> {
+    let quoted: Vec<String> = in_quotes(line).into_iter().filter(|text| could_be_place(text, mark)).collect();
+    if !quoted.is_empty() {
+        // What is only copied from stays as it is.
+        let copied = quoted.len() == 2 && small.contains(" to ") && small.contains("copy");
+        return quoted.into_iter().skip(usize::from(copied)).collect();
+    }
+    let mut words: Vec<String> = line
+        .split(|letter: char| letter.is_whitespace() || matches!(letter, '(' | '[' | '=' | '>'))
+        .map(|word| word.trim_end_matches([':', ',', ';', ')', ']', '.', '"', '\'', '`']))
+        .filter(|word| (word.starts_with('/') && word.len() > 1) || word.starts_with("~/") || word.starts_with("../"))
+        .map(str::to_owned)
+        .collect();
+    let field = mark.and_then(|mark| field_before(line, small, mark)).filter(|field| could_be_place(field, mark));
+    if let Some(field) = field {
+        // It may have spaces in it, of which the words above have only parts.
+        words.retain(|word| !field.contains(word.as_str()));
+        words.push(field);
+    }
+    // Who says it: `/usr/bin/ld: cannot open …`.
+    if words.len() > 1 && line.trim_start().strip_prefix(words[0].as_str()).is_some_and(|rest| rest.starts_with(':')) {
+        words.remove(0);
+    }
+    words
+}
+
+fn could_be_place(text: &str, mark: Option<&str>) -> bool {
+    let small = text.to_lowercase();
+    !text.trim().is_empty()
+        && text.len() < 4096
+        && !text.contains(['\n', '\0'])
+        && !text.contains(": ")
+        && mark.is_none_or(|mark| !small.contains(mark))
+}
+
+/// What stands between quotes of each kind. An apostrophe within a word opens none.
+fn in_quotes(line: &str) -> Vec<String> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for (open, close) in QUOTES {
+        let mut from = 0;
+        while let Some(at) = line[from..].find(open).map(|at| from + at) {
+            let start = at + open.len_utf8();
+            from = start;
+            let inside_word = line[..at].chars().next_back().is_some_and(char::is_alphanumeric);
+            let Some(length) = line[start..].find(close).filter(|_| !inside_word) else { continue };
+            let text = &line[start..start + length];
+            from = start + length + close.len_utf8();
+            // With the same text between two kinds of quotes it is said once.
+            if !found.iter().any(|(_, known)| known == text || known.contains(text)) {
+                found.push((at, text.to_owned()));
+            }
+        }
+    }
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, text)| text).collect()
+}
+
+/// In `bash: line 1: some place: Read-only file system` the last field before what is wrong; nothing where it is a sentence.
+fn field_before(line: &str, small: &str, mark: &str) -> Option<String> {
+    // Letters may change their length with their case; then nothing is cut.
+    let at = small.find(mark).filter(|_| small.len() == line.len())?;
+    let before = line.get(..at)?.strip_suffix(": ")?;
+    let field = before.rsplit(": ").next()?.trim();
+    let is_path = field.starts_with(['/', '.', '~']);
+    (is_path || !field.contains(' ')).then(|| field.to_owned()).filter(|_| before.contains(": "))
+}

@@ -1,0 +1,158 @@
+//! What the yes does: the effects that were shown happen, all of them or none, and the model has the output.
+
+use super::effects::{kept_words, refusals};
+use super::trial::Kept;
+use super::view::View;
+use crate::protocol::{CallId, ErrorCode, ToolError, ToolResult};
+use crate::sys::layer::{self, CommitError, Outcome};
+use crate::tools::command_run::off_thread;
+use crate::tools::markers::hide_in_result;
+use crate::tools::tool::{Output, Settings};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// More of what was not kept is counted.
+const NAMED: usize = 5;
+
+/// Makes it so. The view comes back where its outcome is to outlive this process.
+pub(in crate::tools) async fn commit(
+    kept: Kept,
+    id: CallId,
+    tool_name: String,
+    settings: Arc<Settings>,
+) -> (ToolResult, Option<Settled>) {
+    let (again, name) = (id.clone(), tool_name.clone());
+    match off_thread(move || done(kept, id, &tool_name, &settings)).await {
+        Ok(done) => done,
+        Err(error) => (ToolResult::refused(again, name, error), None),
+    }
+}
+
+/// The outcome of a commit on disk: it is of use only until the session has it.
+#[derive(Debug)]
+pub(in crate::tools) struct Settled(View);
+
+impl Drop for Settled {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}
+
+fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolResult, Option<Settled>) {
+    let Kept { mut view, mut changes, output } = kept;
+    // The policy may have changed since it was shown.
+    let mut refused = Vec::new();
+    for changes in &mut changes {
+        let places = refusals(changes, settings);
+        let more = changes.without(&places);
+        let directory = changes.directory().to_owned();
+        refused.extend(places.into_iter().chain(more.into_iter().map(|(path, _)| path)).map(|path| directory.join(path)));
+    }
+    let words = kept_words(&changes, &refused);
+    let result = hide_in_result(&settings.redactor, result_of(output, id.clone(), tool_name, &words));
+    if changes.iter().all(layer::Changes::is_empty) {
+        return (result, None);
+    }
+    let not_written = |error: ToolError| (ToolResult::refused(id.clone(), tool_name, error), None);
+    if let Err(error) = view.keep_result(&result) {
+        let message = format!("what the command did could not be kept: {error}; nothing was written");
+        return not_written(ToolError::new(ErrorCode::ToolExecutionFailed, message));
+    }
+    // Whatever ends this from now on, what was begun is finished at the next start.
+    view.leave();
+    let outcome = layer::commit(view.path(), &changes).or_else(|error| match error {
+        CommitError::Io { error, .. } if layer::has_begun(view.path()) => again(&view, error),
+        error => Err(error),
+    });
+    match outcome {
+        Ok(outcome) => {
+            let result = said_left(result, &Unkept::of(&outcome));
+            if settings.session.is_none() {
+                view.give_up();
+                return (result, None);
+            }
+            if let Err(error) = view.keep_result(&result).and_then(|()| view.shrink()) {
+                tracing::warn!(%error, "what is left of a preview could not be tidied");
+            }
+            (result, Some(Settled(view)))
+        }
+        Err(error) if layer::has_begun(view.path()) => {
+            let message = format!(
+                "aye could not finish keeping what the command did ({error}); a part of it may be written. it is finished when aye \
+                 starts again"
+            );
+            not_written(ToolError::new(ErrorCode::OutcomeUnknown, message))
+        }
+        Err(error) => {
+            view.give_up();
+            not_written(refusal(error))
+        }
+    }
+}
+
+/// Once more, as after a crash.
+fn again(view: &View, error: io::Error) -> Result<Outcome, CommitError> {
+    let path = view.path().to_owned();
+    match layer::recover(view.path()) {
+        Ok(Some(outcome)) => Ok(outcome),
+        Ok(None) | Err(_) => Err(CommitError::Io { path, error }),
+    }
+}
+
+fn refusal(error: CommitError) -> ToolError {
+    match error {
+        CommitError::Conflict(paths) => {
+            let message = format!(
+                "{} changed since the command ran in its preview; nothing of it was written. look at it, and run the command again",
+                listed(&paths)
+            );
+            ToolError::new(ErrorCode::Conflict, message)
+        }
+        CommitError::Io { .. } => {
+            let message = format!("what the command did could not be kept: {error}; nothing was written");
+            ToolError::new(ErrorCode::ToolExecutionFailed, message)
+        }
+    }
+}
+
+pub(super) fn listed(paths: &[PathBuf]) -> String {
+    let named: Vec<String> = paths.iter().take(NAMED).map(|path| format!("`{}`", path.display())).collect();
+    match paths.len().saturating_sub(NAMED) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+fn result_of(output: Output, id: CallId, tool_name: &str, words: &str) -> ToolResult {
+    match output {
+        Ok(told) => ToolResult { denied: told.denied, ..ToolResult::succeeded(id, tool_name, format!("{}\n{words}", told.text)) },
+        Err(failed) => ToolResult {
+            output_text: format!("{}\n{words}", failed.printed),
+            denied: failed.denied,
+            ..ToolResult::refused(id, tool_name, failed.error)
+        },
+    }
+}
+
+/// What a commit could not do in the middle.
+pub(super) struct Unkept(Vec<String>);
+
+impl Unkept {
+    pub fn of(outcome: &Outcome) -> Self {
+        Self(outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why)).collect())
+    }
+}
+
+/// The same result, and what is not as it should be.
+pub(super) fn said_left(mut result: ToolResult, unkept: &Unkept) -> ToolResult {
+    let Unkept(left) = unkept;
+    if left.is_empty() {
+        return result;
+    }
+    let more = left.len().saturating_sub(NAMED);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let named = left.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    result.output_text.push_str(&format!("\n[not as the command left it: {named}{more}]"));
+    result
+}
