@@ -131,7 +131,9 @@ fn looked_at(
     let output = settings.redactor.redact(&told).text.into_owned();
     let denied = match finished.end {
         End::Exited(0) => Denied::default(),
-        End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::DiskFull => kept_from(finished, work, confinement, settings),
+        End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::DiskFull => {
+            kept_from(finished, work, confinement, settings)
+        }
     };
     let Shown { files, more_files, counted, refused, diff, paths, bytes, notes: mut seen } = shown(changes, settings);
     let mut notes = Vec::new();
