@@ -81,7 +81,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
         Action::ConfigPath => configuration::path(&Place::find(common)?),
         Action::ConfigShow => configuration::show(&Place::find(common)?),
         Action::ConfigSchema => configuration::schema(),
-        Action::Doctor { json } => doctor::run(&Place::find(common)?, common, json),
+        Action::Doctor { json } => doctor::run(common, json),
     }
 }
 

@@ -164,6 +164,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     let settings = tools::Settings { session: Some(session.id().clone()), ..tool_settings(place, &policy, holding) };
     let redactor = settings.redactor.clone();
     let router = Arc::new(Router::new(settings));
+    let settled = router.recover().into_iter().map(|recovered| recovered.result).collect();
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let card = llm::card(model.name());
     let priced = model.clone();
@@ -197,7 +198,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         mode: place.mode,
         records: std::mem::take(&mut session.records),
         unfinished: terms.unfinished,
-        settled: Vec::new(),
+        settled,
         sandbox_status,
         running: None,
         redactor,

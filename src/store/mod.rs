@@ -5,15 +5,19 @@ mod claim;
 mod decisions;
 mod directory;
 mod error;
+mod health;
 mod journal;
 mod schema;
 mod sessions;
+mod snapshots;
 mod writer;
 
 pub use claim::Claim;
 pub use decisions::{DecisionFilter, LoggedDecision};
 pub use error::StoreError;
+pub use health::{Health, health};
 pub use sessions::{Loaded, NewSession, SessionStatus, SessionSummary};
+pub use snapshots::Snapshots;
 
 use crate::ports::Journal;
 use crate::protocol::{Mode, SessionId};

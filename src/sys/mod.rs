@@ -6,5 +6,6 @@ pub mod instance;
 pub mod layer;
 pub mod path;
 pub mod process;
+pub mod proxy;
 pub mod sandbox;
 pub mod watch;

@@ -1,7 +1,8 @@
 //! How a line of the shell runs, for all tools that run one, and what is told of it.
 
-use super::confine::Wanted;
+use super::confine::{Hold, Wanted};
 use super::denied::{Denied, Opened};
+use super::network;
 use super::run_command::MAX_TIMEOUT_SECONDS;
 use super::run_files::Pinned;
 use super::tool::{Failed, Output, Settings, Told};
@@ -32,22 +33,28 @@ pub(super) struct Work {
 /// Runs it for good.
 pub(super) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
     unchanged(&mut work, &settings).await?;
-    let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
-    let (opened, hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
-    let confinement = hold.confinement.clone();
-    let spec = spec(&work, confinement.clone(), &settings);
+    let opens = work.opens.clone();
+    let opened = off_thread(move || Opened::make(&opens)).await?;
+    let hold = held(Wanted::by(&work.line, work.opens.clone()), &settings).await?;
+    let spec = spec(&work, hold.confinement.clone(), &settings);
     let finished = run_process(spec, context.output, context.kill).await.map_err(|error| failed(&error))?;
-    let mut told = answer(&finished, work.timeout_seconds, settings.max_output_bytes);
-    if let Some(gone) = off_thread(move || hold.over()).await? {
-        told = said_too(told, &format!("[sandbox: {gone}]"));
-    }
-    let Some(confinement) = confinement.filter(|_| finished.end != End::Exited(0)) else { return told };
-    let looking = Arc::clone(&settings);
-    let denied = off_thread(move || {
+    off_thread(move || {
         drop(opened);
-        kept_from(&finished, &work, &confinement, &looking)
-    });
-    Ok(with_denied(told, denied.await?)?)
+        let told = answer(&finished, work.timeout_seconds, settings.max_output_bytes);
+        let denied = match &hold.confinement {
+            Some(confinement) if finished.end != End::Exited(0) => kept_from(&finished, &work, confinement, &settings),
+            Some(_) | None => Denied::default(),
+        };
+        let words = [denied.sentence(), hold.over().map(|gone| format!("[sandbox: {gone}]"))];
+        with_words(told, words.into_iter().flatten(), denied.outside)
+    })
+    .await?
+}
+
+/// How a line is held: a look at the disk.
+pub(super) async fn held(wanted: Wanted, settings: &Arc<Settings>) -> Result<Hold, ToolError> {
+    let settings = Arc::clone(settings);
+    off_thread(move || settings.hold(&wanted)).await
 }
 
 /// What was judged and shown is what runs: the directory and the files that the line names to be run.
@@ -85,6 +92,7 @@ pub(super) fn spec(work: &Work, confinement: Option<Confinement>, settings: &Set
         stdin: work.stdin.clone(),
         terminal: None,
         confinement,
+        proxy: Some(settings.proxy(&work.opens)),
         timeout: Duration::from_secs(work.timeout_seconds),
         max_output_bytes: settings.max_output_bytes,
         helper: settings.helper.clone(),
@@ -94,25 +102,16 @@ pub(super) fn spec(work: &Work, confinement: Option<Confinement>, settings: &Set
 /// What the sandbox kept it from, by all that is known after its end.
 pub(super) fn kept_from(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> Denied {
     let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|captured| captured.text(settings.max_output_bytes));
-    Denied::look(&[&stderr, &stdout], &work.cwd.real, Vec::new(), confinement, settings)
-}
-
-/// The same answer, and this after it.
-fn said_too(told: Output, sentence: &str) -> Output {
-    match told {
-        Ok(Told { text, denied }) => Ok(Told { text: format!("{text}\n{sentence}"), denied }),
-        Err(Failed { error, printed, denied }) => Err(Failed { error, printed: format!("{printed}\n{sentence}"), denied }),
-    }
+    let hosts = network::kept(&finished.denied_hosts);
+    Denied::look(&[&stderr, &stdout], &work.cwd.real, hosts, confinement, settings)
 }
 
 /// The same answer, and after it what the sandbox had to do with it.
-fn with_denied(told: Output, denied: Denied) -> Output {
-    let Some(sentence) = denied.sentence() else { return told };
+fn with_words(told: Output, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> Output {
+    let after = |text: String| words.fold(text, |text, line| format!("{text}\n{line}"));
     match told {
-        Ok(Told { text, .. }) => Ok(Told { text: format!("{text}\n{sentence}"), denied: denied.outside }),
-        Err(Failed { error, printed, .. }) => {
-            Err(Failed { error, printed: format!("{printed}\n{sentence}"), denied: denied.outside })
-        }
+        Ok(Told { text, .. }) => Ok(Told { text: after(text), denied }),
+        Err(Failed { error, printed, .. }) => Err(Failed { error, printed: after(printed), denied }),
     }
 }
 

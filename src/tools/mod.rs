@@ -22,6 +22,7 @@ mod list_directory;
 mod markers;
 mod move_path;
 mod named_command;
+mod network;
 mod paths;
 mod preview;
 mod read_file;

@@ -33,7 +33,7 @@ impl Router {
 
     /// What calls came to whose process died while it was kept; of others, all is tidied. To be called before anything runs.
     pub fn recover(&self) -> Vec<Recovered> {
-        let base = self.settings.holding.previews.as_ref().ok();
+        let base = self.settings.holding.base();
         base.map(|base| recover(base, self.settings.session.as_ref())).unwrap_or_default()
     }
 
@@ -136,6 +136,11 @@ impl ToolRouter for Router {
                 Err(payload) => payload,
             };
             let payload = match payload.downcast::<Kept>() {
+                Ok(_) if permit.reads_only() => {
+                    let error =
+                        ToolError::new(ErrorCode::PolicyDenied, "in plan mode nothing is written; what it did is dropped");
+                    return ToolResult::refused(id, plan.tool_name, error);
+                }
                 Ok(kept) => {
                     let (result, settled) = preview::commit(*kept, id, plan.tool_name, settings).await;
                     settled.into_iter().for_each(|settled| self.keep_settled(settled));

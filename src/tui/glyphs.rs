@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 
 /// Signs that come with texts, and what stands for them.
-const PLAIN: [(&str, &str); 12] = [
+const PLAIN: [(&str, &str); 13] = [
     ("…", "~"),
     ("−", "-"),
     ("•", "*"),
@@ -16,6 +16,7 @@ const PLAIN: [(&str, &str); 12] = [
     ("⋯", "~"),
     ("↪", ">"),
     ("·", "."),
+    ("→", ">"),
 ];
 
 /// What the parts of the screen drew with signs of their own, without them.

@@ -7,7 +7,7 @@ use super::glyphs::{ASCII, Glyphs, UNICODE};
 use super::guard;
 use super::theme::Theme;
 use super::transcript::{Look, Transcript};
-use crate::protocol::{CallId, Command, PolicyLayer, SessionId};
+use crate::protocol::{CallId, Command, PolicyLayer, RunningCommand, SessionId};
 use ratatui::layout::Size;
 
 /// Below this the screen says so, and no question is asked on it.
@@ -131,6 +131,8 @@ pub struct Model {
     pub task: Task,
     pub tally: Tally,
     pub policy: Policy,
+    /// Sessions and commands that run on while the agent works.
+    pub commands: Vec<RunningCommand>,
     /// The session, once there is something in it to go on with.
     pub session: Option<SessionId>,
     /// What was said last, for the main screen.
@@ -185,6 +187,7 @@ impl Model {
             },
             tally: Tally::default(),
             policy: Policy::default(),
+            commands: Vec::new(),
             session: None,
             last_answer: None,
             said: None,

@@ -221,3 +221,40 @@ pub fn command_approval(id: &str) -> Approval {
         ..edit_approval(id)
     }
 }
+
+/// A command that ran in a copy, with one effect of each kind.
+pub fn effects_approval(id: &str) -> Approval {
+    let file = |path: &str, kind| FileEffect { path: path.to_owned(), kind, notes: Vec::new() };
+    let effects = Effects {
+        ended: "exit 0".to_owned(),
+        output: (1..=30).map(|n| format!("   Compiling crate number {n}\n")).collect(),
+        files: vec![
+            file("src/main.rs", EffectKind::Changed { bytes_before: 210, bytes_after: 260, binary: false }),
+            file("assets/logo.png", EffectKind::Created { bytes: 12_345, binary: true }),
+            file("old.rs", EffectKind::Deleted { bytes: 940, binary: false }),
+            file("src/b.rs", EffectKind::Renamed { from: "src/a.rs".to_owned(), changed: true }),
+            file("run.sh", EffectKind::ModeChanged { from: 0o644, to: 0o755 }),
+            FileEffect {
+                notes: vec!["set-uid bit dropped".to_owned()],
+                ..file("tool", EffectKind::Created { bytes: 4_000_000, binary: true })
+            },
+            file("latest", EffectKind::Linked { to: "releases/7".to_owned() }),
+            file("docs", EffectKind::DirectoryDeleted { files: 12 }),
+        ],
+        more_files: 0,
+        counted: vec![CountedEffects { path: "target".to_owned(), created: 120, changed: 3, deleted: 0, bytes: 45_600_000 }],
+        refused: vec![RefusedEffect {
+            path: ".git/hooks/pre-commit".to_owned(),
+            reason: "`.git` is protected: it decides what other programs run".to_owned(),
+        }],
+        denied: vec![Outside::Host { host: "example.com".to_owned(), port: 443 }],
+    };
+    let command = command_approval(id);
+    Approval {
+        effects: Some(Box::new(effects)),
+        proposal: Proposal { diff: DIFF.to_owned(), ..Proposal::default() },
+        risk_level: Risk::Medium,
+        critical: false,
+        ..command
+    }
+}

@@ -3,7 +3,7 @@
 use super::approval;
 use super::model::{Activity, Ending, Model};
 use super::theme::Token;
-use super::update::candidates;
+use super::update::{candidates, commands};
 use super::view::GUTTER;
 use crate::protocol::{CallId, Mode};
 use crate::text;
@@ -137,6 +137,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };
     match (running, model.composer.is_empty()) {
         (true, _) if model.task.activity == Activity::Stopping => vec!["esc kill", "enter queue", "ctrl+o fold", "pgup scroll"],
+        (true, true) if commands::runs_command(model) => vec!["esc stop", "ctrl+b background", "ctrl+o fold", "pgup scroll"],
         (true, true) => vec!["esc stop", "ctrl+o fold", "pgup scroll"],
         (true, false) => vec!["enter queue", "esc stop", new_line, "ctrl+o fold"],
         (false, true) => vec!["enter send", new_line, "/ commands", "ctrl+r history", "ctrl+o fold", "ctrl+d quit"],

@@ -138,7 +138,7 @@ pub(super) enum Sub {
         #[command(subcommand)]
         config: ConfigSub,
     },
-    /// What holds commands on this system, what is missing, and how to get it
+    /// Look at what aye needs here, and say what is missing and how to get it
     Doctor {
         /// As JSON
         #[arg(long)]

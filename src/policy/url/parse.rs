@@ -45,6 +45,15 @@ impl Destination {
         &self.host
     }
 
+    /// The same as the rest of the world writes it.
+    pub fn url_host(&self) -> ::url::Host<String> {
+        match &self.host {
+            Host::Name(name) => ::url::Host::Domain(name.clone()),
+            Host::Address(IpAddr::V4(address)) => ::url::Host::Ipv4(*address),
+            Host::Address(IpAddr::V6(address)) => ::url::Host::Ipv6(*address),
+        }
+    }
+
     /// Given, or what the scheme means.
     pub fn port(&self) -> u16 {
         self.port

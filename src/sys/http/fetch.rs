@@ -9,11 +9,14 @@ use reqwest::{Method, Url};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 /// Hops after the first.
 const MOST_REDIRECTS: usize = 5;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Of a name, that are tried one after the other.
+const MOST_ADDRESSES: usize = 4;
 
 /// What may go along to another server than the one it was written for.
 const IMPERSONAL: &[&str] = &["accept", "accept-language", "cache-control", "content-type", "range", "user-agent"];
@@ -245,6 +248,38 @@ impl Fetcher {
         })
     }
 
+    /// A connection to one of the addresses of a host, all of which `allowed` has to be content with.
+    pub async fn connect(&self, host: &url::Host<String>, port: u16, allowed: &Asked<'_>) -> Result<TcpStream, FetchError> {
+        let allowed = |address| allowed(address).map_err(FetchError::Refused);
+        let unreachable = |reason: String| FetchError::Unreachable { server: format!("{host}:{port}"), reason };
+        let slow = || unreachable(format!("it did not answer the connection within {} s", CONNECT_TIMEOUT.as_secs()));
+        let address = match host {
+            url::Host::Domain(name) => {
+                let found = tokio::time::timeout(CONNECT_TIMEOUT, self.addresses(name, &allowed)).await.map_err(|_| slow())??;
+                return self.first_of(&found, port).await.ok_or_else(slow)?.map_err(|error| unreachable(error.to_string()));
+            }
+            url::Host::Ipv4(address) => IpAddr::V4(*address),
+            url::Host::Ipv6(address) => IpAddr::V6(*address),
+        };
+        allowed(address)?;
+        let to = [(self.route)(address)];
+        self.first_of(&to, port).await.ok_or_else(slow)?.map_err(|error| unreachable(error.to_string()))
+    }
+
+    /// Tries them in their order; nothing where none answered in time.
+    async fn first_of(&self, addresses: &[SocketAddr], port: u16) -> Option<std::io::Result<TcpStream>> {
+        let mut last = None;
+        for address in addresses.iter().take(MOST_ADDRESSES) {
+            let address = if address.port() == 0 { SocketAddr::new(address.ip(), port) } else { *address };
+            match tokio::time::timeout(CONNECT_TIMEOUT / 2, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) => return Some(Ok(stream)),
+                Ok(Err(error)) => last = Some(Err(error)),
+                Err(_) => {}
+            }
+        }
+        last
+    }
+
     /// All addresses of a name; one that may not be asked spoils them all, since the others are then as likely a trap.
     async fn addresses(&self, name: &str, allowed: &Allowed<'_>) -> Result<Vec<SocketAddr>, FetchError> {
         let no_address = |reason: String| FetchError::NoAddress { name: name.to_owned(), reason };
@@ -257,6 +292,8 @@ impl Fetcher {
     }
 }
 
+/// What is asked of each address.
+type Asked<'a> = dyn Fn(IpAddr) -> Result<(), String> + Send + Sync + 'a;
 type Allowed<'a> = dyn Fn(IpAddr) -> Result<(), FetchError> + Send + Sync + 'a;
 
 /// Answers no name: what was not checked is not looked up a second time.

@@ -4,7 +4,9 @@ mod open;
 #[cfg(test)]
 mod tests;
 
-pub use open::{Identity, entries, identity, is_without_links, may_write, met_a_link, open_directory, open_file, open_parent, read_link};
+pub use open::{
+    Identity, entries, identity, is_without_links, may_write, met_a_link, open_directory, open_file, open_parent, read_link,
+};
 pub(super) use open::{open_below, pass_below};
 
 #[cfg(target_os = "linux")]

@@ -2,8 +2,11 @@
 
 mod capture;
 mod environment;
+mod fence;
+mod handshake;
 mod run;
 mod supervise;
+mod terminal;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -11,9 +14,10 @@ mod wire;
 
 pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment, environment_words};
-pub use run::{End, Finished, Helper, ProcessError, Spec, run, signal_name};
+pub use run::{End, Finished, Helper, Namespaces, ProcessError, Spec, run, signal_name};
 pub(in crate::sys) use supervise::SUPERVISE;
 pub use supervise::supervise_main;
+pub use terminal::{Ended, Keys, Screen, Terminal, start_terminal};
 pub use wire::TerminalSize;
 
 /// Whether this process was started as the helper of an aye.

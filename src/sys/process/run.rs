@@ -1,10 +1,13 @@
 //! Aye's side of a command: starts the helper, keeps what it prints, gives orders when time is up.
 
 use super::capture::{Captured, whole_start};
+use super::handshake::{self, Pieces};
 use super::supervise::{SUPERVISE, WITHOUT_NAMESPACES};
 use super::wire::{self, Job, KILL, Report, TERMINATE, TerminalSize};
+use crate::sys::proxy::{DeniedHost, DeniedHosts, Proxy};
 use crate::sys::sandbox::Confinement;
 use nix::sys::signal::Signal;
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
+use tokio::net::{TcpListener, UnixStream};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -23,15 +26,17 @@ const TIMEOUT_GRACE: Duration = Duration::from_secs(5);
 /// The same when the person wants it gone.
 const KILL_GRACE: Duration = Duration::from_millis(500);
 /// How long the last output may take once nothing runs; only a descriptor handed to a stranger makes it that long.
-const DRAIN_LIMIT: Duration = Duration::from_millis(200);
+pub(super) const DRAIN_LIMIT: Duration = Duration::from_millis(200);
 /// What is taken of it after that; no pipe holds more.
 const DRAIN_BYTES: usize = 1024 * 1024;
 /// How long the helper may take to end a tree that was killed.
 const REPORT_LIMIT: Duration = Duration::from_secs(5);
+/// How long the helper may take until the command can start.
+const READY_LIMIT: Duration = Duration::from_secs(10);
 /// Longest single argument the kernel passes on, its closing NUL included.
 const MAX_LINE_BYTES: usize = 128 * 1024;
 /// How long the helper itself may take to end after its report.
-const HELPER_END_LIMIT: Duration = Duration::from_secs(1);
+pub(super) const HELPER_END_LIMIT: Duration = Duration::from_secs(1);
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The program that is started as the helper.
@@ -69,6 +74,8 @@ pub struct Spec {
     pub terminal: Option<TerminalSize>,
     /// What holds it; nothing where the policy says `off`.
     pub confinement: Option<Confinement>,
+    /// What aye's proxy does for it, where it has a network of its own; without one nothing answers there.
+    pub proxy: Option<Proxy>,
     pub timeout: Duration,
     /// Kept of stdout, and as much of stderr.
     pub max_output_bytes: usize,
@@ -91,6 +98,32 @@ pub struct Finished {
     pub end: End,
     pub stdout: Captured,
     pub stderr: Captured,
+    /// What aye's proxy kept it from.
+    pub denied_hosts: Vec<DeniedHost>,
+}
+
+/// A command that the helper is about to start, or has.
+pub(super) struct Running {
+    pub child: Child,
+    pub control: UnixStream,
+    pub pieces: Pieces,
+    pub way_out: WayOut,
+}
+
+/// Its proxy.
+pub(super) struct WayOut {
+    served: Option<(Proxy, TcpListener)>,
+    pub denied: DeniedHosts,
+}
+
+impl WayOut {
+    /// Lets through what may pass until it is dropped.
+    pub(super) async fn serve(&mut self) -> Infallible {
+        match self.served.take() {
+            Some((proxy, listener)) => proxy.serve(listener, self.denied.clone()).await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -109,7 +142,14 @@ pub enum ProcessError {
 
 /// Runs the line to its end. Live output goes to `live` as far as there is room; dropping this future kills everything.
 pub async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<Finished, ProcessError> {
-    let (mut child, mut control) = start(&spec).await?;
+    let Some(Running { mut child, mut control, pieces: _, mut way_out }) = start(&spec, None, &kill).await? else {
+        return Ok(Finished {
+            end: End::Killed,
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            denied_hosts: Vec::new(),
+        });
+    };
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let stop = CancellationToken::new();
     let outputs = async {
@@ -127,14 +167,22 @@ pub async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken
         });
         end
     };
-    let ((stdout, stderr), end) = tokio::join!(outputs, end);
+    let ((stdout, stderr), end) = tokio::select! {
+        done = async { tokio::join!(outputs, end) } => done,
+        never = way_out.serve() => match never {},
+    };
     drop(control);
     // The runtime takes in later what takes longer.
     let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
-    Ok(Finished { end: end?, stdout, stderr })
+    Ok(Finished { end: end?, stdout, stderr, denied_hosts: way_out.denied.list() })
 }
 
-async fn start(spec: &Spec) -> Result<(Child, UnixStream), ProcessError> {
+/// Nothing where `kill` came first.
+pub(super) async fn start(
+    spec: &Spec,
+    terminal: Option<TerminalSize>,
+    kill: &CancellationToken,
+) -> Result<Option<Running>, ProcessError> {
     if spec.line.len() >= MAX_LINE_BYTES {
         return Err(ProcessError::LineTooLong);
     }
@@ -143,23 +191,40 @@ async fn start(spec: &Spec) -> Result<(Child, UnixStream), ProcessError> {
         line: spec.line.clone(),
         directory: spec.directory.as_os_str().as_bytes().to_vec(),
         stdin: spec.stdin.clone(),
-        terminal: spec.terminal,
+        terminal,
         confinement: spec.confinement.clone(),
     };
     let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
     ours.set_nonblocking(true)?;
     let mut control = UnixStream::from_std(ours)?;
+    let (stdout, stderr) = if terminal.is_some() { (Stdio::null(), Stdio::null()) } else { (Stdio::piped(), Stdio::piped()) };
     let child = Command::new(&spec.helper.program)
         .arg(SUPERVISE)
         .args((spec.helper.namespaces == Namespaces::Never).then_some(WITHOUT_NAMESPACES))
         .env_clear()
         .envs(spec.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::from(OwnedFd::from(theirs)))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stdout(stdout)
+        .stderr(stderr)
         .spawn()?;
     control.write_all(&wire::encode(&job)?).await?;
-    Ok((child, control))
+    let ready = tokio::select! {
+        ready = handshake::ready(&control) => ready,
+        () = kill.cancelled() => return Ok(None),
+        () = tokio::time::sleep(READY_LIMIT) => {
+            return Err(ProcessError::NotStarted(format!("its helper was not ready within {} s", READY_LIMIT.as_secs())));
+        }
+    };
+    let mut pieces = match ready {
+        Ok(Ok(pieces)) => pieces,
+        Ok(Err(report)) => return Err(ended(Ok(report)).err().unwrap_or(ProcessError::HelperLost)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            return Err(ProcessError::NotStarted("its helper ended before it began".to_owned()));
+        }
+        Err(error) => return Err(ProcessError::NotStarted(error.to_string())),
+    };
+    let served = spec.proxy.clone().zip(pieces.listener.take());
+    Ok(Some(Running { child, control, pieces, way_out: WayOut { served, denied: DeniedHosts::default() } }))
 }
 
 /// An absolute `bash`; a relative entry of `PATH` could be the workspace's.
@@ -177,9 +242,13 @@ fn is_executable(path: &Path) -> bool {
     path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
 }
 
-async fn wait_for_end(control: &mut UnixStream, timeout: Duration, kill: &CancellationToken) -> Result<End, ProcessError> {
-    let (mut from_helper, mut to_helper) = control.split();
-    let report = receive(&mut from_helper);
+pub(super) async fn wait_for_end(
+    control: &mut UnixStream,
+    timeout: Duration,
+    kill: &CancellationToken,
+) -> Result<End, ProcessError> {
+    let (from_helper, mut to_helper) = control.split();
+    let report = handshake::receive(from_helper.as_ref());
     tokio::pin!(report);
     let (end, grace) = tokio::select! {
         report = &mut report => return ended(report),
@@ -212,16 +281,8 @@ fn ended(report: io::Result<Report>) -> Result<End, ProcessError> {
         Ok(Report::Signalled(signal)) => Ok(End::Signalled(signal)),
         Ok(Report::DiskFull) => Ok(End::DiskFull),
         Ok(Report::NotStarted(message)) => Err(ProcessError::NotStarted(message)),
-        Err(_) => Err(ProcessError::HelperLost),
+        Ok(Report::Ready { .. }) | Err(_) => Err(ProcessError::HelperLost),
     }
-}
-
-async fn receive(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Report> {
-    let mut header = [0; 4];
-    from.read_exact(&mut header).await?;
-    let mut text = vec![0; wire::length(header)?];
-    from.read_exact(&mut text).await?;
-    Ok(serde_json::from_slice(&text)?)
 }
 
 /// Reads to the end, or until `stop` when someone else still holds the other side.

@@ -1,5 +1,7 @@
 //! The helper's side of a command: it is between aye and the command, and takes the whole tree with it when either ends.
 
+use super::fence::{self, Fence};
+use super::handshake::{Left, Made};
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
 use super::wire::{self, Job, KILL, Report, TERMINATE};
 use crate::sys::sandbox::{self, Confinement, LOOK_EVERY, Room, Strength};
@@ -53,7 +55,9 @@ fn supervise() -> io::Result<()> {
     }
     if std::env::args().nth(2).as_deref() != Some(WITHOUT_NAMESPACES) {
         match tree::enter_namespaces() {
-            Side::Inside if tree::settle_namespaces().is_ok() => return serve(control, &signals, Tree::Namespace, &job, Room::default()),
+            Side::Inside if tree::settle_namespaces().is_ok() => {
+                return serve(control, &signals, Tree::Namespace, &job, Room::default());
+            }
             Side::Inside => exit(NO_NAMESPACES),
             Side::Outside(first) if wait_for(first) != NO_NAMESPACES => return Ok(()),
             Side::Outside(_) | Side::Refused => {}
@@ -101,13 +105,18 @@ fn wait_for(child: Pid) -> i32 {
 }
 
 fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job, room: Room) -> io::Result<()> {
-    let main = match room.is_short() {
-        Ok(false) => start(job),
+    let made = match room.is_short() {
+        Ok(false) => Made::make(job),
         Ok(true) => Err("the disk for what it would write is nearly full; make room on it".to_owned()),
         Err(error) => Err(not_held(&format!("the disk for what it would write: {error}"))),
     };
-    let main = match main {
-        Ok(main) => main,
+    let made = match made {
+        Ok(made) => made,
+        Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
+    };
+    let left = made.hand_over(&mut control)?;
+    let (main, _fence) = match start(job, left) {
+        Ok(started) => started,
         Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
     };
     let mut watch = Watch { control, signals, tree, main, room, state: State::Running, report: None, sweep: SWEEP };
@@ -118,7 +127,7 @@ fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job, roo
     wire::send(&mut watch.control, &report)
 }
 
-fn start(job: &Job) -> Result<Pid, String> {
+fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
     let directory = Path::new(OsStr::from_bytes(&job.directory));
     let opened = crate::sys::path::open_directory(directory).map_err(|error| format!("`{}`: {error}", directory.display()))?;
     nix::unistd::fchdir(&opened).map_err(|error| format!("`{}`: {error}", directory.display()))?;
@@ -139,11 +148,13 @@ fn start(job: &Job) -> Result<Pid, String> {
         }
     }
     tree::detach(&mut command);
-    if let Some(confinement) = &job.confinement {
+    left.give(&mut command).map_err(|error| format!("its terminal could not be kept: {error}"))?;
+    let fence = fence::around(&mut command, job.confinement.as_ref()).map_err(|error| not_held(&error.to_string()))?;
+    if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
         sandbox::filter::apply(confinement).map_err(|error| not_held(&error.to_string()))?;
     }
     let child = command.spawn().map_err(|error| format!("`{}`: {error}", job.shell))?;
-    Ok(Pid::from_raw(child.id().cast_signed()))
+    Ok((Pid::from_raw(child.id().cast_signed()), fence))
 }
 
 /// A file without a name that holds `text`, at its start.

@@ -1,3 +1,5 @@
+mod terminals;
+
 use super::environment::environment_words;
 use super::run::Namespaces;
 use super::*;
@@ -38,6 +40,7 @@ fn spec(line: &str) -> Spec {
     Spec {
         terminal: None,
         confinement: None,
+        proxy: None,
         line: line.to_owned(),
         directory: std::fs::canonicalize(std::env::temp_dir()).unwrap(),
         environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),

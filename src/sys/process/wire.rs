@@ -1,4 +1,4 @@
-//! What aye and its helper say to each other over one socket: the job once, orders after it, the end once.
+//! What aye and its helper say to each other over one socket: the job once, orders after it; that it starts, and its end.
 
 use crate::sys::sandbox::Confinement;
 use serde::de::DeserializeOwned;
@@ -27,9 +27,14 @@ pub struct TerminalSize {
     pub columns: u16,
 }
 
-/// How the command ended.
+/// What the helper says: first that all is ready, or that nothing starts; then how the command ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Report {
+    /// What comes with it, as descriptors in this order: the socket that aye's proxy listens on, the master of the terminal.
+    Ready {
+        proxy: bool,
+        terminal: bool,
+    },
     Exited(i32),
     Signalled(i32),
     NotStarted(String),

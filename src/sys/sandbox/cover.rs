@@ -136,8 +136,8 @@ fn shown(place: &File, limits: u64) -> io::Result<OwnedFd> {
 pub(super) fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> Result<OwnedFd, String> {
     let upper = hold_place(&layer.upper).map_err(during(format!("`{}`", layer.upper.display())))?;
     let work = hold_place(&layer.work).map_err(during(format!("`{}`", layer.work.display())))?;
-    let mount = mount::layer(place, &upper, &work)
-        .map_err(during(format!("a copy-on-write view of `{}`", layer.directory.display())))?;
+    let mount =
+        mount::layer(place, &upper, &work).map_err(during(format!("a copy-on-write view of `{}`", layer.directory.display())))?;
     layers.push(upper);
     Ok(mount)
 }
@@ -161,12 +161,7 @@ impl Ground {
         Ok(Self { own, empty })
     }
 
-    fn furnish(
-        &self,
-        layout: &Layout,
-        pieces: &BTreeMap<&Path, Piece>,
-        links: &[(PathBuf, PathBuf)],
-    ) -> Result<(), String> {
+    fn furnish(&self, layout: &Layout, pieces: &BTreeMap<&Path, Piece>, links: &[(PathBuf, PathBuf)]) -> Result<(), String> {
         let nothing = below(&self.empty, Path::new(NOTHING));
         File::create(&nothing)
             .and_then(|file| file.set_permissions(Permissions::from_mode(0)))

@@ -165,8 +165,7 @@ fn built_in() -> (BuiltIn, Vec<(PathBuf, PathBuf)>) {
         devices: devices::NODES.iter().map(|name| Path::new("/dev").join(name)).collect(),
         terminals: vec![PathBuf::from("/dev/pts")],
     };
-    let mut links: Vec<_> =
-        devices::LINKS.iter().map(|(name, to)| (Path::new("/dev").join(name), PathBuf::from(to))).collect();
+    let mut links: Vec<_> = devices::LINKS.iter().map(|(name, to)| (Path::new("/dev").join(name), PathBuf::from(to))).collect();
     // Some systems reach all their programs by a link here.
     let entries = std::fs::read_dir("/run").into_iter().flatten().flatten();
     links.extend(entries.filter_map(|entry| Some((entry.path(), std::fs::read_link(entry.path()).ok()?))));

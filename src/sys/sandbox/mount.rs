@@ -110,12 +110,6 @@ pub(super) fn make(kind: &CStr, options: &[(&str, &str)], limits: u64) -> io::Re
 pub(super) fn layer(lower: &impl AsFd, upper: &impl AsFd, work: &impl AsFd) -> io::Result<OwnedFd> {
     let [lower, upper, work] =
         [lower.as_fd(), upper.as_fd(), work.as_fd()].map(|place| format!("/proc/self/fd/{}", place.as_raw_fd()));
-    let options = [
-        ("lowerdir", lower.as_str()),
-        ("upperdir", &upper),
-        ("workdir", &work),
-        ("userxattr", ""),
-        ("index", "off"),
-    ];
+    let options = [("lowerdir", lower.as_str()), ("upperdir", &upper), ("workdir", &work), ("userxattr", ""), ("index", "off")];
     make(c"overlay", &options, NO_SETUID | NO_DEVICES)
 }

@@ -123,7 +123,9 @@ fn try_out(question: Question) -> Probe {
             let held = if has_landlock() { Held::Landlock } else { Held::Bare };
             let mut missing = vec![why];
             if held == Held::Bare {
-                missing.push("this kernel has no Landlock either; Linux 5.13 or newer with `landlock` among its `lsm=` has".to_owned());
+                missing.push(
+                    "this kernel has no Landlock either; Linux 5.13 or newer with `landlock` among its `lsm=` has".to_owned(),
+                );
             }
             Probe { held, missing, upper_base: None }
         }
@@ -193,7 +195,9 @@ fn works(layer: &Layered) -> Result<(), String> {
         Ok(()) => Ok(()),
         // Then commands cannot write there either.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        Err(error) => Err(format!("no copy-on-write view of `{}`: nothing can be written in it: {error}", layer.directory.display())),
+        Err(error) => {
+            Err(format!("no copy-on-write view of `{}`: nothing can be written in it: {error}", layer.directory.display()))
+        }
     }
 }
 
@@ -264,7 +268,10 @@ fn unescaped(text: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((first, after)) = rest.split_first() {
-        let code = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        let code = after
+            .get(..3)
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
         match code.filter(|_| *first == b'\\') {
             Some(code) => {
                 bytes.push(code);

@@ -37,8 +37,11 @@ struct Held {
 /// Holds all names of the layout that may not be made. What cannot be made by the command either is taken out of it.
 pub(super) fn reserve(layout: &mut Layout) -> Result<Reserved, String> {
     let mut reserved = Reserved::default();
-    let guarded: Vec<PathBuf> =
-        layout.iter().filter(|(_, seat)| matches!(seat, Seat::Guarded { in_writable: true })).map(|(path, _)| path.clone()).collect();
+    let guarded: Vec<PathBuf> = layout
+        .iter()
+        .filter(|(_, seat)| matches!(seat, Seat::Guarded { in_writable: true }))
+        .map(|(path, _)| path.clone())
+        .collect();
     for path in guarded {
         let Some((first, is_there)) = first_missing(&path)? else { continue };
         if first != path {
@@ -55,7 +58,9 @@ pub(super) fn reserve(layout: &mut Layout) -> Result<Reserved, String> {
             Err(error) if is_for_nobody(&error, &first) => {
                 layout.remove(&first);
             }
-            Err(error) => return Err(during(format!("`{}` must not be made, and could not be kept free", first.display()))(error)),
+            Err(error) => {
+                return Err(during(format!("`{}` must not be made, and could not be kept free", first.display()))(error));
+            }
         }
     }
     pin(layout);
@@ -160,8 +165,11 @@ fn is_for_nobody(error: &io::Error, path: &Path) -> bool {
 
 /// A directory that could be moved away with what is protected in it could be made anew without: it is mounted on itself.
 fn pin(layout: &mut Layout) {
-    let guarded: Vec<PathBuf> =
-        layout.iter().filter(|(_, seat)| matches!(seat, Seat::Guarded { in_writable: true })).map(|(path, _)| path.clone()).collect();
+    let guarded: Vec<PathBuf> = layout
+        .iter()
+        .filter(|(_, seat)| matches!(seat, Seat::Guarded { in_writable: true }))
+        .map(|(path, _)| path.clone())
+        .collect();
     for path in guarded {
         let Some((start, Seat::Writable)) = around(layout, &path).map(|(start, seat)| (start.to_owned(), seat)) else { continue };
         for between in path.ancestors().skip(1).take_while(|above| *above != start) {

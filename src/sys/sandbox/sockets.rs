@@ -49,7 +49,8 @@ mod tests {
         let line = b"ffff8880: 00000002 00000000 00010000 0001 01 17406 /home/me/a socket";
         assert_eq!(path_of(line), Some(PathBuf::from("/home/me/a socket")));
         assert_eq!(path_of(b"f: 2 0 10000 1 1   416 ./s"), Some(PathBuf::from("./s")));
-        for other in ["Num       RefCount Protocol Flags    Type St Inode Path", "f: 3 0 0 1 3 17406", "f: 2 0 1 1 1 17406 @/tmp/abstract"]
+        for other in
+            ["Num       RefCount Protocol Flags    Type St Inode Path", "f: 3 0 0 1 3 17406", "f: 2 0 1 1 1 17406 @/tmp/abstract"]
         {
             assert_eq!(path_of(other.as_bytes()), None, "{other}");
         }

@@ -68,6 +68,7 @@ impl Ground {
 
 fn spec(line: &str, confinement: Confinement) -> Spec {
     Spec {
+        proxy: None,
         line: line.to_owned(),
         directory: confinement.roots[0].clone(),
         environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),
@@ -219,14 +220,22 @@ async fn no_descriptor_and_no_process_leads_out() {
     ];
     all_fail(&lines.each_ref().map(String::as_str), ground.confinement()).await;
     assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
-    let text = output("for f in /proc/self/fd/*; do readlink $f; done | grep -v ^pipe: | sort; ps ax 2>/dev/null | wc -l", ground.confinement()).await;
+    let text = output(
+        "for f in /proc/self/fd/*; do readlink $f; done | grep -v ^pipe: | sort; ps ax 2>/dev/null | wc -l",
+        ground.confinement(),
+    )
+    .await;
     assert!(text.starts_with("/dev/null\n") && text.lines().count() <= 3, "{text}");
 }
 
 #[tokio::test]
 async fn nobody_becomes_more_than_they_are() {
     let ground = Ground::new();
-    let text = output("grep -E 'NoNewPrivs|Cap(Eff|Bnd|Amb)' /proc/self/status; grep -v nosuid /proc/self/mountinfo", ground.confinement()).await;
+    let text = output(
+        "grep -E 'NoNewPrivs|Cap(Eff|Bnd|Amb)' /proc/self/status; grep -v nosuid /proc/self/mountinfo",
+        ground.confinement(),
+    )
+    .await;
     assert!(text.contains("NoNewPrivs:\t1") && text.contains("CapAmb:\t0000000000000000"), "{text}");
     assert!(!text.contains('/'), "all mounts are without setuid: {text}");
     let effective = text.lines().find_map(|line| line.strip_prefix("CapEff:\t")).unwrap();
@@ -246,7 +255,9 @@ async fn sockets_of_others_do_not_answer() {
         let _listeners: Vec<_> = served.iter().map(|path| UnixListener::bind(path).unwrap()).collect();
         let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
         let connect = |address: &str| {
-            format!("perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) or exit 2; exit(connect(S, pack_sockaddr_un({address})) ? 0 : 1)'")
+            format!(
+                "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) or exit 2; exit(connect(S, pack_sockaddr_un({address})) ? 0 : 1)'"
+            )
         };
         let mut lines: Vec<_> = served.iter().map(|path| connect(&format!("\"{}\"", path.display()))).collect();
         for line in &lines {
@@ -339,11 +350,13 @@ async fn a_missing_place_cannot_be_made_and_leaves_nothing() {
     let names = [".git/hooks", ".git/config", ".aye", "a/b/.git"];
     let read_only: Vec<_> = names.iter().map(|name| ground.path("workspace").join(name)).collect();
     let confinement = Confinement { read_only, ..ground.confinement() };
-    let lines = ["mkdir -p .git/hooks && touch .git/hooks/x", "git init . ", "touch .aye/x", "rm -rf .aye", "mkdir -p a/b/.git/x"];
+    let lines =
+        ["mkdir -p .git/hooks && touch .git/hooks/x", "git init . ", "touch .aye/x", "rm -rf .aye", "mkdir -p a/b/.git/x"];
     all_fail(&lines, confinement.clone()).await;
     assert_eq!(fs::read_dir(ground.workspace()).unwrap().count(), 0);
     // The first of two to end must not take the name away from the other.
-    let long = tokio::spawn(try_run("while ! test -e go; do sleep 0.01; done; touch .git/x; mkdir .git/hooks", confinement.clone()));
+    let long =
+        tokio::spawn(try_run("while ! test -e go; do sleep 0.01; done; touch .git/x; mkdir .git/hooks", confinement.clone()));
     output("while ! test -d .git; do sleep 0.01; done", confinement.clone()).await;
     output("true", confinement.clone()).await;
     fs::write(ground.path("workspace/go"), "").unwrap();
@@ -383,7 +396,8 @@ async fn a_workspace_may_lie_anywhere() {
         fs::create_dir(&upper).unwrap();
         fs::create_dir(&work).unwrap();
         let layer = Layered { directory: workspace.clone(), upper: upper.clone(), work };
-        let text = output("rm made; echo y > other; ls", Confinement { view: View::CopyOnWrite(vec![layer]), ..confinement }).await;
+        let text =
+            output("rm made; echo y > other; ls", Confinement { view: View::CopyOnWrite(vec![layer]), ..confinement }).await;
         assert_eq!(text, "other\n");
         assert!(workspace.join("made").exists() && upper.join("other").exists());
     }
@@ -395,7 +409,8 @@ async fn a_workspace_in_a_hidden_place_is_seen_alone() {
     ground.file("secrets/key", "secret");
     let workspace = ground.path("secrets/deep/workspace");
     fs::create_dir_all(&workspace).unwrap();
-    let confinement = Confinement { roots: vec![workspace.clone()], hidden: vec![ground.path("secrets")], ..ground.confinement() };
+    let confinement =
+        Confinement { roots: vec![workspace.clone()], hidden: vec![ground.path("secrets")], ..ground.confinement() };
     let text = output("ls -A ../..; echo x > made; touch ../x", confinement.clone()).await;
     assert!(text.starts_with("deep\n") && text.contains("Read-only"), "{text}");
     assert!(workspace.join("made").exists());
@@ -450,7 +465,11 @@ async fn a_package_cache_is_written_to_a_copy() {
 async fn names_are_still_resolved_and_there_are_terminals() {
     let ground = Ground::new();
     let resolver = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-    let text = output("cat /etc/resolv.conf 2>/dev/null; echo -; ls /dev /dev/pts; echo x > /dev/null; cat < /dev/zero | head -c 0", ground.confinement()).await;
+    let text = output(
+        "cat /etc/resolv.conf 2>/dev/null; echo -; ls /dev /dev/pts; echo x > /dev/null; cat < /dev/zero | head -c 0",
+        ground.confinement(),
+    )
+    .await;
     assert!(text.starts_with(&format!("{resolver}-\n")), "{text}");
     assert!(text.ends_with("/dev/pts:\nptmx\n"), "{text}");
 }
@@ -461,8 +480,14 @@ async fn the_network_is_its_own_loopback() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let line = format!("exec 3<>/dev/tcp/127.0.0.1/{}", listener.local_addr().unwrap().port());
     all_fail(&[&line, "exec 3<>/dev/tcp/192.0.2.1/80"], ground.confinement()).await;
-    assert_eq!(output("grep -c : /proc/net/dev; grep -c 0100007F /proc/net/fib_trie", ground.confinement()).await.lines().next(), Some("1"));
-    assert_eq!(output(&format!("{line}; echo $?"), Confinement { network: NetworkAccess::Open, ..ground.confinement() }).await, "0\n");
+    assert_eq!(
+        output("grep -c : /proc/net/dev; grep -c 0100007F /proc/net/fib_trie", ground.confinement()).await.lines().next(),
+        Some("1")
+    );
+    assert_eq!(
+        output(&format!("{line}; echo $?"), Confinement { network: NetworkAccess::Open, ..ground.confinement() }).await,
+        "0\n"
+    );
 }
 
 /// Processes whose command line holds `word`, this one aside.
@@ -500,7 +525,10 @@ async fn a_command_that_kills_everything_kills_itself() {
     let ground = Ground::new();
     let word = word();
     let mut bystander = std::process::Command::new("sleep").arg(&word).spawn().unwrap();
-    for line in [format!("(setsid sleep {word}.1 &); kill -9 -1"), format!("(setsid bash -c 'setsid sleep {word}.1 &' &); sleep 0.1; exit 0")] {
+    for line in [
+        format!("(setsid sleep {word}.1 &); kill -9 -1"),
+        format!("(setsid bash -c 'setsid sleep {word}.1 &' &); sleep 0.1; exit 0"),
+    ] {
         let _ = try_run(&line, ground.confinement()).await.unwrap();
         assert_eq!(running(&format!("{word}.1")), Vec::<i32>::new());
         assert!(bystander.try_wait().unwrap().is_none(), "what is outside lives");
@@ -538,7 +566,8 @@ async fn input_and_a_directory_below_reach_the_command() {
     let ground = Ground::new();
     fs::create_dir(ground.path("workspace/below")).unwrap();
     for confinement in [ground.confinement(), ground.layered()] {
-        let spec = Spec { stdin: Some("text".into()), directory: ground.path("workspace/below"), ..spec("cat; pwd; cat", confinement) };
+        let spec =
+            Spec { stdin: Some("text".into()), directory: ground.path("workspace/below"), ..spec("cat; pwd; cat", confinement) };
         let (live, _received) = mpsc::channel(1);
         let finished = run(spec, live, CancellationToken::new()).await.unwrap();
         assert_eq!(finished.stdout.text(1000), format!("text{}\n", ground.path("workspace/below").display()));

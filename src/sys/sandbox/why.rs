@@ -8,13 +8,15 @@ pub(super) fn no_namespaces(error: &io::Error) -> String {
     let errno = error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);
     match errno {
         _ if setting("kernel/unprivileged_userns_clone") == Some(0) => {
-            "only root may make user namespaces here; `sysctl kernel.unprivileged_userns_clone=1` as root lets everyone".to_owned()
+            "only root may make user namespaces here; `sysctl kernel.unprivileged_userns_clone=1` as root lets everyone"
+                .to_owned()
         }
         _ if setting("user/max_user_namespaces") == Some(0) => {
             "user namespaces are switched off here; `sysctl user.max_user_namespaces=10000` as root switches them on".to_owned()
         }
         Errno::ENOSPC | Errno::EUSERS => {
-            "there are as many namespaces as this system allows; end some programs, or raise `user.max_user_namespaces`".to_owned()
+            "there are as many namespaces as this system allows; end some programs, or raise `user.max_user_namespaces`"
+                .to_owned()
         }
         Errno::EPERM | Errno::EACCES => {
             "this system lets no program make user namespaces; in a container its seccomp profile must allow `clone` with \

@@ -7,6 +7,7 @@ mod tests;
 
 pub(super) use opened::Opened;
 
+use super::network::Kept;
 use super::tool::Settings;
 use crate::protocol::Outside;
 use crate::sys::path::{Kind, resolve};
@@ -24,26 +25,22 @@ const NEVER_OPENED: &[&str] = &["/tmp", "/var/tmp", "/dev", "/proc", "/sys", "/r
 pub(super) struct Denied {
     /// What a yes could open.
     pub outside: Vec<Outside>,
+    /// Servers, and why they are closed; no yes opens some of them.
+    servers: Vec<String>,
     /// It could only read the workspace.
     pub workspace: bool,
 }
 
 impl Denied {
     /// `hosts` are those that the proxy let nobody reach; `printed` is what it printed, in `cwd`.
-    pub(super) fn look(
-        printed: &[&str],
-        cwd: &Path,
-        hosts: Vec<Outside>,
-        confinement: &Confinement,
-        settings: &Settings,
-    ) -> Self {
+    pub(super) fn look(printed: &[&str], cwd: &Path, hosts: Kept, confinement: &Confinement, settings: &Settings) -> Self {
         Self::beyond(printed, hosts, &Held { confinement, settings, cwd, never: NEVER_OPENED })
     }
 
-    fn beyond(printed: &[&str], hosts: Vec<Outside>, held: &Held<'_>) -> Self {
+    fn beyond(printed: &[&str], hosts: Kept, held: &Held<'_>) -> Self {
         let offline = held.confinement.network == NetworkAccess::Proxied;
-        let mut outside = hosts;
-        if outside.is_empty() && offline && printed.iter().any(|text| printed::wanted_network(text)) {
+        let Kept { openable: mut outside, lines: servers } = hosts;
+        if servers.is_empty() && offline && printed.iter().any(|text| printed::wanted_network(text)) {
             outside.push(Outside::Network);
         }
         let mut workspace = false;
@@ -60,7 +57,7 @@ impl Denied {
         }
         outside.extend(opens.into_iter().filter_map(|path| path.to_str().map(|path| Outside::Write { path: path.to_owned() })));
         outside.truncate(MOST);
-        Self { outside, workspace }
+        Self { outside, servers, workspace }
     }
 
     /// For the model; nothing where it was kept from nothing.
@@ -73,6 +70,8 @@ impl Denied {
             let what: Vec<String> = self.outside.iter().map(ToString::to_string).collect();
             let what = what.join(", ");
             lines.push(format!("[sandbox: the command was kept from {what}; the person can open exactly that for one run]"));
+        } else if !self.servers.is_empty() {
+            lines.push(format!("[sandbox: the command was kept from {}; no yes opens that]", self.servers.join(", ")));
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
     }

@@ -117,7 +117,7 @@ impl Machine {
     }
 
     /// The machine itself stands in a directory that no command sees; that is left out of it.
-    fn look(&self, line: &str, cwd: &Path, hosts: Vec<Outside>) -> Denied {
+    fn look(&self, line: &str, cwd: &Path, hosts: Kept) -> Denied {
         let (confinement, settings) = (&self.confinement, &self.settings);
         Denied::beyond(&[line], hosts, &Held { confinement, settings, cwd, never: &["/nobody", "/proc"] })
     }
@@ -126,7 +126,7 @@ impl Machine {
     fn opens(&self, line: &str) -> Vec<String> {
         let root = self.root.to_str().unwrap();
         let line = line.replace('@', root);
-        let found = self.look(&line, &self.root.join("home/ws"), Vec::new());
+        let found = self.look(&line, &self.root.join("home/ws"), Kept::default());
         let short = |outside: Outside| match outside {
             Outside::Write { path } => path.replace(root, "@"),
             other => other.to_string(),
@@ -182,7 +182,11 @@ fn a_place_covers_what_is_below_it_and_a_known_host_the_network() {
     assert_eq!(machine.opens(lines), ["@/other"]);
     assert_eq!(machine.opens("curl: (6) Could not resolve host: x"), ["the network"]);
     let host = Outside::Host { host: "x".into(), port: 443 };
-    let found = machine.look("curl: (6) Could not resolve host: x", &machine.root, vec![host.clone()]);
+    let found = machine.look(
+        "curl: (6) Could not resolve host: x",
+        &machine.root,
+        Kept { openable: vec![host.clone()], lines: vec!["x:443 (not opened)".into()] },
+    );
     assert_eq!(found.outside, [host]);
     assert!(found.sentence().unwrap().contains("kept from x:443"));
 }
@@ -192,8 +196,8 @@ fn a_workspace_that_is_only_read_is_told_and_not_opened() {
     let mut machine = Machine::new();
     machine.confinement.view = View::ReadOnly;
     let line = format!("bash: line 1: {}/home/ws/x: Read-only file system", machine.root.display());
-    let found = machine.look(&line, &machine.root, Vec::new());
-    assert_eq!(found, Denied { outside: Vec::new(), workspace: true });
+    let found = machine.look(&line, &machine.root, Kept::default());
+    assert_eq!(found, Denied { workspace: true, ..Denied::default() });
     assert!(found.sentence().unwrap().contains("only read the workspace"));
 }
 

@@ -38,7 +38,7 @@ pub(in crate::tools) fn offer(work: &Work, settings: &Settings) -> PreviewOffer 
 
 fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
     let holding = &settings.holding;
-    if !holding.writes {
+    if holding.only_reads() {
         return Some("commands may only read the workspace, so there is nothing to preview".to_owned());
     }
     if holding.tier < SandboxTier::Preview {

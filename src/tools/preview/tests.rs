@@ -22,13 +22,7 @@ fn bench() -> Option<Bench> {
     let mut bench = Bench::new();
     let base = bench.root.join("base");
     fs::create_dir(&base).unwrap();
-    bench.settings.holding = Holding {
-        tier: SandboxTier::Preview,
-        roots: vec![bench.settings.workspace.clone()],
-        network: NetworkAccess::Proxied,
-        previews: Ok(base),
-        ..Holding::nothing()
-    };
+    bench.settings.holding = holding(bench.settings.workspace.clone(), base);
     match previewed(&bench, "true") {
         Ok(_) => Some(bench),
         Err(error) => {
@@ -36,6 +30,13 @@ fn bench() -> Option<Bench> {
             None
         }
     }
+}
+
+fn holding(workspace: PathBuf, base: PathBuf) -> Holding {
+    let mut holding = Holding::nothing();
+    (holding.tier, holding.network) = (SandboxTier::Preview, NetworkAccess::Proxied);
+    (holding.roots, holding.previews) = (vec![workspace], Ok(base));
+    holding
 }
 
 fn previewed(bench: &Bench, line: &str) -> Result<Plan, ToolError> {
@@ -261,12 +262,7 @@ fn why_there_is_no_preview_is_said() {
     bench.settings.holding.tier = SandboxTier::Guarded;
     bench.settings.holding.previews = Err("`target` is mounted below the workspace".to_owned());
     assert!(reason(offer(&bench, "true")).contains("mounted below"));
-    bench.settings.holding = Holding {
-        tier: SandboxTier::Preview,
-        previews: Ok("/x".into()),
-        network: NetworkAccess::Proxied,
-        ..bench.settings.holding
-    };
+    bench.settings.holding = holding(bench.settings.workspace.clone(), "/x".into());
     assert_eq!(offer(&bench, "cargo test"), PreviewOffer::Possible);
     assert_eq!(bench.plan("ReadFile", json!({"path": "x"})).unwrap().preview, PreviewOffer::None);
     assert!(reason(offer(&bench, "git commit -m x")).contains("git"));
@@ -364,13 +360,7 @@ fn keeps_until_it_is_killed() {
 fn crashing(root: &Path) -> Settings {
     let mut settings = crate::tools::tests::settings(root.join("ws"), root.join("home"));
     settings.session = Some(SessionId::new("s"));
-    settings.holding = Holding {
-        tier: SandboxTier::Preview,
-        network: NetworkAccess::Proxied,
-        roots: vec![root.join("ws")],
-        previews: Ok(root.join("base")),
-        ..Holding::nothing()
-    };
+    settings.holding = holding(root.join("ws"), root.join("base"));
     settings
 }
 

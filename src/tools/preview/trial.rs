@@ -9,10 +9,11 @@ use crate::sys::process::{End, Finished, run as run_process, signal_name};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength};
 use crate::sys::sandbox::{Layered, View as Seen};
 use crate::tools::command_run::{Work, answer, failed, kept_from, off_thread, spec, unchanged};
-use crate::tools::confine::Wanted;
+use crate::tools::confine::{Hold, Wanted};
 use crate::tools::denied::Denied;
 use crate::tools::tool::{Output, Settings};
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What programs print that meet a limit of the view, and what it means.
@@ -98,8 +99,8 @@ impl Prepared {
         hidden.push(previews(base));
         let confinement = Confinement {
             view: Seen::CopyOnWrite(layers.clone()),
-            // All else that could be written is real.
-            writable: Vec::new(),
+            // All else that could be written is real. In these is nothing but that somebody holds them.
+            writable: settings.holding.caches.locks.clone(),
             // What may not be written here is not kept, and said.
             read_only: Vec::new(),
             reopened: Vec::new(),

@@ -56,6 +56,7 @@ impl Keeping {
             }
             Act::Diff => self.body = if self.body == Shown::Rule { Shown::Diff } else { Shown::Rule },
             Act::Approve
+            | Act::Preview
             | Act::Always
             | Act::Look
             | Act::Back

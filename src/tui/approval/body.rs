@@ -1,6 +1,6 @@
 //! What a question shows between its head and its choices.
 
-use crate::protocol::{Approval, CommandPart, Risk};
+use crate::protocol::{Approval, CommandPart, Effects, Risk};
 use crate::text;
 use crate::tui::diff::Diff;
 use crate::tui::glyphs::Glyphs;
@@ -24,8 +24,11 @@ pub enum Body {
     Edit {
         name: Name,
         diff: Diff,
-        above: Vec<String>,
+        above: Vec<Note>,
         extent: Extent,
+        verb: Verb,
+        /// What stands before the counts at the right of the head.
+        facts: String,
     },
     Command {
         command: Box<Command>,
@@ -59,7 +62,25 @@ pub struct Command {
     parts: Vec<CommandPart>,
     /// Why no rule of it can be kept, for where the choice has no room to say so.
     never: Option<String>,
+    /// What a yes opens for this run.
+    opens: Option<String>,
 }
+
+/// A paragraph above a diff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    pub text: String,
+    token: Token,
+}
+
+impl Note {
+    pub fn new(text: String, token: Token) -> Self {
+        Self { text, token }
+    }
+}
+
+/// What a yes to a change does.
+const APPLY: Verb = Verb { long: "apply it", short: "apply" };
 
 /// A row before it has colours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +104,9 @@ pub struct Verb {
 
 impl Body {
     pub fn of(approval: &Approval) -> Self {
+        if let Some(effects) = &approval.effects {
+            return Self::effects(approval, effects);
+        }
         if let Some(command) = &approval.command {
             let notes: Vec<_> = approval.proposal.notes.iter().map(|note| text::reveal(note)).collect();
             let notes = notes.iter().flat_map(|note| ["   ", note]).collect::<String>();
@@ -94,11 +118,15 @@ impl Body {
                 parts: approval.parts.clone(),
                 never: (!approval.always.never.is_empty() && approval.always.offers.is_empty())
                     .then(|| format!("never remembered: {}", super::line(&approval.always.never.join(", ")))),
+                opens: (!approval.opens.is_empty()).then(|| {
+                    let opens: Vec<String> = approval.opens.iter().map(|opened| super::line(&opened.to_string())).collect();
+                    format!("it ran, and the sandbox kept it from {}; a yes runs it again with that open, once", opens.join(", "))
+                }),
             };
             return Self::Command { command: Box::new(command), laid: RefCell::new(None) };
         }
         let proposal = &approval.proposal;
-        let notes: Vec<String> = proposal.notes.iter().map(|note| text::clean(note).into_owned()).collect();
+        let notes: Vec<Note> = proposal.notes.iter().map(|note| Note::new(text::clean(note).into_owned(), Token::Warn)).collect();
         if !proposal.diff.is_empty() {
             let risk_cells = if approval.critical { 13 } else { approval.risk_level.as_str().len() + 5 };
             let diff = Diff::parse(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
@@ -115,26 +143,42 @@ impl Body {
         }
         for note in notes {
             words.push('\n');
-            words.push_str(&note);
+            words.push_str(&note.text);
         }
         Self::Words { text: words }
     }
 
-    fn edit(name: Name, diff: Diff, notes: Vec<String>) -> Self {
+    /// What a command did: everything about it, and then the diff.
+    fn effects(approval: &Approval, effects: &Effects) -> Self {
+        let diff = Diff::parse(&approval.proposal.diff, None);
+        let lines = diff.lines();
+        let mut above = super::effects::notes(approval, effects);
+        let extent = if lines > LARGE_LINES { Extent::Large } else { Extent::Readable };
+        if extent == Extent::Large {
+            above.push(Note::new(format!("{lines} lines of diff: more than one reads here"), Token::Warn));
+        }
+        let name = Name { words: String::new(), beside: 0 };
+        Self::Edit { name, diff, above, extent, verb: super::effects::verb(effects), facts: super::effects::facts(effects) }
+    }
+
+    fn edit(name: Name, diff: Diff, notes: Vec<Note>) -> Self {
         let counts = format!("+{} −{}", diff.added(), diff.removed());
         let words = name.words.strip_suffix(&counts).map_or_else(|| name.words.clone(), |words| words.trim_end().to_owned());
         let name = Name { words, ..name };
         let (mut above, lines) = (notes, diff.lines());
         if lines <= LARGE_LINES {
-            return Self::Edit { name, diff, above, extent: Extent::Readable };
+            let facts = counted(diff.hunks(), "hunk");
+            return Self::Edit { name, diff, above, extent: Extent::Readable, verb: APPLY, facts };
         }
         let files = diff.files();
-        above.push(format!("{lines} lines in {}: more than one reads here", counted(files.len(), "file")));
+        let all = format!("{lines} lines in {}: more than one reads here", counted(files.len(), "file"));
+        above.push(Note::new(all, Token::Warn));
         above.extend(files.iter().map(|(path, added, removed)| {
             let name = path.map_or_else(|| "a file".into(), |path| text::reveal(&path.to_string_lossy()).into_owned());
-            format!("  {name}  +{added} −{removed}")
+            Note::new(format!("  {name}  +{added} −{removed}"), Token::Warn)
         }));
-        Self::Edit { name, diff, above, extent: Extent::Large }
+        let facts = counted(diff.hunks(), "hunk");
+        Self::Edit { name, diff, above, extent: Extent::Large, verb: APPLY, facts }
     }
 
     /// Rows from the start that are to be on the screen before a yes.
@@ -155,7 +199,7 @@ impl Body {
 
     pub fn verb(&self) -> Verb {
         match self {
-            Self::Edit { .. } => Verb { long: "apply it", short: "apply" },
+            Self::Edit { verb, .. } => *verb,
             Self::Command { .. } => Verb { long: "run it", short: "run" },
             Self::Words { .. } => Verb { long: "allow it", short: "allow" },
         }
@@ -163,7 +207,7 @@ impl Body {
 
     pub fn facts(&self) -> Option<String> {
         match self {
-            Self::Edit { diff, .. } => Some(format!("{} · {}", counted(diff.hunks(), "hunk"), self.counts().unwrap_or_default())),
+            Self::Edit { facts, .. } => Some(format!("{facts} · {}", self.counts().unwrap_or_default())),
             Self::Command { .. } | Self::Words { .. } => None,
         }
     }
@@ -202,12 +246,11 @@ impl Body {
             Self::Edit { name, diff, above: notes, .. } => {
                 let names = name_rows(name, width);
                 let above = names.len() + wrapped_count(notes, width);
-                let notes = notes
-                    .iter()
-                    .flat_map(|note| {
-                        text::wrap(note, width.into()).into_iter().map(move |part| note[part].replace('−', glyphs.minus))
-                    })
-                    .map(|note| Line::styled(note, theme.style(Token::Warn)));
+                let notes = notes.iter().flat_map(|note| {
+                    let style = theme.style(note.token);
+                    let parts = text::wrap(&note.text, width.into()).into_iter();
+                    parts.map(move |part| Line::styled(note.text[part].replace('−', glyphs.minus), style))
+                });
                 let names = names.into_iter().map(|name| Line::styled(name, theme.style(Token::Text)));
                 let mut rows: Vec<_> = names.chain(notes).skip(range.start).take(range.len()).collect();
                 let at = |row: usize| row.saturating_sub(above);
@@ -258,6 +301,9 @@ impl Command {
             }
         }
         rows.push(Row(Vec::new()));
+        if let Some(opens) = &self.opens {
+            rows.extend(wrapped(opens, width, Tone::Warn));
+        }
         rows.extend(wrapped(&self.facts, width, Tone::Plain));
         let open = self.sandbox.contains("NONE") || self.sandbox.contains("OFF");
         rows.extend(wrapped(&self.sandbox, width, if open { Tone::Danger } else { Tone::Plain }));
@@ -370,8 +416,8 @@ fn name_rows(name: &Name, width: u16) -> Vec<String> {
     if text::width(&name.words) + name.beside <= width.into() { Vec::new() } else { exact(&name.words, width.into()) }
 }
 
-fn wrapped_count(notes: &[String], width: u16) -> usize {
-    notes.iter().map(|note| text::wrap(note, width.into()).len()).sum()
+fn wrapped_count(notes: &[Note], width: u16) -> usize {
+    notes.iter().map(|note| text::wrap(&note.text, width.into()).len()).sum()
 }
 
 /// The rows of a line; what goes on stands a little deeper than where the line began, if that began indented.

@@ -2,6 +2,7 @@
 
 mod always;
 mod body;
+mod effects;
 mod panels;
 mod questions;
 mod reading;
@@ -19,7 +20,7 @@ pub use view::{Frame, draw, height, hints, strip_words};
 use super::composer::Field;
 use super::front::{Trust, TrustAnswer};
 use super::guard::{Confirm, Guard, Key, Outcome, Stimulus};
-use crate::protocol::{Approval, ApprovalId, CallId, Decision, GrantScope, Mode, Resolution, Risk, VerdictKind};
+use crate::protocol::{Approval, ApprovalId, CallId, Decision, GrantScope, Mode, PreviewOffer, Resolution, Risk, VerdictKind};
 use crate::text;
 
 /// For an empty field of words: a digit writes one of them.
@@ -47,6 +48,8 @@ pub enum Question {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     Approve,
+    /// Runs it in a copy, and asks about what it did there.
+    Preview,
     /// Opens the choice of a rule.
     Always,
     /// Approves and keeps the rule.
@@ -77,7 +80,7 @@ impl Act {
     pub fn needs_all_seen(self) -> bool {
         match self {
             Self::Approve | Self::Always | Self::Keep(_) | Self::Trust(TrustAnswer::Yes) => true,
-            Self::Widen | Self::End | Self::Diff | Self::Look | Self::Back => false,
+            Self::Preview | Self::Widen | Self::End | Self::Diff | Self::Look | Self::Back => false,
             Self::Deny | Self::DenyWithWords | Self::Resolve(_) | Self::Trust(_) | Self::Mode(_) => false,
         }
     }
@@ -111,6 +114,7 @@ pub struct Choice {
 #[derive(Debug)]
 pub enum Answer {
     Decide(ApprovalId, Decision),
+    Preview(ApprovalId),
     Resolve(CallId, Resolution),
     Trust(Trust, TrustAnswer),
     Mode(Mode),
@@ -161,14 +165,31 @@ impl Panel {
         let body = Body::of(&approval);
         let verb = body.verb();
         let confirm = if strict { Confirm::LetterThenEnter } else { Confirm::Letter };
-        let mut choices = vec![choice('y', confirm, Act::Approve, format!("{}, once", verb.long), verb.short)];
-        choices.push(always(&approval));
-        choices.push(choice('n', Confirm::Letter, Act::Deny, "deny".to_owned(), "deny"));
+        let again = !approval.opens.is_empty();
+        let yes = match (&approval.effects, again) {
+            (Some(_), _) => verb.long.to_owned(),
+            (None, true) => "run it again with that open, once".to_owned(),
+            (None, false) => format!("{}, once", verb.long),
+        };
+        let mut choices = vec![choice('y', confirm, Act::Approve, yes, if again { "run again" } else { verb.short })];
+        choices.extend(preview(&approval));
+        // What was done already, or is opened for once, is no ground for a rule.
+        if approval.effects.is_none() && !again {
+            choices.push(always(&approval));
+        }
+        let deny = match (&approval.effects, again) {
+            (Some(_), _) => "drop them: nothing happens, the model is told no",
+            (None, true) => "leave it: the model gets what came of the first run",
+            (None, false) => "deny",
+        };
+        choices.push(choice('n', Confirm::Letter, Act::Deny, deny.to_owned(), "deny"));
         choices.push(choice('N', Confirm::Letter, Act::DenyWithWords, "deny and say why".to_owned(), "why"));
         choices.push(choice('x', Confirm::Letter, Act::Look, "explain: which rules have a say, and where".to_owned(), "explain"));
         let risk = if approval.critical { "CRITICAL RISK".to_owned() } else { format!("{} risk", approval.risk_level.as_str()) };
         let reason = format!("ask: {}", reasons(&approval).join("; "));
         let title = match &approval.command {
+            Some(_) if approval.effects.is_some() => "Keep what a command did".to_owned(),
+            Some(_) if again => "Run a command again".to_owned(),
             Some(_) => "Run a command".to_owned(),
             None if approval.action_summary.is_empty() => line(&approval.title),
             None => line(&approval.action_summary),
@@ -312,7 +333,7 @@ impl Panel {
         match act {
             Act::Approve | Act::Trust(TrustAnswer::Yes) => self.body.required(self.seen_width).saturating_sub(self.seen),
             Act::Always | Act::Keep(_) => self.unseen(),
-            Act::Widen | Act::End | Act::Diff | Act::Look | Act::Back => 0,
+            Act::Preview | Act::Widen | Act::End | Act::Diff | Act::Look | Act::Back => 0,
             Act::Deny | Act::DenyWithWords | Act::Resolve(_) | Act::Trust(_) | Act::Mode(_) => 0,
         }
     }
@@ -387,6 +408,7 @@ impl Panel {
     pub fn answer(&mut self, act: Act, reason: Option<String>) -> Option<Answer> {
         let decide = |approval: &Approval, decision| Some(Answer::Decide(approval.approval_id.clone(), decision));
         match (&mut self.question, act) {
+            (Question::Approval(approval), Act::Preview) => Some(Answer::Preview(approval.approval_id.clone())),
             (Question::Approval(approval), Act::Approve) => decide(approval, Decision::Approved),
             (Question::Keep(keeping), Act::Keep(scope)) => {
                 let (approval_id, remember) = keeping.remember(scope);
@@ -436,6 +458,20 @@ fn reasons(approval: &Approval) -> Vec<String> {
     }
     reasons.extend(approval.description.iter().map(|description| line(description)));
     reasons
+}
+
+/// The way to see what a command would do, or why there is none; of what is no command nothing.
+fn preview(approval: &Approval) -> Option<Choice> {
+    let words = "preview: it runs in a copy, and you see what changes before anything does";
+    match &approval.preview {
+        _ if approval.effects.is_some() || !approval.opens.is_empty() => None,
+        PreviewOffer::None => None,
+        PreviewOffer::Possible => Some(choice('p', Confirm::Letter, Act::Preview, words.to_owned(), "preview")),
+        PreviewOffer::Impossible { reason } => {
+            let off = choice('p', Confirm::Letter, Act::Preview, format!("no preview: {}", line(reason)), "preview");
+            Some(Choice { enabled: false, ..off })
+        }
+    }
 }
 
 /// The way to a rule, or why there is none.

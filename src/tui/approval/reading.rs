@@ -46,8 +46,13 @@ impl Reading {
             text.push('\n');
         }
         let about = "strictest of all parts; deny, then ask, then allow";
-        let page = Page { title: "Which rules have a say".to_owned(), about, text: text.trim_end().to_owned() };
-        Self { pages: vec![page], at: 0 }
+        let rules = Page { title: "Which rules have a say".to_owned(), about, text: text.trim_end().to_owned() };
+        let printed = approval.effects.iter().map(|effects| Page {
+            title: "What it printed".to_owned(),
+            about: "in its copy; the model sees it after a yes",
+            text: effects.output.trim_end().to_owned(),
+        });
+        Self { pages: printed.filter(|page| !page.text.is_empty()).chain([rules]).collect(), at: 0 }
     }
 
     /// The files a project brings, one page each.

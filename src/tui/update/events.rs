@@ -18,6 +18,8 @@ pub fn apply(model: &mut Model, event: Event, now: u64) {
     let last_text = model.keys.last_text;
     match kind {
         EventKind::ApprovalRequested(approval) => {
+            // What ran in a copy, or is to run again, runs no more.
+            tool_ended(model, &approval.tool_call_id, now);
             set_card(model, &approval.tool_call_id, CardState::Waiting);
             model.panels.forget_approval(&approval.approval_id, last_text);
             model.panels.add(Panel::approval(approval), focus, last_text);
@@ -49,6 +51,9 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
         | EventKind::PolicyInForce { .. }
         | EventKind::PolicyRejected { .. }
         | EventKind::ModeChanged { .. }
+        | EventKind::SandboxInForce { .. }
+        | EventKind::PreviewStarted { .. }
+        | EventKind::CommandsRunning { .. }
         | EventKind::SessionCompleted { .. }
         | EventKind::LlmRetry { .. } => {}
         kind => shared(model, kind, now),
@@ -146,6 +151,19 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::StepLimitApproaching { step_count, max_steps } => {
             note(model, &format!("step {step_count} of at most {max_steps}"), Tone::Warning);
         }
+        EventKind::SandboxInForce { words, missing, .. } => {
+            model.header.sandbox = words;
+            if let Some(missing) = missing {
+                note(model, &missing, Tone::Warning);
+            }
+        }
+        EventKind::PreviewStarted { approval_id, tool_call_id } => {
+            if let Some(asked) = approval_id {
+                model.panels.forget_approval(&asked, model.keys.last_text);
+            }
+            tool_started(model, &tool_call_id, "none yet: in a copy, nothing of it is kept before you say so", now);
+        }
+        EventKind::CommandsRunning { commands } => model.commands = commands,
         EventKind::PolicyExpired { message } => note(model, &message, Tone::Failure),
         EventKind::TaskCompleted { cost_usd, text, .. } => {
             ended(model, now);
@@ -180,9 +198,6 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ApprovalRequested(_)
         | EventKind::ToolInterrupted { .. }
         | EventKind::DraftRestored { .. }
-        | EventKind::SandboxInForce { .. }
-        | EventKind::PreviewStarted { .. }
-        | EventKind::CommandsRunning { .. }
         | EventKind::StepCompleted { .. }
         | EventKind::SessionCompleted { .. } => {}
     }

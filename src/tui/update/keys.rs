@@ -42,6 +42,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Char('d') if ctrl && model.composer.is_empty() && model.transcript.is_following() => quit(model, effects),
         KeyCode::Char('r') if ctrl => search::start(model),
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+        KeyCode::Char('b') if ctrl && super::commands::background(model, now, effects) => {}
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
         KeyCode::Char('?') if model.composer.is_empty() => model.help = Some(0),
         KeyCode::F(1) => model.help = Some(0),

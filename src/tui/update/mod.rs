@@ -1,5 +1,6 @@
 //! What changes when something happens: the model and a message in, effects out.
 
+pub mod commands;
 mod events;
 mod greeting;
 mod keys;

@@ -109,7 +109,7 @@ fn decided(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>
             return;
         }
         Act::Widen | Act::End | Act::Diff => return model.panels.turn_always(act, Some(now)),
-        Act::Approve | Act::Keep(_) | Act::Deny | Act::Resolve(_) | Act::Trust(_) | Act::Mode(_) => {}
+        Act::Approve | Act::Preview | Act::Keep(_) | Act::Deny | Act::Resolve(_) | Act::Trust(_) | Act::Mode(_) => {}
     }
     answer(model, act, None, now, effects);
 }
@@ -121,6 +121,7 @@ fn answer(model: &mut Model, act: Act, reason: Option<String>, now: u64, effects
     model.person_had_the_turn(now);
     effects.push(match answer {
         Answer::Decide(approval_id, decision) => Effect::Send(Command::Decide { approval_id, decision }),
+        Answer::Preview(approval_id) => Effect::Send(Command::Preview { approval_id }),
         Answer::Resolve(tool_call_id, resolution) => Effect::Send(Command::Resolve { tool_call_id, resolution }),
         Answer::Mode(mode) => Effect::Send(Command::SetMode { mode }),
         Answer::ModeStays => return,

@@ -1,3 +1,5 @@
+mod commands;
+
 use super::*;
 use crate::protocol::*;
 use crate::tui::model::Activity;
@@ -650,7 +652,7 @@ fn the_keys_of_a_question_stand_first_in_the_help() {
     play(&mut model, 1000, "?");
     let screen = draw(&mut model, 1100);
     let first: Vec<_> = screen.lines().take(8).map(|row| row.trim_start().split("  ").next().unwrap_or("").to_owned()).collect();
-    assert_eq!(first, ["When aye asks you", "y", "a", "n", "N", "x", "esc", "tab"], "{screen}");
+    assert_eq!(first, ["When aye asks you", "y", "p", "a", "n", "N", "x", "esc"], "{screen}");
 }
 
 #[test]

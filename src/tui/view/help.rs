@@ -17,6 +17,7 @@ const KEYS: &[(&str, &str)] = &[
     ("esc", "stop the task; again within 3 s: kill what it runs"),
     ("ctrl+c", "clear the draft; empty: stop, then quit"),
     ("ctrl+d", "quit (empty draft, not scrolled up)"),
+    ("ctrl+b", "let the agent go on without the command that runs"),
     ("tab", "review what waits for you; complete a command"),
     ("shift+tab", "a stricter mode: auto, auto-edit, ask, plan"),
     ("ctrl+o", "outputs: folded, head and tail, all"),
@@ -27,6 +28,7 @@ const KEYS: &[(&str, &str)] = &[
 /// In a question, where letters decide.
 const QUESTION: &[(&str, &str)] = &[
     ("y", "apply or run it, once; first it shows what was not seen yet"),
+    ("p", "preview a command: it runs in a copy, you see what changes"),
     ("a", "always allow this: choose a rule; enter keeps it"),
     ("n", "deny"),
     ("N", "deny and say why"),

@@ -6,6 +6,7 @@ use crate::tui::approval;
 use crate::tui::model::Model;
 use crate::tui::status;
 use crate::tui::theme::Token;
+use crate::tui::update::commands;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -39,6 +40,9 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     if let Some(words) = model.task.paused.filter(|_| !asks && !model.is_running()) {
         let words = format!("{words} {} /continue goes on", glyphs.dot);
         rows.push(Row { sign: glyphs.note, words, right: "", token: Token::Warn });
+    }
+    if let Some(words) = commands::words(model) {
+        rows.push(Row { sign: glyphs.running, words, right: "/ps lists them", token: Token::Muted });
     }
     if let Some((sign, words, right)) = status::activity(model, now) {
         // A panel has the keyboard: Escape is its own.

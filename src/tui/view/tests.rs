@@ -168,6 +168,60 @@ fn a_command_to_approve() {
 }
 
 #[test]
+fn what_a_command_did_in_its_copy() {
+    check("effects", |model| {
+        cards(model);
+        tell(model, requested("call-a", "RunCommand", "$ cargo test …"), 9000);
+        tell(model, EventKind::ApprovalRequested(effects_approval("a")), 9500);
+    });
+}
+
+#[test]
+fn a_command_that_may_run_again_with_more_open() {
+    check("opened", |model| {
+        cards(model);
+        let opens = vec![Outside::Host { host: "index.crates.io".to_owned(), port: 443 }];
+        let mut approval = Approval { opens, risk_level: Risk::Medium, critical: false, ..command_approval("a") };
+        approval.parts.clear();
+        approval.command.as_mut().unwrap().line = "cargo build".to_owned();
+        tell(model, EventKind::ApprovalRequested(approval), 9500);
+    });
+}
+
+#[test]
+fn a_command_whose_effects_can_be_shown_and_one_whose_cannot() {
+    for (offer, words) in [
+        (PreviewOffer::Possible, "p  preview"),
+        (PreviewOffer::Impossible { reason: "it writes to `.git`".to_owned() }, "no preview: it writes to `.git`"),
+    ] {
+        let mut model = model(120, 36);
+        tell(&mut model, EventKind::ApprovalRequested(Approval { preview: offer, ..command_approval("a") }), 9500);
+        picture(&mut model, 20_000);
+        let drawn = picture(&mut model, 20_000);
+        assert!(drawn.contains(words), "{drawn}");
+    }
+}
+
+#[test]
+fn what_runs_in_the_background_has_a_row() {
+    let mut model = model(80, 24);
+    let running = RunningCommand {
+        id: "s1".to_owned(),
+        line: "npm run dev".to_owned(),
+        tool_call_id: None,
+        state: RunningState::Running,
+        since: jiff::Timestamp::UNIX_EPOCH,
+        last_line: "ready on :3000".to_owned(),
+    };
+    let ended =
+        RunningCommand { id: "s2".to_owned(), state: RunningState::Ended { how: "exit 0".to_owned() }, ..running.clone() };
+    tell(&mut model, EventKind::CommandsRunning { commands: vec![running, ended] }, 100);
+    assert!(picture(&mut model, 200).contains("1 in the background: s1 npm run dev"));
+    tell(&mut model, EventKind::CommandsRunning { commands: Vec::new() }, 300);
+    assert!(!picture(&mut model, 400).contains("background"));
+}
+
+#[test]
 fn an_approval_that_opened_while_typing() {
     check("unfocused", |model| {
         cards(model);

@@ -1,13 +1,15 @@
 //! Rules on paths: a second hold on writing under the mounts, and all there is where no namespaces can be made.
 
+use super::places::grants;
 use super::{Confinement, Strength};
-use crate::sys::sandbox::View;
+use crate::sys::sandbox::NetworkAccess;
+use crate::sys::sandbox::places::{Access as PlaceAccess, named};
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated,
-    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
+    RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The newest version of Landlock whose rights are thought of here; an older kernel does what it can of them.
 const NEWEST: ABI = ABI::V7;
@@ -25,10 +27,9 @@ pub(super) struct Rules {
 
 pub(super) fn prepare(confinement: &Confinement) -> io::Result<Rules> {
     let ruleset = match confinement.strength {
-        Strength::Namespaces => beneath_mounts(confinement),
-        Strength::Landlock => beneath_mounts(confinement),
+        Strength::Namespaces => beneath_mounts(confinement).map_err(io::Error::other)?,
+        Strength::Landlock => alone(confinement, &grants(confinement)?).map_err(io::Error::other)?,
     };
-    let ruleset = ruleset.map_err(io::Error::other)?;
     Ok(Rules { ruleset, optional: confinement.strength == Strength::Namespaces })
 }
 
@@ -47,17 +48,39 @@ fn beneath_mounts(confinement: &Confinement) -> Result<RulesetCreated, RulesetEr
     let writing = AccessFs::from_write(NEWEST);
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(writing)?;
     let ruleset = ruleset.scope(Scope::from_all(NEWEST))?.create()?;
-    let own = ITS_OWN.iter().map(PathBuf::from);
-    let places = own.chain(writable_places(confinement).map(Path::to_path_buf));
+    let named = named(confinement).into_iter().filter(|(_, access)| *access == PlaceAccess::Write).map(|(path, _)| path);
+    // Their copies are mounted over them.
+    let caches = confinement.caches.iter().map(|cache| cache.directory.clone());
+    let places = ITS_OWN.iter().map(PathBuf::from).chain(named).chain(caches);
     ruleset.add_rules(path_beneath_rules(places, writing))
 }
 
-fn writable_places(confinement: &Confinement) -> impl Iterator<Item = &Path> {
-    let roots = match confinement.view {
-        View::ReadOnly => &[][..],
-        View::Real | View::CopyOnWrite(_) => &confinement.roots,
+/// Nothing is mounted over what must not be seen, and the network is everybody's.
+fn alone(confinement: &Confinement, granted: &[(PathBuf, PlaceAccess)]) -> Result<RulesetCreated, RulesetError> {
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(AccessFs::from_all(NEWEST))?;
+    let ruleset = match confinement.network {
+        NetworkAccess::Proxied => ruleset.handle_access(AccessNet::from_all(NEWEST))?,
+        NetworkAccess::Open => ruleset,
     };
-    let named = roots.iter().chain(&confinement.writable).chain(&confinement.reopened);
-    let caches = confinement.caches.iter().map(|cache| &cache.directory);
-    named.chain(caches).map(PathBuf::as_path)
+    let ruleset = ruleset.scope(Scope::from_all(NEWEST))?.create()?;
+    // A directory with something hidden in it would otherwise not be listed at all: names are seen, what they hold is not.
+    let mut ruleset = ruleset.add_rules(path_beneath_rules(["/"], AccessFs::ReadDir))?;
+    for (path, access) in granted {
+        let rights = match access {
+            PlaceAccess::Nothing => continue,
+            PlaceAccess::Read => AccessFs::from_read(NEWEST),
+            PlaceAccess::Write => AccessFs::from_all(NEWEST),
+        };
+        ruleset = ruleset.add_rules(path_beneath_rules([path], rights))?;
+    }
+    Ok(ruleset)
+}
+
+/// The version of its interface that this kernel has; 0 for none.
+#[expect(unsafe_code, reason = "the crate keeps to itself what it found")]
+pub fn version() -> u32 {
+    const VERSION: u32 = 1;
+    // SAFETY: with this flag there is no structure to point to.
+    let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION) };
+    u32::try_from(version).unwrap_or(0)
 }

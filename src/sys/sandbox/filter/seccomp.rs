@@ -12,7 +12,7 @@ use std::io;
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Refused with `EPERM`, whatever they are asked.
-const FORBIDDEN: &[c_long] = &[
+pub(super) const FORBIDDEN: &[c_long] = &[
     // What is mounted decides what can be seen and written.
     libc::SYS_mount,
     libc::SYS_umount2,
@@ -70,10 +70,11 @@ const OPEN_TREE_ATTR: c_long = 467;
 
 /// Refused with `ENOSYS`, as by a kernel without them, so that the older way is taken. The flags of `clone3` are out of a
 /// filter's sight, and so is all that goes through a ring.
-const UNKNOWN: &[c_long] = &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+pub(super) const UNKNOWN: &[c_long] =
+    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
 /// Also refused where only this filter and Landlock are between the command and the user's other processes.
-const FORBIDDEN_AMONG_OTHERS: &[c_long] =
+pub(super) const FORBIDDEN_AMONG_OTHERS: &[c_long] =
     &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_pidfd_getfd, libc::SYS_kcmp];
 
 const NEW_NAMESPACES: [libc::c_int; 8] = [
@@ -120,6 +121,14 @@ impl Filters {
         }
         Ok(())
     }
+}
+
+/// Whether this kernel has filters.
+#[expect(unsafe_code, reason = "no safe call asks for it")]
+pub fn available() -> bool {
+    let action = libc::SECCOMP_RET_ERRNO;
+    // SAFETY: the pointer is to a number that outlives the call.
+    unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action) == 0 }
 }
 
 /// One rule for each list of conditions on arguments: (which, comparison, value).

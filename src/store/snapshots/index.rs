@@ -1,0 +1,349 @@
+//! Which path had which content in which snapshot, and what of it is in memory: the newest of each root.
+
+use super::look::{Look, Stamp, look, now_ns};
+use super::objects::{Kept, Objects};
+use super::{Limits, Trouble, schema};
+use crate::ports::{Changed, Checkpoint, ContentId, Stood};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Left-out files that are named; the others are counted.
+const NAMED: usize = 20;
+
+pub(super) struct Index {
+    connection: Connection,
+    objects: Objects,
+    limits: Limits,
+    roots: HashMap<PathBuf, Newest>,
+}
+
+/// The files of a root as its newest snapshot has them.
+struct Newest {
+    key: i64,
+    number: i64,
+    files: HashMap<PathBuf, Known>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Known {
+    stood: Stood,
+    stamp: Stamp,
+    looked_at: i64,
+}
+
+impl Known {
+    /// Whether a stamp says that it is as it was.
+    fn still(&self, stamp: Stamp) -> bool {
+        self.stamp == stamp && self.stood != Stood::Unkept && stamp.is_telling(self.looked_at)
+    }
+}
+
+/// What one look at all files came to.
+#[derive(Default)]
+struct Found {
+    /// New or other than before.
+    differs: Vec<(PathBuf, Known)>,
+    /// The same, with another stamp.
+    touched: Vec<(PathBuf, Known)>,
+    gone: Vec<PathBuf>,
+    contents: Vec<(ContentId, u64)>,
+    left_out: Vec<(PathBuf, String)>,
+    left_out_count: u64,
+}
+
+impl Found {
+    /// That something is there is kept all the same.
+    fn leave_out(&mut self, path: &Path, before: Option<&Known>, stamp: Stamp, why: impl Into<String>) {
+        self.left_out_count += 1;
+        if self.left_out.len() < NAMED {
+            self.left_out.push((path.to_owned(), why.into()));
+        }
+        self.settle(path, before, Known { stood: Stood::Unkept, stamp, looked_at: now_ns() });
+    }
+
+    fn settle(&mut self, path: &Path, before: Option<&Known>, now: Known) {
+        match before {
+            Some(known) if known.stood == now.stood => {
+                if known.stamp != now.stamp || !known.stamp.is_telling(known.looked_at) {
+                    self.touched.push((path.to_owned(), now));
+                }
+            }
+            Some(_) | None => self.differs.push((path.to_owned(), now)),
+        }
+    }
+}
+
+impl Index {
+    pub(super) fn open(directory: &Path, limits: Limits) -> Result<Self, Trouble> {
+        let objects = Objects::open(directory.join("contents"))?;
+        let connection = schema::open(&directory.join("index.db"))?;
+        Ok(Self { connection, objects, limits, roots: HashMap::new() })
+    }
+
+    pub(super) fn take(&mut self, root: PathBuf, files: Vec<PathBuf>) -> Result<Checkpoint, Trouble> {
+        // Contents are added only by who may write, so that nobody gives them up before they are said to be needed.
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let key = root_key(&transaction, &root)?;
+        let number = newest_number(&transaction, key)?;
+        let mut newest = match self.roots.remove(&root) {
+            Some(newest) if newest.number == number => newest,
+            Some(_) | None => Newest { key, number, files: files_at(&transaction, key, None)? },
+        };
+        let found = survey(&root, files, &newest.files, &self.objects, self.limits);
+        if !(found.differs.is_empty() && found.gone.is_empty()) || number == 0 {
+            transaction.execute("INSERT INTO snapshots (root, time) VALUES (?1, ?2)", params![key, now_ns()])?;
+            newest.number = transaction.last_insert_rowid();
+        }
+        write(&transaction, &newest, &found)?;
+        let over = over_quota(&transaction, self.limits.all_bytes, newest.number)?;
+        transaction.commit()?;
+        for path in &found.gone {
+            newest.files.remove(path);
+        }
+        newest.files.extend(found.differs);
+        newest.files.extend(found.touched);
+        let checkpoint = Checkpoint {
+            number: newest.number,
+            root: root.clone(),
+            left_out: found.left_out,
+            left_out_count: found.left_out_count,
+        };
+        self.roots.insert(root, newest);
+        if over {
+            self.sweep()?;
+        }
+        Ok(checkpoint)
+    }
+
+    /// Removes the contents that no snapshot has any more.
+    fn sweep(&mut self) -> Result<(), Trouble> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let wanted: HashSet<ContentId> = {
+            let mut rows = transaction.prepare("SELECT id FROM contents")?;
+            let ids = rows.query_map([], |row| row.get::<_, [u8; 32]>(0))?;
+            ids.map(|id| id.map(ContentId)).collect::<Result<_, _>>()?
+        };
+        self.objects.sweep(|id| wanted.contains(id))?;
+        Ok(transaction.commit()?)
+    }
+
+    pub(super) fn changes(&mut self, since: &Checkpoint, files: Vec<PathBuf>) -> Result<Vec<Changed>, Trouble> {
+        let transaction = self.connection.transaction()?;
+        let key = root_key(&transaction, &since.root)?;
+        let there = transaction.query_row("SELECT count(*) FROM snapshots WHERE number = ?1", [since.number], |row| row.get(0));
+        let there: i64 = there?;
+        if there == 0 {
+            return Err(Trouble::Said(format!("snapshot {} was given up for newer ones", since.number)));
+        }
+        let loaded;
+        let then = match self.roots.get(&since.root) {
+            Some(newest) if newest.number == since.number && newest_number(&transaction, key)? == since.number => &newest.files,
+            Some(_) | None => {
+                loaded = files_at(&transaction, key, Some(since.number))?;
+                &loaded
+            }
+        };
+        transaction.commit()?;
+        let mut changed = BTreeMap::new();
+        let mut seen = HashSet::new();
+        for path in files {
+            let before = then.get(&path);
+            if let Some(after) = now(&since.root.join(&path), before)? {
+                changed.insert(path.clone(), Changed { path: path.clone(), before: stood(before), after });
+            }
+            seen.insert(path);
+        }
+        for (path, known) in then.iter().filter(|(path, _)| !seen.contains(*path)) {
+            if let Some(after) = now(&since.root.join(path), Some(known))? {
+                changed.insert(path.clone(), Changed { path: path.clone(), before: known.stood.clone(), after });
+            }
+        }
+        Ok(changed.into_values().collect())
+    }
+
+    pub(super) fn content(&mut self, id: ContentId) -> Result<Vec<u8>, Trouble> {
+        Ok(self.objects.read(id)?)
+    }
+}
+
+fn stood(known: Option<&Known>) -> Stood {
+    known.map_or(Stood::Missing, |known| known.stood.clone())
+}
+
+/// What stands at a path now, where that is not what stood there.
+fn now(path: &Path, before: Option<&Known>) -> Result<Option<Stood>, Trouble> {
+    // Of what was not kept nothing can be said.
+    if before.is_some_and(|known| known.stood == Stood::Unkept) {
+        return Ok(None);
+    }
+    let after = match look(path)? {
+        Look::Missing | Look::Special(_) => Stood::Missing,
+        Look::Link(_, to) => Stood::Link { to },
+        Look::File(stamp) => {
+            if before.is_some_and(|known| known.still(stamp)) {
+                return Ok(None);
+            }
+            match Objects::hash(path) {
+                Ok((content, bytes)) => Stood::File { content, bytes, mode: mode_of(stamp) },
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Stood::Missing,
+                // What cannot be read cannot be told from what it was.
+                Err(_) => return Ok(None),
+            }
+        }
+    };
+    Ok((stood(before) != after).then_some(after))
+}
+
+fn mode_of(stamp: Stamp) -> u32 {
+    u32::try_from(stamp.mode).unwrap_or(0)
+}
+
+/// Looks at every file, and reads what may be other than it was.
+fn survey(root: &Path, files: Vec<PathBuf>, known: &HashMap<PathBuf, Known>, objects: &Objects, limits: Limits) -> Found {
+    let mut found = Found::default();
+    let mut seen: HashSet<PathBuf> = HashSet::with_capacity(files.len());
+    let mut new_bytes = 0;
+    for path in files {
+        let (place, before, looked_at) = (root.join(&path), known.get(&path), now_ns());
+        let limit = (seen.len() >= limits.files).then(|| format!("more than {} files", limits.files));
+        match look(&place) {
+            Ok(Look::Missing) => continue,
+            Ok(Look::File(stamp) | Look::Link(stamp, _) | Look::Special(stamp)) if limit.is_some() => {
+                found.leave_out(&path, before, stamp, limit.unwrap_or_default());
+            }
+            Ok(Look::Special(stamp)) => found.leave_out(&path, before, stamp, "neither a file nor a link"),
+            Ok(Look::Link(stamp, to)) => found.settle(&path, before, Known { stood: Stood::Link { to }, stamp, looked_at }),
+            Ok(Look::File(stamp)) if before.is_some_and(|known| known.still(stamp)) => {}
+            Ok(Look::File(stamp)) => match keep(&place, stamp, objects, limits, &mut new_bytes) {
+                Ok(kept) => {
+                    found.contents.push((kept.id, kept.bytes));
+                    let stood = Stood::File { content: kept.id, bytes: kept.bytes, mode: mode_of(kept.stamp) };
+                    found.settle(&path, before, Known { stood, stamp: kept.stamp, looked_at });
+                }
+                Err(why) => found.leave_out(&path, before, stamp, why),
+            },
+            Err(error) => found.leave_out(&path, before, Stamp::default(), error.to_string()),
+        }
+        seen.insert(path);
+    }
+    found.gone = known.keys().filter(|path| !seen.contains(*path)).cloned().collect();
+    found
+}
+
+/// Keeps one file's content, or says why not.
+fn keep(place: &Path, stamp: Stamp, objects: &Objects, limits: Limits, new_bytes: &mut u64) -> Result<Kept, String> {
+    let bytes = stamp.bytes.unsigned_abs();
+    if bytes > limits.file_bytes {
+        return Err(format!("{bytes} bytes, more than the {} that are kept", limits.file_bytes));
+    }
+    if *new_bytes + bytes > limits.snapshot_bytes {
+        return Err(format!("more than {} new bytes at once", limits.snapshot_bytes));
+    }
+    let kept = objects.keep(place).map_err(|error| error.to_string())?.ok_or("it changes while it is read")?;
+    *new_bytes += if kept.is_new { kept.bytes } else { 0 };
+    Ok(kept)
+}
+
+fn root_key(transaction: &Transaction<'_>, root: &Path) -> rusqlite::Result<i64> {
+    let path = root.as_os_str().as_bytes();
+    let found = transaction.query_row("SELECT key FROM roots WHERE path = ?1", [path], |row| row.get(0)).optional()?;
+    if let Some(key) = found {
+        return Ok(key);
+    }
+    transaction.execute("INSERT INTO roots (path) VALUES (?1)", [path])?;
+    Ok(transaction.last_insert_rowid())
+}
+
+/// 0 where there is none yet.
+fn newest_number(transaction: &Transaction<'_>, root: i64) -> rusqlite::Result<i64> {
+    transaction.query_row("SELECT coalesce(max(number), 0) FROM snapshots WHERE root = ?1", [root], |row| row.get(0))
+}
+
+/// The files of a root in one snapshot, or in the newest.
+fn files_at(transaction: &Transaction<'_>, root: i64, number: Option<i64>) -> rusqlite::Result<HashMap<PathBuf, Known>> {
+    let columns = "SELECT path, content, link, bytes, mode, inode, modified, changed, looked_at FROM versions";
+    let mut rows = match number {
+        None => transaction.prepare(&format!("{columns} WHERE root = ?1 AND until IS NULL AND since <= ?2"))?,
+        Some(_) => {
+            transaction.prepare(&format!("{columns} WHERE root = ?1 AND since <= ?2 AND (until IS NULL OR until > ?2)"))?
+        }
+    };
+    let read = |row: &rusqlite::Row<'_>| {
+        let path = PathBuf::from(OsStr::from_bytes(&row.get::<_, Vec<u8>>(0)?));
+        let (content, link): (Option<[u8; 32]>, Option<Vec<u8>>) = (row.get(1)?, row.get(2)?);
+        let stamp =
+            Stamp { bytes: row.get(3)?, mode: row.get(4)?, inode: row.get(5)?, modified: row.get(6)?, changed: row.get(7)? };
+        let stood = match (content, link) {
+            (Some(id), _) => Stood::File { content: ContentId(id), bytes: stamp.bytes.unsigned_abs(), mode: mode_of(stamp) },
+            (None, Some(to)) => Stood::Link { to: PathBuf::from(OsStr::from_bytes(&to)) },
+            (None, None) => Stood::Unkept,
+        };
+        Ok((path, Known { stood, stamp, looked_at: row.get(8)? }))
+    };
+    rows.query_map(params![root, number.unwrap_or(i64::MAX)], read)?.collect()
+}
+
+fn write(transaction: &Transaction<'_>, newest: &Newest, found: &Found) -> rusqlite::Result<()> {
+    let mut end =
+        transaction.prepare("UPDATE versions SET until = ?3 WHERE root = ?1 AND path = ?2 AND until IS NULL AND since < ?3")?;
+    let mut begin = transaction.prepare(
+        "INSERT INTO versions (root, path, since, content, link, bytes, mode, inode, modified, changed, looked_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?;
+    let mut touch = transaction.prepare(
+        "UPDATE versions SET inode = ?3, modified = ?4, changed = ?5, looked_at = ?6
+         WHERE root = ?1 AND path = ?2 AND until IS NULL",
+    )?;
+    let mut content = transaction.prepare("INSERT OR IGNORE INTO contents (id, bytes) VALUES (?1, ?2)")?;
+    for path in found.gone.iter().chain(found.differs.iter().map(|(path, _)| path)) {
+        end.execute(params![newest.key, path.as_os_str().as_bytes(), newest.number])?;
+    }
+    for (path, Known { stood, stamp, looked_at }) in &found.differs {
+        let (id, link) = match stood {
+            Stood::File { content, .. } => (Some(content.0), None),
+            Stood::Link { to } => (None, Some(to.as_os_str().as_bytes().to_vec())),
+            Stood::Missing | Stood::Unkept => (None, None),
+        };
+        let path = path.as_os_str().as_bytes();
+        let Stamp { inode, bytes, modified, changed, mode } = stamp;
+        begin.execute(params![newest.key, path, newest.number, id, link, bytes, mode, inode, modified, changed, looked_at])?;
+    }
+    for (path, Known { stamp, looked_at, .. }) in &found.touched {
+        let path = path.as_os_str().as_bytes();
+        touch.execute(params![newest.key, path, stamp.inode, stamp.modified, stamp.changed, looked_at])?;
+    }
+    for (id, bytes) in &found.contents {
+        content.execute(params![id.0, bytes.cast_signed()])?;
+    }
+    Ok(())
+}
+
+/// Gives up the oldest snapshots, of whatever root, until the contents of the others fit; never the one just taken.
+fn over_quota(transaction: &Transaction<'_>, all_bytes: u64, keep: i64) -> rusqlite::Result<bool> {
+    let total = |transaction: &Transaction<'_>| {
+        transaction.query_row("SELECT coalesce(sum(bytes), 0) FROM contents", [], |row| row.get::<_, i64>(0))
+    };
+    let mut any = false;
+    while total(transaction)?.unsigned_abs() > all_bytes {
+        let oldest = transaction
+            .query_row("SELECT number, root FROM snapshots WHERE number < ?1 ORDER BY number LIMIT 1", [keep], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+            })
+            .optional()?;
+        let Some((number, root)) = oldest else { break };
+        any = true;
+        transaction.execute("DELETE FROM snapshots WHERE number = ?1", [number])?;
+        let next = transaction
+            .query_row("SELECT min(number) FROM snapshots WHERE root = ?1", [root], |row| row.get::<_, Option<i64>>(0))?;
+        match next {
+            Some(next) => transaction.execute("DELETE FROM versions WHERE root = ?1 AND until <= ?2", [root, next])?,
+            None => transaction.execute("DELETE FROM versions WHERE root = ?1", [root])?,
+        };
+        transaction
+            .execute("DELETE FROM contents WHERE id NOT IN (SELECT content FROM versions WHERE content IS NOT NULL)", [])?;
+    }
+    Ok(any)
+}

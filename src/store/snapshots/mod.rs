@@ -1,0 +1,118 @@
+//! Snapshots of a workspace: contents named by their hash, and which path had which content when.
+
+mod index;
+mod look;
+mod objects;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use super::locked;
+use crate::ports::{BoxFuture, Changed, Checkpoint, CheckpointError, Checkpoints, ContentId};
+use index::Index;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// The directory of it all inside the data directory.
+const DIRECTORY: &str = "snapshots";
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Of one file; a larger one is left out.
+    pub file_bytes: u64,
+    /// New in one snapshot; what comes after it is left out.
+    pub snapshot_bytes: u64,
+    /// Of all contents; beyond it the oldest snapshots are given up.
+    pub all_bytes: u64,
+    pub files: usize,
+}
+
+const LIMITS: Limits = Limits { file_bytes: 64 << 20, snapshot_bytes: 1 << 30, all_bytes: 4 << 30, files: 200_000 };
+
+/// The snapshots of a data directory. Nothing is opened before the first is taken.
+pub struct Snapshots {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    directory: PathBuf,
+    limits: Limits,
+    index: Mutex<Option<Index>>,
+}
+
+impl Snapshots {
+    pub fn new(data_dir: &Path) -> Self {
+        Self::within(data_dir, LIMITS)
+    }
+
+    fn within(data_dir: &Path, limits: Limits) -> Self {
+        let inner = Inner { directory: data_dir.join(DIRECTORY), limits, index: Mutex::new(None) };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Works with the index where waiting for a disk harms nobody.
+    fn with_index<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Index) -> Result<T, Trouble> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T, CheckpointError>> {
+        let inner = self.inner.clone();
+        Box::pin(async move {
+            let done = tokio::task::spawn_blocking(move || inner.work(work)).await;
+            done.unwrap_or_else(|error| {
+                Err(CheckpointError { message: format!("the snapshot ended before its work was done: {error}") })
+            })
+        })
+    }
+}
+
+impl Inner {
+    fn work<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, Trouble>) -> Result<T, CheckpointError> {
+        let mut slot = locked(&self.index);
+        if slot.is_none() {
+            *slot = Some(Index::open(&self.directory, self.limits).map_err(|trouble| self.said(&trouble))?);
+        }
+        let Some(index) = slot.as_mut() else { return Err(CheckpointError { message: "no index".to_owned() }) };
+        let done = work(index);
+        if done.is_err() {
+            // What it holds in memory may be ahead of what was written.
+            *slot = None;
+        }
+        done.map_err(|trouble| self.said(&trouble))
+    }
+
+    fn said(&self, trouble: &Trouble) -> CheckpointError {
+        let reason = match trouble {
+            Trouble::Database(error) => super::error::explain(error),
+            Trouble::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+            Trouble::Io(error) => error.to_string(),
+            Trouble::Said(message) => message.clone(),
+        };
+        CheckpointError { message: format!("`{}`: {reason}", self.directory.display()) }
+    }
+}
+
+/// Why it could not be done.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    #[error(transparent)]
+    Database(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error("{0}")]
+    Said(String),
+}
+
+impl Checkpoints for Snapshots {
+    fn take(&self, root: PathBuf, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Checkpoint, CheckpointError>> {
+        self.with_index(move |index| index.take(root, files))
+    }
+
+    fn changes(&self, since: Checkpoint, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Changed>, CheckpointError>> {
+        self.with_index(move |index| index.changes(&since, files))
+    }
+
+    fn content(&self, id: ContentId) -> BoxFuture<'_, Result<Vec<u8>, CheckpointError>> {
+        self.with_index(move |index| index.content(id))
+    }
+}

@@ -1,0 +1,147 @@
+//! Contents on the disk, each in a file that has its hash for a name.
+
+use super::look::{Stamp, open, stamp_of};
+use crate::ports::ContentId;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// What fits in here is read at once and written only when it is new.
+const WHOLE_BYTES: u64 = 1 << 20;
+const CHUNK_BYTES: usize = 256 << 10;
+/// How often a file that changes while it is read is read again.
+const TRIES: usize = 3;
+
+pub(super) struct Objects {
+    directory: PathBuf,
+}
+
+/// A file's content, kept.
+pub(super) struct Kept {
+    pub id: ContentId,
+    pub bytes: u64,
+    /// Of the file when it was read.
+    pub stamp: Stamp,
+    pub is_new: bool,
+}
+
+impl Objects {
+    pub(super) fn open(directory: PathBuf) -> io::Result<Self> {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        Ok(Self { directory })
+    }
+
+    pub(super) fn path(&self, id: ContentId) -> PathBuf {
+        let name = blake3::Hash::from_bytes(id.0).to_hex();
+        self.directory.join(&name[..2]).join(&name[2..])
+    }
+
+    /// The content of a file that nobody changes meanwhile; `None` where somebody does each time.
+    pub(super) fn keep(&self, path: &Path) -> io::Result<Option<Kept>> {
+        for _ in 0..TRIES {
+            let (mut file, before) = open(path)?;
+            let (id, bytes, is_new) = self.add(&mut file)?;
+            if stamp_of(&file)? == before {
+                return Ok(Some(Kept { id, bytes, stamp: before, is_new }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn add(&self, file: &mut File) -> io::Result<(ContentId, u64, bool)> {
+        let mut start = Vec::new();
+        Read::by_ref(file).take(WHOLE_BYTES + 1).read_to_end(&mut start)?;
+        if start.len() as u64 <= WHOLE_BYTES {
+            let id = ContentId(*blake3::hash(&start).as_bytes());
+            let is_new = self.place(id, |to| to.write_all(&start))?;
+            return Ok((id, start.len() as u64, is_new));
+        }
+        let mut temporary = tempfile::Builder::new().permissions(private()).tempfile_in(&self.directory)?;
+        let (mut hasher, mut bytes) = (blake3::Hasher::new(), start.len() as u64);
+        hasher.update(&start);
+        temporary.write_all(&start)?;
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            let count = file.read(&mut chunk)?;
+            if count == 0 {
+                break;
+            }
+            hasher.update(&chunk[..count]);
+            temporary.write_all(&chunk[..count])?;
+            bytes += count as u64;
+        }
+        let id = ContentId(*hasher.finalize().as_bytes());
+        Ok((id, bytes, self.name(id, temporary)?))
+    }
+
+    /// Whether it was not there yet.
+    fn place(&self, id: ContentId, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<bool> {
+        if self.path(id).exists() {
+            return Ok(false);
+        }
+        let mut temporary = tempfile::Builder::new().permissions(private()).tempfile_in(&self.directory)?;
+        write(temporary.as_file_mut())?;
+        self.name(id, temporary)
+    }
+
+    fn name(&self, id: ContentId, temporary: tempfile::NamedTempFile) -> io::Result<bool> {
+        let path = self.path(id);
+        if path.exists() {
+            return Ok(false);
+        }
+        if let Some(parent) = path.parent() {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        }
+        temporary.persist(&path).map_err(|error| error.error)?;
+        Ok(true)
+    }
+
+    /// A content as it was; never another one under its name.
+    pub(super) fn read(&self, id: ContentId) -> io::Result<Vec<u8>> {
+        let content = std::fs::read(self.path(id))?;
+        if blake3::hash(&content).as_bytes() == &id.0 {
+            return Ok(content);
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "the content that was kept is damaged"))
+    }
+
+    /// The hash of a file's content, kept or not.
+    pub(super) fn hash(path: &Path) -> io::Result<(ContentId, u64)> {
+        let (mut file, _) = open(path)?;
+        let mut hasher = blake3::Hasher::new();
+        let bytes = io::copy(&mut file, &mut hasher)?;
+        Ok((ContentId(*hasher.finalize().as_bytes()), bytes))
+    }
+
+    /// Removes every content that is not wanted, and whatever a crash left half-written.
+    pub(super) fn sweep(&self, wanted: impl Fn(&ContentId) -> bool) -> io::Result<()> {
+        for entry in std::fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            if !entry.file_type()?.is_dir() {
+                std::fs::remove_file(entry.path())?;
+                continue;
+            }
+            for content in std::fs::read_dir(entry.path())? {
+                let content = content?;
+                let name = format!("{}{}", entry.file_name().to_string_lossy(), content.file_name().to_string_lossy());
+                let id = blake3::Hash::from_hex(name.as_bytes()).map(|hash| ContentId(*hash.as_bytes()));
+                if !id.as_ref().is_ok_and(&wanted) {
+                    std::fs::remove_file(content.path())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn private() -> std::fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o600)
+}
+
+/// Options for a file that only its owner may read.
+pub(super) fn private_file() -> std::fs::OpenOptions {
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options
+}

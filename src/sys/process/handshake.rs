@@ -1,0 +1,242 @@
+//! What the helper makes where the command will be and hands to aye before it starts: the socket of aye's proxy, and the
+//! terminal. The command has neither.
+
+use super::wire::{self, Job, Report, TerminalSize};
+use crate::sys::sandbox::{NetworkAccess, Strength};
+use nix::cmsg_space;
+use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+use nix::pty::{Winsize, openpty};
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, getsockopt, recvmsg, sendmsg, sockopt};
+use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use tokio::io::Interest;
+
+/// The socket and the terminal.
+const MOST_DESCRIPTORS: usize = 2;
+/// What the kernel passes at most in one go. There is room for all of them: what did not fit would stay open, unknown to anyone.
+const KERNEL_DESCRIPTORS: usize = 253;
+
+/// The helper's copies.
+pub(super) struct Made {
+    listener: Option<TcpListener>,
+    terminal: Option<Pair>,
+}
+
+struct Pair {
+    master: OwnedFd,
+    slave: OwnedFd,
+}
+
+/// What is left for the command once aye has its part.
+pub(super) struct Left {
+    proxy: Option<u16>,
+    slave: Option<OwnedFd>,
+}
+
+impl Made {
+    /// To be called where the command will be: in its network, with its devices.
+    pub(super) fn make(job: &Job) -> Result<Self, String> {
+        let listener = is_proxied(job)
+            .then(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
+            .transpose()
+            .map_err(|error| format!("the sandbox could not be set up: aye's proxy cannot listen in it: {error}"))?;
+        let terminal = job.terminal.map(open_terminal).transpose();
+        Ok(Self { listener, terminal: terminal.map_err(|error| format!("it cannot have a terminal: {error}"))? })
+    }
+
+    /// Gives aye its part.
+    pub(super) fn hand_over(self, control: &mut UnixStream) -> io::Result<Left> {
+        let Self { listener, terminal } = self;
+        let port = listener.as_ref().map(TcpListener::local_addr).transpose()?.map(|address| address.port());
+        let ready = Report::Ready { proxy: listener.is_some(), terminal: terminal.is_some() };
+        let listening = listener.iter().map(AsRawFd::as_raw_fd);
+        let descriptors: Vec<_> = listening.chain(terminal.iter().map(|pair| pair.master.as_raw_fd())).collect();
+        let bytes = wire::encode(&ready)?;
+        let rights = [ControlMessage::ScmRights(&descriptors)];
+        let rights = if descriptors.is_empty() { &rights[..0] } else { &rights[..] };
+        let flags = MsgFlags::MSG_NOSIGNAL;
+        let sent = sendmsg::<()>(control.as_raw_fd(), &[IoSlice::new(&bytes)], rights, flags, None)?;
+        control.write_all(&bytes[sent..])?;
+        Ok(Left { proxy: port, slave: terminal.map(|pair| pair.slave) })
+    }
+}
+
+impl Left {
+    /// Tells the command where the proxy is, and puts it on its terminal.
+    pub(super) fn give(self, command: &mut Command) -> io::Result<()> {
+        if let Some(port) = self.proxy {
+            let proxy = format!("http://{}:{port}", Ipv4Addr::LOCALHOST);
+            for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+                command.env(name, &proxy).env(name.to_ascii_lowercase(), &proxy);
+            }
+            command.env("NO_PROXY", OWN_HOSTS).env("no_proxy", OWN_HOSTS);
+        }
+        if let Some(slave) = self.slave {
+            command.stdin(Stdio::from(slave.try_clone()?)).stdout(Stdio::from(slave.try_clone()?)).stderr(Stdio::from(slave));
+            take_terminal(command);
+        }
+        Ok(())
+    }
+}
+
+/// What the command reaches by itself: what it serves in its own network.
+const OWN_HOSTS: &str = "localhost,127.0.0.1,::1";
+
+/// Only in a network of its own is aye's proxy the way out.
+fn is_proxied(job: &Job) -> bool {
+    let held = job.confinement.as_ref();
+    held.is_some_and(|held| held.strength == Strength::Namespaces && held.network == NetworkAccess::Proxied)
+}
+
+fn open_terminal(size: TerminalSize) -> io::Result<Pair> {
+    let pair = openpty(&winsize(size), None)?;
+    for end in [&pair.master, &pair.slave] {
+        fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    }
+    Ok(Pair { master: pair.master, slave: pair.slave })
+}
+
+pub(super) fn winsize(size: TerminalSize) -> Winsize {
+    Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+/// Makes its standard input the terminal that controls its session, which must be its own by then.
+#[expect(unsafe_code, reason = "only code between fork and exec can do this")]
+fn take_terminal(command: &mut Command) {
+    // SAFETY: one system call on a descriptor that is open; nothing is allocated.
+    unsafe {
+        command.pre_exec(|| match libc::ioctl(libc::STDIN_FILENO, libc::c_ulong::from(libc::TIOCSCTTY) as _, 0) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
+    }
+}
+
+/// Aye's part.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    /// Listens in the network of the command.
+    pub listener: Option<tokio::net::TcpListener>,
+    /// The master of the command's terminal, which does not block.
+    pub terminal: Option<OwnedFd>,
+}
+
+/// The first word of the helper: what it made, or that nothing starts. Whatever comes with it that is not what it says is
+/// refused.
+pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result<Pieces, Report>> {
+    let mut descriptors = Vec::new();
+    let report = receive_with(control, &mut descriptors).await?;
+    let Report::Ready { proxy, terminal } = report else {
+        return if descriptors.is_empty() { Ok(Err(report)) } else { Err(garbage("descriptors that belong to nothing")) };
+    };
+    if descriptors.len() != usize::from(proxy) + usize::from(terminal) {
+        return Err(garbage("not the descriptors that it says"));
+    }
+    let mut descriptors = descriptors.into_iter();
+    let mut pieces = Pieces::default();
+    if proxy {
+        let listener = descriptors.next().ok_or_else(|| garbage("no socket"))?;
+        pieces.listener = Some(listening(listener)?);
+    }
+    if terminal {
+        let master = descriptors.next().ok_or_else(|| garbage("no terminal"))?;
+        if !nix::unistd::isatty(&master)? {
+            return Err(garbage("a terminal that is none"));
+        }
+        set_nonblocking(&master)?;
+        pieces.terminal = Some(master);
+    }
+    Ok(Ok(pieces))
+}
+
+/// A later word; nothing comes with it.
+pub(super) async fn receive(control: &tokio::net::UnixStream) -> io::Result<Report> {
+    let mut descriptors = Vec::new();
+    let report = receive_with(control, &mut descriptors).await?;
+    if descriptors.is_empty() && !matches!(report, Report::Ready { .. }) {
+        return Ok(report);
+    }
+    Err(garbage("a second beginning"))
+}
+
+fn garbage(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the helper sent {what}"))
+}
+
+fn listening(descriptor: OwnedFd) -> io::Result<tokio::net::TcpListener> {
+    if !getsockopt(&descriptor, sockopt::AcceptConn)? {
+        return Err(garbage("a socket that does not listen"));
+    }
+    let listener = TcpListener::from(descriptor);
+    if !listener.local_addr()?.ip().is_loopback() {
+        return Err(garbage("a socket that others reach"));
+    }
+    listener.set_nonblocking(true)?;
+    tokio::net::TcpListener::from_std(listener)
+}
+
+fn set_nonblocking(descriptor: &impl AsFd) -> io::Result<()> {
+    let flags = OFlag::from_bits_truncate(fcntl(descriptor, FcntlArg::F_GETFL)?);
+    fcntl(descriptor, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
+    Ok(())
+}
+
+async fn receive_with(control: &tokio::net::UnixStream, descriptors: &mut Vec<OwnedFd>) -> io::Result<Report> {
+    let mut header = [0; 4];
+    read_exact(control, &mut header, descriptors).await?;
+    let length = wire::length(header)?;
+    if length > MAX_REPORT_BYTES {
+        return Err(garbage("a report that is too long"));
+    }
+    let mut text = vec![0; length];
+    read_exact(control, &mut text, descriptors).await?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// No report has more to say.
+const MAX_REPORT_BYTES: usize = 64 * 1024;
+
+async fn read_exact(control: &tokio::net::UnixStream, into: &mut [u8], descriptors: &mut Vec<OwnedFd>) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < into.len() {
+        let (count, more) = control.async_io(Interest::READABLE, || read_once(control, &mut into[filled..])).await?;
+        descriptors.extend(more);
+        if descriptors.len() > MOST_DESCRIPTORS {
+            return Err(garbage("too many descriptors"));
+        }
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        filled += count;
+    }
+    Ok(())
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const CLOSED_ON_EXEC: MsgFlags = MsgFlags::MSG_CMSG_CLOEXEC;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const CLOSED_ON_EXEC: MsgFlags = MsgFlags::empty();
+
+#[expect(unsafe_code, reason = "what the kernel hands over is a bare number")]
+fn read_once(control: &tokio::net::UnixStream, into: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = cmsg_space!([std::os::fd::RawFd; KERNEL_DESCRIPTORS]);
+    let mut slices = [IoSliceMut::new(into)];
+    let message = recvmsg::<()>(control.as_raw_fd(), &mut slices, Some(&mut space), CLOSED_ON_EXEC)?;
+    let mut descriptors = Vec::new();
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(numbers) = control {
+            // SAFETY: the kernel has just made these for this process; nobody else knows them.
+            descriptors.extend(numbers.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }));
+        }
+    }
+    if CLOSED_ON_EXEC.is_empty() {
+        for descriptor in &descriptors {
+            fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+        }
+    }
+    Ok((message.bytes, descriptors))
+}

@@ -1,0 +1,117 @@
+//! A command on a terminal of its own, for who reads its screen and types.
+
+use super::handshake::winsize;
+use super::run::{DRAIN_LIMIT, End, HELPER_END_LIMIT, ProcessError, Running, Spec, start, wait_for_end};
+use super::wire::TerminalSize;
+use crate::sys::proxy::DeniedHost;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use nix::errno::Errno;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use tokio::io::unix::AsyncFd;
+use tokio_util::sync::CancellationToken;
+
+/// What a terminal has where nobody says.
+const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 80 };
+
+/// A running command and the two sides of its terminal.
+pub struct Terminal {
+    pub screen: Screen,
+    pub keys: Keys,
+    /// Has to be polled to the end of the command; dropping it kills everything.
+    pub ending: BoxFuture<'static, Result<Ended, ProcessError>>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    pub end: End,
+    pub denied_hosts: Vec<DeniedHost>,
+}
+
+/// What the command prints.
+#[derive(Debug)]
+pub struct Screen {
+    master: Arc<AsyncFd<OwnedFd>>,
+    stop: CancellationToken,
+}
+
+/// What the command is typed.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    master: Arc<AsyncFd<OwnedFd>>,
+}
+
+/// Starts the line on a terminal of the size in `spec`. Its end comes as for any command: by itself, by its time, by `kill`.
+pub async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Terminal, ProcessError> {
+    let Some(running) = start(&spec, Some(spec.terminal.unwrap_or(USUAL)), &kill).await? else {
+        return Err(ProcessError::NotStarted("it was stopped before it began".to_owned()));
+    };
+    let Running { mut child, mut control, pieces, mut way_out } = running;
+    let master = pieces.terminal.ok_or_else(|| ProcessError::NotStarted("the helper gave it no terminal".to_owned()))?;
+    let master = Arc::new(watched(master)?);
+    let stop = CancellationToken::new();
+    let screen = Screen { master: Arc::clone(&master), stop: stop.clone() };
+    let ending = async move {
+        let end = tokio::select! {
+            end = wait_for_end(&mut control, spec.timeout, &kill) => end,
+            never = way_out.serve() => match never {},
+        };
+        tokio::spawn(async move {
+            tokio::time::sleep(DRAIN_LIMIT).await;
+            stop.cancel();
+        });
+        drop(control);
+        let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
+        Ok(Ended { end: end?, denied_hosts: way_out.denied.list() })
+    };
+    Ok(Terminal { screen, keys: Keys { master }, ending: ending.boxed() })
+}
+
+#[expect(unsafe_code, reason = "the descriptor must stay what it is for as long as it is watched")]
+fn watched(master: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` gives the same open descriptor until it is dropped, and nothing takes it out of the `AsyncFd`.
+    unsafe { AsyncFd::register(master) }.map_err(io::Error::from)
+}
+
+impl Screen {
+    /// Waits for the next bytes; 0 once the command has ended and all is read.
+    pub async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.master.async_io(tokio::io::Interest::READABLE, |master| match nix::unistd::read(master, into) {
+            // Nobody has the other side any more.
+            Err(Errno::EIO) => Ok(0),
+            read => Ok(read?),
+        });
+        tokio::select! {
+            biased;
+            read = read => read,
+            () = self.stop.cancelled() => Ok(0),
+        }
+    }
+}
+
+impl Keys {
+    /// Types all of it; waits where the command does not read.
+    pub async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut written = 0;
+        while written < bytes.len() {
+            let rest = &bytes[written..];
+            written +=
+                self.master.async_io(tokio::io::Interest::WRITABLE, |master| Ok(nix::unistd::write(master, rest)?)).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives the terminal another size; what runs on it is told.
+    #[expect(unsafe_code, reason = "the system call takes a pointer")]
+    pub fn resize(&self, size: TerminalSize) -> io::Result<()> {
+        let size = winsize(size);
+        // SAFETY: the pointer is to a whole `winsize` that outlives the call.
+        match unsafe { libc::ioctl(self.master.get_ref().as_raw_fd(), libc::TIOCSWINSZ, &raw const size) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}

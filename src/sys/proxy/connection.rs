@@ -1,0 +1,256 @@
+//! One program that speaks to the proxy: its requests, one after the other, or its tunnel.
+
+use super::hello::{self, NoHello};
+use super::{DeniedHost, DeniedHosts, Proxy, Refusal, Server, headers};
+use crate::sys::http::fetch::FetchError;
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use http_body_util::{Either, Full};
+use hyper::body::Incoming;
+use hyper::ext::ReasonPhrase;
+use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, TRANSFER_ENCODING};
+use hyper::http::Extensions;
+use hyper::http::uri::{PathAndQuery, Scheme};
+use hyper::upgrade::OnUpgrade;
+use hyper::{Method, Request, Response, StatusCode, Uri, Version};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy_bidirectional_with_sizes};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio_util::io::{InspectReader, InspectWriter};
+
+/// Of a head, in both directions, and of what waits to be passed on.
+const HEAD_BYTES: usize = 64 * 1024;
+/// For a whole head, and between two of them.
+const HEAD_LIMIT: Duration = Duration::from_secs(30);
+/// Without a byte in either direction.
+const IDLE: Duration = Duration::from_secs(600);
+/// Of a tunnel, in each direction.
+const CHUNK_BYTES: usize = 16 * 1024;
+
+type Body = Either<Full<Bytes>, Incoming>;
+
+/// Serves one program until it leaves or falls silent.
+pub(super) async fn serve(stream: TcpStream, proxy: Proxy, denied: DeniedHosts) {
+    let _ = stream.set_nodelay(true);
+    let moved = Arc::new(AtomicU64::new(0));
+    let client = Arc::new(Client { proxy, denied, tunnel: Mutex::default(), drivers: Mutex::default() });
+    let service = hyper::service::service_fn(|request| {
+        let client = Arc::clone(&client);
+        async move { Ok::<_, Infallible>(client.answer(request).await) }
+    });
+    let served = async {
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_LIMIT)
+            .max_buf_size(HEAD_BYTES)
+            .max_header_size(HEAD_BYTES)
+            .serve_connection(TokioIo::new(counted(stream, &moved)), service)
+            .with_upgrades();
+        let _ = connection.await;
+        let tunnel = client.tunnel.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(tunnel) = tunnel {
+            tunnel.await;
+        }
+    };
+    tokio::select! {
+        () = served => {}
+        () = silence(&moved) => {}
+    }
+}
+
+/// Counts what passes, so that silence can be told.
+fn counted(stream: TcpStream, moved: &Arc<AtomicU64>) -> impl AsyncRead + AsyncWrite + Send + Unpin + 'static {
+    let (read, written) = (Arc::clone(moved), Arc::clone(moved));
+    let count = |counter: &AtomicU64, bytes: &[u8]| {
+        counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    };
+    let stream = InspectReader::new(stream, move |bytes: &[u8]| count(&read, bytes));
+    InspectWriter::new(stream, move |bytes: &[u8]| count(&written, bytes))
+}
+
+async fn silence(moved: &AtomicU64) {
+    let mut last = moved.load(Ordering::Relaxed);
+    loop {
+        tokio::time::sleep(IDLE).await;
+        let now = moved.load(Ordering::Relaxed);
+        if now == last {
+            return;
+        }
+        last = now;
+    }
+}
+
+struct Client {
+    proxy: Proxy,
+    denied: DeniedHosts,
+    /// What follows the last answer.
+    tunnel: Mutex<Option<BoxFuture<'static, ()>>>,
+    /// Connections to servers of plain requests; they end with this one.
+    drivers: Mutex<JoinSet<()>>,
+}
+
+/// An answer of aye's own.
+struct Refused {
+    status: StatusCode,
+    /// Short; many programs show nothing else.
+    phrase: &'static [u8],
+    text: String,
+}
+
+impl Refused {
+    fn invalid(text: &str) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, phrase: b"Not understood by aye", text: text.to_owned() }
+    }
+
+    fn kept(text: &str) -> Self {
+        Self { status: StatusCode::FORBIDDEN, phrase: b"Not open to this command (aye)", text: text.to_owned() }
+    }
+
+    fn unreachable(text: &str) -> Self {
+        Self { status: StatusCode::BAD_GATEWAY, phrase: b"Not reached by aye", text: text.to_owned() }
+    }
+
+    fn response(self) -> Response<Body> {
+        let mut response = Response::new(Either::Left(Full::new(Bytes::from(format!("aye: {}\n", self.text)))));
+        *response.status_mut() = self.status;
+        response.extensions_mut().insert(ReasonPhrase::from_static(self.phrase));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
+}
+
+impl Client {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let answered = if request.method() == Method::CONNECT { self.open(request).await } else { self.forward(request).await };
+        answered.unwrap_or_else(Refused::response)
+    }
+
+    /// `CONNECT host:port`.
+    async fn open(&self, mut request: Request<Incoming>) -> Result<Response<Body>, Refused> {
+        let bare = request.uri().scheme().is_none() && request.uri().path_and_query().is_none();
+        let authority = request.uri().authority().filter(|authority| bare && authority.port().is_some());
+        let authority = authority.ok_or_else(|| Refused::invalid("CONNECT needs a host and a port, such as `docs.rs:443`"))?;
+        if request.headers().contains_key(CONTENT_LENGTH) || request.headers().contains_key(TRANSFER_ENCODING) {
+            return Err(Refused::invalid("a CONNECT has no body"));
+        }
+        let server = self.admit(&format!("https://{authority}/"), "CONNECT")?;
+        let upstream = self.connect(&server).await?;
+        let upgrade = hyper::upgrade::on(&mut request);
+        let tunnel = tunnel(upgrade, upstream, server, self.denied.clone()).boxed();
+        *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);
+        Ok(Response::new(Either::Left(Full::default())))
+    }
+
+    /// A plain request that names its server.
+    async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<Body>, Refused> {
+        let uri = request.uri().clone();
+        let Some(authority) = uri.authority().filter(|_| uri.scheme().is_some()) else {
+            return Err(Refused::invalid("this is a proxy; ask it with `http://host/path`, or with CONNECT for https"));
+        };
+        if uri.scheme() != Some(&Scheme::HTTP) {
+            return Err(Refused::invalid("only http is asked in the clear; use CONNECT for https"));
+        }
+        let server = self.admit(&uri.to_string(), request.method().as_str())?;
+        if !headers::names_host(request.headers(), authority) {
+            return Err(Refused::invalid("the `Host` header does not name the server of the request"));
+        }
+        headers::strip(request.headers_mut());
+        let named = if server.port == 80 { server.host.to_string() } else { server.to_string() };
+        let named = HeaderValue::from_str(&named).map_err(|_| Refused::invalid("the host cannot be named in a header"))?;
+        request.headers_mut().insert(HOST, named);
+        *request.uri_mut() = Uri::from(uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/")));
+        *request.version_mut() = Version::HTTP_11;
+        *request.extensions_mut() = Extensions::new();
+        let upstream = self.connect(&server).await?;
+        let cut = |error: hyper::Error| Refused::unreachable(&format!("the connection to `{server}` broke: {error}"));
+        let (mut sender, driver) = hyper::client::conn::http1::Builder::new()
+            .max_buf_size(HEAD_BYTES)
+            .max_header_size(HEAD_BYTES)
+            .handshake(TokioIo::new(upstream))
+            .await
+            .map_err(cut)?;
+        self.drive(driver.map(|_| ()));
+        let (mut parts, body) = sender.send_request(request).await.map_err(cut)?.into_parts();
+        if parts.status.is_informational() {
+            return Err(Refused::unreachable(&format!("`{server}` wants to speak something other than HTTP")));
+        }
+        headers::strip(&mut parts.headers);
+        parts.extensions = Extensions::new();
+        parts.version = Version::HTTP_11;
+        Ok(Response::from_parts(parts, Either::Right(body)))
+    }
+
+    fn drive(&self, driver: impl Future<Output = ()> + Send + 'static) {
+        let mut drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
+        while drivers.try_join_next().is_some() {}
+        drivers.spawn(driver);
+    }
+
+    fn admit(&self, url: &str, method: &str) -> Result<Server, Refused> {
+        self.proxy.gate.admit(url, method).map_err(|Refusal { reason, denied }| {
+            if let Some(denied) = denied {
+                self.denied.add(denied);
+            }
+            Refused::kept(&reason)
+        })
+    }
+
+    async fn connect(&self, server: &Server) -> Result<TcpStream, Refused> {
+        let allowed = |address| self.proxy.gate.may_connect(server, address);
+        let stream = self.proxy.fetcher.connect(&server.host, server.port, &allowed).await;
+        let stream = stream.map_err(|error| match error {
+            FetchError::Refused(reason) => {
+                self.denied.add(kept(server, &reason));
+                Refused::kept(&reason)
+            }
+            FetchError::Unreachable { .. } => {
+                Refused::unreachable(&format!("{error}; aye connects directly and through no other proxy"))
+            }
+            error => Refused::unreachable(&error.to_string()),
+        })?;
+        let _ = stream.set_nodelay(true);
+        Ok(stream)
+    }
+}
+
+/// A server that was let through, but not for this.
+fn kept(server: &Server, reason: &str) -> DeniedHost {
+    DeniedHost { host: server.host.to_string(), port: server.port, reason: reason.to_owned(), can_open: false }
+}
+
+/// Passes bytes on in both directions, once the first ones were looked at.
+async fn tunnel(upgrade: OnUpgrade, mut upstream: TcpStream, server: Server, denied: DeniedHosts) {
+    let Ok(client) = upgrade.await else { return };
+    let mut client = TokioIo::new(client);
+    match hello::read(&mut client, &server.host).await {
+        Ok(first) => {
+            if upstream.write_all(&first).await.is_ok() {
+                drop(first);
+                let _ = copy_bidirectional_with_sizes(&mut client, &mut upstream, CHUNK_BYTES, CHUNK_BYTES).await;
+            }
+        }
+        Err(NoHello::Silent) => {}
+        Err(NoHello::NotTls) => {
+            let reason = "only TLS passes through a tunnel, and what came was something else";
+            denied.add(kept(&server, reason));
+            let _ = client.write_all(format!("aye: {reason}\n").as_bytes()).await;
+        }
+        Err(NoHello::Other(name)) => {
+            denied.add(DeniedHost {
+                host: name,
+                port: server.port,
+                reason: format!("it was asked for in a tunnel to `{server}`"),
+                can_open: false,
+            });
+            let _ = client.write_all(hello::ALERT).await;
+        }
+    }
+    let _ = client.shutdown().await;
+}

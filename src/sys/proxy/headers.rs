@@ -1,0 +1,51 @@
+//! What of a head is for the other side of the proxy, and what is for the proxy alone.
+
+use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderName};
+use hyper::http::uri::Authority;
+
+/// Headers of one connection (RFC 9110, 7.6.1), and those by which programs speak to a proxy.
+const OF_THE_CONNECTION: &[&str] = &[
+    "connection",
+    "expect",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authentication-info",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Takes out what goes no further. How long a body is was read already and is said anew.
+pub(super) fn strip(headers: &mut HeaderMap) {
+    let listed: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
+        // A body that lost its length on the way would be another one.
+        .filter(|name| name != "content-length" && name != "host")
+        .collect();
+    for name in listed {
+        headers.remove(name);
+    }
+    for name in OF_THE_CONNECTION {
+        headers.remove(*name);
+    }
+}
+
+/// Whether the `Host` header names the very server of the request.
+pub(super) fn names_host(headers: &HeaderMap, authority: &Authority) -> bool {
+    let mut given = headers.get_all(HOST).iter();
+    let (first, second) = (given.next(), given.next());
+    let Some(host) = first.filter(|_| second.is_none()) else {
+        // HTTP/1.0 has none.
+        return first.is_none();
+    };
+    let plain = |text: &str| text.strip_suffix(":80").unwrap_or(text).to_ascii_lowercase();
+    host.to_str().is_ok_and(|host| plain(host) == plain(authority.as_str()))
+}

@@ -1,0 +1,63 @@
+//! The first bytes through a tunnel: they must begin TLS, with the server that was let through.
+
+use rustls::server::Acceptor;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// No greeting is longer; RFC 8446 allows a message of 16 MiB, which no program sends.
+const MOST_BYTES: usize = 64 * 1024;
+/// A program that is let through begins at once.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Why nothing goes through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NoHello {
+    /// It went away, or said nothing.
+    Silent,
+    /// It speaks something else.
+    NotTls,
+    /// It asks for another server.
+    Other(String),
+}
+
+/// Reads the greeting whole and gives back every byte that came.
+pub(super) async fn read(from: &mut (impl AsyncRead + Unpin), host: &url::Host<String>) -> Result<Vec<u8>, NoHello> {
+    tokio::time::timeout(LIMIT, greeting(from, host)).await.unwrap_or(Err(NoHello::Silent))
+}
+
+async fn greeting(from: &mut (impl AsyncRead + Unpin), host: &url::Host<String>) -> Result<Vec<u8>, NoHello> {
+    let mut acceptor = Acceptor::default();
+    let mut seen = Vec::new();
+    let mut buffer = vec![0; 4 * 1024];
+    loop {
+        let count = from.read(&mut buffer).await.map_err(|_| NoHello::Silent)?;
+        if count == 0 {
+            return Err(NoHello::Silent);
+        }
+        seen.extend_from_slice(&buffer[..count]);
+        if seen.len() > MOST_BYTES {
+            return Err(NoHello::NotTls);
+        }
+        let mut fresh = &buffer[..count];
+        while !fresh.is_empty() {
+            match acceptor.read_tls(&mut fresh) {
+                Ok(taken) if taken > 0 => {}
+                Ok(_) | Err(_) => return Err(NoHello::NotTls),
+            }
+            match acceptor.accept() {
+                Ok(None) => {}
+                Ok(Some(accepted)) => {
+                    let named = accepted.client_hello().server_name().map(|name| name.trim_end_matches('.').to_ascii_lowercase());
+                    return match named {
+                        Some(name) if *host != url::Host::Domain(name.clone()) => Err(NoHello::Other(name)),
+                        Some(_) | None => Ok(seen),
+                    };
+                }
+                Err(_) => return Err(NoHello::NotTls),
+            }
+        }
+    }
+}
+
+/// `access_denied`, as a TLS server says it (RFC 8446, 6.2): the program says so to its user.
+pub(super) const ALERT: &[u8] = &[21, 3, 3, 0, 2, 2, 49];

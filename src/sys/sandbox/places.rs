@@ -1,0 +1,39 @@
+//! What a confinement says about places, as one list in which the deeper place has the last word.
+
+use super::{Confinement, View};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What may be done at a place and below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Access {
+    Nothing,
+    Read,
+    Write,
+}
+
+/// Every named place; a place comes before those below it. What is named twice may do the least, unless it was reopened.
+pub(super) fn named(confinement: &Confinement) -> BTreeMap<PathBuf, Access> {
+    let mut places = BTreeMap::new();
+    let mut name = |path: &Path, access| places.insert(path.to_owned(), access);
+    let writing = match confinement.view {
+        View::ReadOnly => Access::Read,
+        View::Real | View::CopyOnWrite(_) => Access::Write,
+    };
+    for root in &confinement.roots {
+        name(root, writing);
+    }
+    for place in &confinement.writable {
+        name(place, Access::Write);
+    }
+    for place in &confinement.read_only {
+        name(place, Access::Read);
+    }
+    for place in &confinement.reopened {
+        name(place, Access::Write);
+    }
+    for place in &confinement.hidden {
+        name(place, Access::Nothing);
+    }
+    places
+}

@@ -1,0 +1,168 @@
+//! The same for macOS: a profile for `sandbox-exec`. Of the rules that fit, the last one counts.
+
+use super::places::{Access, named};
+use super::{Confinement, NetworkAccess};
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+/// What every program needs to start and to run others, and nothing of the person's session: no keychain, no clipboard,
+/// no launching by others, no signals but among themselves.
+const BASE: &str = "(version 1)
+(deny default)
+(allow process-exec process-fork)
+(allow signal process-info* (target same-sandbox))
+(allow sysctl-read)
+(allow pseudo-tty)
+(allow ipc-posix-sem ipc-posix-shm)
+(allow user-preference-read)
+(allow mach-lookup
+  (global-name \"com.apple.system.logger\")
+  (global-name \"com.apple.system.notification_center\")
+  (global-name \"com.apple.system.opendirectoryd.libinfo\")
+  (global-name \"com.apple.system.opendirectoryd.membership\"))
+(allow file-read*)
+(allow file-write-data file-ioctl
+  (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\") (literal \"/dev/ptmx\") (literal \"/dev/dtracehelper\")
+  (regex #\"^/dev/ttys[0-9]+$\"))
+";
+
+/// Names, certificates and the settings of the network.
+const OPEN_NETWORK: &str = "(allow network* system-socket)
+(deny network-outbound (remote unix-socket))
+(allow network-outbound (literal \"/private/var/run/mDNSResponder\"))
+(allow mach-lookup
+  (global-name \"com.apple.SystemConfiguration.configd\")
+  (global-name \"com.apple.SystemConfiguration.DNSConfiguration\")
+  (global-name \"com.apple.networkd\")
+  (global-name \"com.apple.SecurityServer\")
+  (global-name \"com.apple.trustd.agent\"))
+";
+
+/// The profile of a confinement. `proxy` is the port on this machine where aye's own proxy listens.
+pub(super) fn profile(confinement: &Confinement, proxy: Option<u16>) -> io::Result<String> {
+    let mut profile = BASE.to_owned();
+    let places = named(confinement);
+    for (path, access) in &places {
+        let quoted = quoted(path)?;
+        let _ = match access {
+            Access::Nothing => writeln!(profile, "(deny file-read-data file-read-xattr file-write* (subpath {quoted}))"),
+            Access::Read => {
+                writeln!(profile, "(allow file-read* (subpath {quoted}))\n(deny file-write* (subpath {quoted}))")
+            }
+            Access::Write => writeln!(profile, "(allow file-read* file-write* (subpath {quoted}))"),
+        };
+    }
+    // Rules are on names: a directory with something protected in it must keep its own, or what is in it loses its rule.
+    for (path, _) in places.iter().filter(|(_, access)| **access < Access::Write) {
+        let written =
+            |above: &&Path| above.ancestors().find_map(|named| places.get(named)).is_some_and(|access| *access == Access::Write);
+        for above in path.ancestors().skip(1).take_while(written) {
+            let _ = writeln!(profile, "(deny file-write-unlink (literal {}))", quoted(above)?);
+        }
+    }
+    match (confinement.network, proxy) {
+        (NetworkAccess::Open, _) => profile.push_str(OPEN_NETWORK),
+        (NetworkAccess::Proxied, Some(port)) => {
+            let _ = writeln!(profile, "(allow network-outbound (remote ip \"localhost:{port}\"))");
+        }
+        (NetworkAccess::Proxied, None) => {}
+    }
+    Ok(profile)
+}
+
+/// A path as a text of the profile's language.
+fn quoted(path: &Path) -> io::Result<String> {
+    let text = path.to_str().filter(|text| !text.contains('\0')).ok_or_else(|| {
+        let message = format!("the name of `{}` is not UTF-8, so no sandbox can be told of it; rename it", path.display());
+        io::Error::new(io::ErrorKind::InvalidInput, message)
+    })?;
+    Ok(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::sandbox::{ResourceLimits, Strength, View};
+    use std::path::PathBuf;
+
+    fn confinement() -> Confinement {
+        Confinement {
+            strength: Strength::Landlock,
+            roots: vec![PathBuf::from("/Users/ada/.local/work")],
+            view: View::Real,
+            writable: vec![PathBuf::from("/private/tmp/own")],
+            read_only: vec![PathBuf::from("/Users/ada/.local/work/.git/hooks")],
+            reopened: vec![PathBuf::from("/Users/ada/.local/work/.git/hooks/mine")],
+            hidden: vec![PathBuf::from("/Users/ada/.local"), PathBuf::from("/Users/ada/.local/work/deep/.env")],
+            caches: Vec::new(),
+            network: NetworkAccess::Proxied,
+            limits: ResourceLimits::default(),
+        }
+    }
+
+    fn places(confinement: &Confinement) -> Vec<String> {
+        let text = profile(confinement, Some(8123)).unwrap();
+        text.strip_prefix(BASE).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_deeper_place_has_the_last_word() {
+        let expected = [
+            r#"(allow file-read* file-write* (subpath "/private/tmp/own"))"#,
+            r#"(deny file-read-data file-read-xattr file-write* (subpath "/Users/ada/.local"))"#,
+            r#"(allow file-read* file-write* (subpath "/Users/ada/.local/work"))"#,
+            r#"(allow file-read* (subpath "/Users/ada/.local/work/.git/hooks"))"#,
+            r#"(deny file-write* (subpath "/Users/ada/.local/work/.git/hooks"))"#,
+            r#"(allow file-read* file-write* (subpath "/Users/ada/.local/work/.git/hooks/mine"))"#,
+            r#"(deny file-read-data file-read-xattr file-write* (subpath "/Users/ada/.local/work/deep/.env"))"#,
+            r#"(deny file-write-unlink (literal "/Users/ada/.local/work/.git"))"#,
+            r#"(deny file-write-unlink (literal "/Users/ada/.local/work"))"#,
+            r#"(deny file-write-unlink (literal "/Users/ada/.local/work/deep"))"#,
+            r#"(deny file-write-unlink (literal "/Users/ada/.local/work"))"#,
+            r#"(allow network-outbound (remote ip "localhost:8123"))"#,
+        ];
+        let mut lines = places(&confinement());
+        // Where they stand among each other does not matter for places that do not hold each other.
+        let own = lines.iter().position(|line| line.contains("/private/tmp/own")).unwrap();
+        let first = lines.remove(own);
+        lines.insert(0, first);
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_workspace_that_may_only_be_read_has_no_rule_that_writes() {
+        let read = Confinement { view: View::ReadOnly, writable: Vec::new(), reopened: Vec::new(), ..confinement() };
+        assert!(!places(&read).iter().any(|line| line.starts_with("(allow") && line.contains("file-write")));
+    }
+
+    #[test]
+    fn the_network_is_shut_but_for_the_proxy_or_open() {
+        let network = |network, proxy| {
+            let text = profile(&Confinement { network, ..confinement() }, proxy).unwrap();
+            text.lines().filter(|line| line.contains("network")).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(network(NetworkAccess::Proxied, None), [""; 0]);
+        assert!(network(NetworkAccess::Open, Some(1))[0].starts_with("(allow network*"));
+    }
+
+    #[test]
+    fn no_name_ends_its_rule() {
+        for (path, text) in [
+            ("/a b", r#""/a b""#),
+            ("/a\") (allow default) (\"", r#""/a\") (allow default) (\"""#),
+            ("/a\\", r#""/a\\""#),
+            ("/a\\\"", r#""/a\\\"""#),
+            ("/a\nb;c", "\"/a\nb;c\""),
+            ("/ä→", "\"/ä→\""),
+        ] {
+            assert_eq!(quoted(Path::new(path)).unwrap(), text);
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::ffi::OsStrExt;
+            let odd = Path::new(std::ffi::OsStr::from_bytes(b"/a\xff"));
+            assert!(quoted(odd).unwrap_err().to_string().contains("not UTF-8"));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What a command did in its view, in rows above the diff: how it ended, every path, what is not kept, what it printed.
+
+use super::body::{Note, Verb};
+use super::line;
+use crate::protocol::{Approval, CountedEffects, EffectKind, Effects, FileEffect};
+use crate::text;
+use crate::tui::status::counted;
+use crate::tui::theme::Token;
+
+/// Of a long output so many lines are shown at its start, and as many at its end; all of it is one key away.
+const EXCERPT: usize = 8;
+/// Cells of the column that says what becomes of a path.
+const VERB: usize = 9;
+
+/// Everything but the diff.
+pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if let Some(command) = &approval.command {
+        notes.extend(text::reveal(&command.line).split('\n').map(|row| Note::new(format!("$ {row}"), Token::Code)));
+    }
+    let ended = line(&effects.ended);
+    let token = if ended == "exit 0" { Token::Text } else { Token::Warn };
+    notes.push(Note::new(format!("{ended} · it ran in a copy, without the network; your files are as they were"), token));
+    if effects.is_empty() {
+        notes.push(Note::new("it changed no file".to_owned(), Token::Text));
+    }
+    notes.extend(effects.files.iter().map(file));
+    if effects.more_files > 0 {
+        notes.push(Note::new(format!("… and {} more paths, which are not listed", effects.more_files), Token::Warn));
+    }
+    notes.extend(effects.counted.iter().map(ignored));
+    for refused in &effects.refused {
+        let words = format!("{:VERB$}{}: {}", "NOT KEPT", line(&refused.path), line(&refused.reason));
+        notes.push(Note::new(words, Token::Danger));
+    }
+    if !effects.denied.is_empty() {
+        let denied: Vec<String> = effects.denied.iter().map(|denied| line(&denied.to_string())).collect();
+        notes.push(Note::new(format!("it was kept from {}", denied.join(", ")), Token::Warn));
+    }
+    notes.extend(approval.proposal.notes.iter().map(|note| Note::new(text::clean(note).into_owned(), Token::Warn)));
+    notes.extend(printed(&effects.output));
+    notes
+}
+
+/// What a yes does, once all of that was seen.
+pub fn verb(effects: &Effects) -> Verb {
+    if effects.is_empty() {
+        Verb { long: "go on with what it printed", short: "go on" }
+    } else {
+        Verb { long: "keep these changes", short: "keep" }
+    }
+}
+
+/// `3 paths`, of all that would change.
+pub fn facts(effects: &Effects) -> String {
+    let ignored: u64 = effects.counted.iter().map(|one| one.created + one.changed + one.deleted).sum();
+    let paths = effects.files.len() as u64 + effects.more_files + ignored;
+    counted(usize::try_from(paths).unwrap_or(usize::MAX), "path")
+}
+
+fn file(effect: &FileEffect) -> Note {
+    let path = line(&effect.path);
+    let binary = |is: bool| if is { ", binary" } else { "" };
+    let (verb, rest) = match &effect.kind {
+        EffectKind::Created { bytes, binary: is } => ("created", format!("{path}  {}{}", size(*bytes), binary(*is))),
+        EffectKind::Changed { bytes_before, bytes_after, binary: true } => {
+            ("changed", format!("{path}  {} → {}, binary", size(*bytes_before), size(*bytes_after)))
+        }
+        EffectKind::Changed { binary: false, .. } => ("changed", path),
+        EffectKind::Deleted { bytes, binary: is } => ("deleted", format!("{path}  {}{}", size(*bytes), binary(*is))),
+        EffectKind::Renamed { from, changed } => {
+            ("renamed", format!("{} → {path}{}", line(from), if *changed { ", and changed" } else { "" }))
+        }
+        EffectKind::ModeChanged { from, to } => ("mode", format!("{path}  {from:04o} → {to:04o}")),
+        EffectKind::DirectoryCreated => ("created", format!("{path}/")),
+        EffectKind::DirectoryDeleted { files } => {
+            ("deleted", format!("{path}/  with {}", counted(usize::try_from(*files).unwrap_or(usize::MAX), "file")))
+        }
+        EffectKind::Linked { to } => ("link", format!("{path} → {}", line(to))),
+    };
+    let notes: String = effect.notes.iter().map(|note| format!(" · {}", line(note))).collect();
+    let token = match (&effect.kind, effect.notes.is_empty()) {
+        (EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. }, _) | (_, false) => Token::Warn,
+        (_, true) => Token::Text,
+    };
+    Note::new(format!("{verb:VERB$}{rest}{notes}"), token)
+}
+
+fn ignored(counted: &CountedEffects) -> Note {
+    let CountedEffects { path, created, changed, deleted, bytes } = counted;
+    let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let counts = [count(*created, "created"), count(*changed, "changed"), count(*deleted, "deleted")];
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    let path = line(path.trim_end_matches('/'));
+    Note::new(format!("{:VERB$}{path}/  {}, {} · ignored by git, not shown", "in", counts.join(", "), size(*bytes)), Token::Text)
+}
+
+fn printed(output: &str) -> Vec<Note> {
+    let output = text::clean(output);
+    let rows: Vec<&str> = output.trim_end().split('\n').collect();
+    if output.trim().is_empty() {
+        return vec![Note::new("it printed nothing".to_owned(), Token::Muted)];
+    }
+    let row = |row: &&str| Note::new(format!("  {row}"), Token::Muted);
+    let mut notes = vec![Note::new("it printed".to_owned(), Token::Text)];
+    if rows.len() <= 2 * EXCERPT + 1 {
+        notes.extend(rows.iter().map(row));
+        return notes;
+    }
+    let left = rows.len() - 2 * EXCERPT;
+    notes.extend(rows[..EXCERPT].iter().map(row));
+    notes.push(Note::new(format!("  … {left} lines more: x shows all of it"), Token::Faint));
+    notes.extend(rows[rows.len() - EXCERPT..].iter().map(row));
+    notes
+}
+
+/// `940 B`, `12.1 kB`, `3.4 MB`
+fn size(bytes: u64) -> String {
+    let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{} kB", tenths(1_000)),
+        1_000_000..1_000_000_000 => format!("{} MB", tenths(1_000_000)),
+        _ => format!("{} GB", tenths(1_000_000_000)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_said_in_few_digits() {
+        assert_eq!(
+            [0, 999, 1_000, 12_340, 3_400_000, 5_000_000_000].map(size),
+            ["0 B", "999 B", "1.0 kB", "12.3 kB", "3.4 MB", "5.0 GB"]
+        );
+    }
+
+    #[test]
+    fn what_a_command_printed_can_hide_nothing_in_the_rows() {
+        let notes = printed("a\u{1b}[2Kb\n\u{202e}c");
+        let text: String = notes.iter().map(|note| note.text.as_str()).collect();
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+    }
+}

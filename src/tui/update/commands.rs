@@ -1,0 +1,89 @@
+//! Commands that run on while the agent works: put there, listed, ended.
+
+use super::keys::take;
+use crate::protocol::{Command, RunningCommand, RunningState};
+use crate::text;
+use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::status::counted;
+use crate::tui::transcript::{Kind, Tone};
+
+/// Lets the agent go on without the command that runs; whether one does.
+pub fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+    if !runs_command(model) {
+        return false;
+    }
+    effects.push(Effect::Send(Command::Background { tool_call_id: None }));
+    model.say("it goes on in the background · /ps lists what does", now);
+    true
+}
+
+/// Whether a command is what is waited for.
+pub fn runs_command(model: &Model) -> bool {
+    match &model.task.activity {
+        Activity::Running { calls } => calls.iter().any(|(_, summary)| summary.starts_with("$ ")),
+        Activity::Idle
+        | Activity::Thinking
+        | Activity::Answering
+        | Activity::Calling { .. }
+        | Activity::Retrying { .. }
+        | Activity::Stopping => false,
+    }
+}
+
+/// `/ps`: what runs, and what it printed last.
+pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if model.commands.is_empty() {
+        return model.say("nothing runs in the background", now);
+    }
+    take(model, now, effects);
+    let mut rows = vec![format!("{} · /stop ID ends one", counted(model.commands.len(), "session or command"))];
+    for command in &model.commands {
+        rows.push(format!("{}  {}  {}", command.id, state(command), line(&command.line)));
+        if !command.last_line.trim().is_empty() {
+            rows.push(format!("    {}", line(&command.last_line)));
+        }
+    }
+    model.transcript.push(Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
+}
+
+/// `/stop ID`; without an id, the only one there is.
+pub fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
+    let running: Vec<&RunningCommand> = model.commands.iter().filter(|one| one.state == RunningState::Running).collect();
+    let found = match (id, running.as_slice()) {
+        ("", [only]) => Some(only.id.clone()),
+        (id, running) => running.iter().find(|one| one.id == id).map(|one| one.id.clone()),
+    };
+    let Some(id) = found else {
+        let ids: Vec<&str> = running.iter().map(|one| one.id.as_str()).collect();
+        let which =
+            if ids.is_empty() { "nothing runs in the background".to_owned() } else { format!("say which: {}", ids.join(", ")) };
+        return model.say(which, now);
+    };
+    take(model, now, effects);
+    effects.push(Effect::Send(Command::StopCommand { id }));
+}
+
+/// What the row above the composer says while some run.
+pub fn words(model: &Model) -> Option<String> {
+    let running: Vec<String> = model
+        .commands
+        .iter()
+        .filter(|one| one.state == RunningState::Running)
+        .map(|one| format!("{} {}", one.id, line(&one.line)))
+        .collect();
+    if running.is_empty() {
+        return None;
+    }
+    Some(format!("{} in the background: {}", running.len(), running.join(&format!(" {} ", model.glyphs.separator))))
+}
+
+fn state(command: &RunningCommand) -> String {
+    match &command.state {
+        RunningState::Running => "running".to_owned(),
+        RunningState::Ended { how } => line(how),
+    }
+}
+
+fn line(words: &str) -> String {
+    text::clean(words).split_whitespace().collect::<Vec<_>>().join(" ")
+}

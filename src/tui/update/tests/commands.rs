@@ -1,0 +1,82 @@
+use super::*;
+use crate::tui::samples::effects_approval;
+
+fn running(id: &str) -> RunningCommand {
+    RunningCommand {
+        id: id.to_owned(),
+        line: "npm run dev".to_owned(),
+        tool_call_id: None,
+        state: RunningState::Running,
+        since: jiff::Timestamp::UNIX_EPOCH,
+        last_line: "ready".to_owned(),
+    }
+}
+
+#[test]
+fn p_asks_for_a_preview_and_the_question_about_its_effects_arms_anew() {
+    let mut model = model(100, 40);
+    let offered = Approval { preview: PreviewOffer::Possible, ..command_approval("a") };
+    tell(&mut model, requested("call-a", "RunCommand", "$ cargo test"), 0);
+    tell(&mut model, EventKind::ApprovalRequested(offered), 10_000);
+    draw(&mut model, 10_000);
+    assert_eq!(play(&mut model, 12_000, "p"), [""; 0]);
+    assert_eq!(wait(&mut model, 12_500), ["preview { approval_id: approvalid(\"a\") }"]);
+    tell(&mut model, EventKind::PreviewStarted { approval_id: Some(ApprovalId::new("a")), tool_call_id: call("call-a") }, 12_600);
+    assert!(model.panels.is_empty() && model.is_running());
+    tell(&mut model, EventKind::ApprovalRequested(effects_approval("b")), 15_000);
+    assert!(draw(&mut model, 15_000).contains("Keep what a command did"));
+    assert_eq!(play(&mut model, 15_100, "y"), [""; 0], "it is not armed yet");
+}
+
+#[test]
+fn effects_are_kept_once_all_of_them_were_seen() {
+    let mut model = model(100, 24);
+    tell(&mut model, EventKind::ApprovalRequested(effects_approval("b")), 10_000);
+    draw(&mut model, 10_000);
+    assert_eq!(play(&mut model, 12_000, "y"), [""; 0]);
+    assert_eq!(wait(&mut model, 12_500), [""; 0], "it shows the rest first");
+    play(&mut model, 13_000, "<end>");
+    for at in (14_000..30_000).step_by(1000) {
+        let said = [play(&mut model, at, "y"), wait(&mut model, at + 500)].concat();
+        if !said.is_empty() {
+            assert_eq!(said, ["b Approved"]);
+            return;
+        }
+    }
+    panic!("{}", draw(&mut model, 31_000));
+}
+
+#[test]
+fn ctrl_b_puts_a_running_command_in_the_background_and_else_moves_the_cursor() {
+    let mut model = model(80, 24);
+    assert_eq!(play(&mut model, 0, "ab<b>c"), [""; 0]);
+    assert_eq!(model.composer.text(), "acb");
+    tell(&mut model, requested("1", "RunCommand", "$ npm run dev"), 1000);
+    tell(&mut model, EventKind::ToolStarted { tool_call_id: call("1"), rule: "user:1".to_owned() }, 1100);
+    assert_eq!(play(&mut model, 2000, "<b>"), ["background { tool_call_id: none }"]);
+}
+
+#[test]
+fn what_runs_in_the_background_is_listed_and_ended_by_its_id() {
+    let mut model = model(80, 24);
+    assert_eq!(play(&mut model, 0, "/ps<enter>"), [""; 0]);
+    model.composer.set("");
+    tell(&mut model, EventKind::CommandsRunning { commands: vec![running("s1"), running("s2")] }, 1000);
+    play(&mut model, 2000, "/ps<enter>");
+    let drawn = draw(&mut model, 3000);
+    assert!(drawn.contains("s1  running  npm run dev") && drawn.contains("ready"), "{drawn}");
+    assert_eq!(play(&mut model, 4000, "/stop<enter>"), [""; 0]);
+    assert!(draw(&mut model, 4900).contains("say which: s1, s2"));
+    model.composer.set("");
+    assert_eq!(play(&mut model, 5000, "/stop s2<enter>"), ["stopcommand { id: \"s2\" }"]);
+}
+
+#[test]
+fn what_holds_commands_is_in_the_status_row_and_what_is_missing_is_said_once() {
+    let mut model = model(100, 24);
+    let missing = "No sandbox on this kernel (user namespaces off). Commands always ask. `aye doctor` says why".to_owned();
+    let kind = EventKind::SandboxInForce { tier: SandboxTier::Bare, words: "sandbox NONE".to_owned(), missing: Some(missing) };
+    tell(&mut model, kind, 100);
+    let drawn = draw(&mut model, 200);
+    assert!(drawn.contains("sandbox NONE") && drawn.contains("No sandbox on this kernel"), "{drawn}");
+}
