@@ -16,7 +16,7 @@ use crate::store::{Claim, Loaded, NewSession, SessionSummary, Store};
 use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
-use crate::tools::{self, Holding, Router};
+use crate::tools::{self, Commands, Holding, Router};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,6 +35,8 @@ pub struct Session {
     pub draft: String,
     /// What the person should know before anything else.
     pub notices: Vec<String>,
+    /// Those that go on while the agent works, under whatever policy.
+    pub commands: Commands,
 }
 
 impl Session {
@@ -96,14 +98,14 @@ pub fn open(
             workspace: place.workspace.clone(),
             model: model.to_owned(),
         });
-        return Ok(Session { store, claim, records: Vec::new(), draft: String::new(), notices });
+        return Ok(Session { store, claim, records: Vec::new(), draft: String::new(), notices, commands: Commands::default() });
     };
     let claim = store.claim(&summary.session_id)?;
     let Loaded { records, skipped, draft, .. } = store.load(&summary.session_id)?;
     if skipped > 0 {
         notices.push(format!("{skipped} records of this session cannot be read by this version; they stay where they are"));
     }
-    Ok(Session { store, claim, records, draft, notices })
+    Ok(Session { store, claim, records, draft, notices, commands: Commands::default() })
 }
 
 /// The model to ask: the flag's, the resumed session's, or the one that is set.
@@ -161,7 +163,11 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     holding.look_through();
     let sandbox = terms.standing.words(&holding);
     let sandbox_status = terms.standing.status(&holding, &policy);
-    let settings = tools::Settings { session: Some(session.id().clone()), ..tool_settings(place, &policy, holding) };
+    let settings = tools::Settings {
+        session: Some(session.id().clone()),
+        commands: session.commands.clone(),
+        ..tool_settings(place, &policy, holding)
+    };
     let redactor = settings.redactor.clone();
     let router = Arc::new(Router::new(settings));
     let settled = router.recover();
@@ -200,7 +206,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         unfinished: terms.unfinished,
         settled,
         sandbox_status,
-        running: None,
+        running: Some(session.commands.watch()),
         redactor,
         policy_name,
         policy_updates: None,
@@ -244,6 +250,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
         holding,
+        commands: Commands::default(),
         session: None,
         redactor: super::redaction::redactor(place, policy.redactions(), &[]),
         may_fetch: Arc::new(move |url, method| {

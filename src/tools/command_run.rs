@@ -1,6 +1,8 @@
 //! How a line of the shell runs, for all tools that run one, and what is told of it.
 
-use super::confine::Wanted;
+use super::cli_read::told;
+use super::commands::{After, Entry, Kind, New, Outcome, finish, in_background, in_front};
+use super::confine::{Hold, Wanted};
 use super::denied::{Denied, Opened};
 use super::network;
 use super::run_command::MAX_TIMEOUT_SECONDS;
@@ -8,15 +10,16 @@ use super::run_files::Pinned;
 use super::tool::{Failed, Output, Settings, Told};
 use crate::ports::RunContext;
 use crate::protocol::{ErrorCode, Outside, Target, ToolError};
-use crate::sys::process::{
-    Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, run as run_process, signal_name,
-};
+use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, signal_name};
 use crate::sys::sandbox::Confinement;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Exit code that shells give for a signal: this much above its number.
 const SIGNAL_BASE: i32 = 128;
+
+/// How long the first output of a command in the background is waited for.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
 
 /// A line that was planned.
 pub(super) struct Work {
@@ -28,26 +31,96 @@ pub(super) struct Work {
     pub pinned: Option<Pinned>,
     /// What it may reach beyond what all commands may.
     pub opens: Vec<Outside>,
+    /// Nobody waits for it.
+    pub background: bool,
 }
 
 /// Runs it for good.
 pub(super) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
     unchanged(&mut work, &settings).await?;
-    let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
-    let (opened, hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
+    let opens = work.opens.clone();
+    let opened = off_thread(move || Opened::make(&opens)).await?;
+    let hold = held(Wanted::by(&work.line, work.opens.clone()), &settings).await?;
     let spec = spec(&work, hold.confinement.clone(), &settings);
-    let finished = run_process(spec, context.output, context.kill).await.map_err(|error| failed(&error))?;
-    off_thread(move || {
+    let entry = Entry::new(New {
+        line: work.line.clone(),
+        cwd: work.cwd.clone(),
+        call: context.tool_call_id.clone(),
+        kind: Kind::Background,
+        redactor: Arc::clone(&settings.redactor),
+    });
+    let rest = Rest { work, hold, opened, settings: Arc::clone(&settings) };
+    if rest.work.background {
+        return begin_in_background(spec, &entry, rest).await;
+    }
+    match in_front(spec, &entry, &settings.commands, context).await.map_err(|error| failed(&error))? {
+        Outcome::Finished(finished) => {
+            off_thread(move || {
+                let told = answer(&finished, rest.work.timeout_seconds, settings.max_output_bytes);
+                let (words, denied) = rest.over(&finished);
+                with_words(told, words.into_iter(), denied)
+            })
+            .await?
+        }
+        Outcome::GoesOn(running) => {
+            tokio::spawn(finish(Arc::clone(&entry), running, rest.after()));
+            Ok(on_its_way(&entry, "put there by the person", &settings).into())
+        }
+    }
+}
+
+/// What belongs to a command as long as it runs.
+struct Rest {
+    work: Work,
+    hold: Hold,
+    opened: Opened,
+    settings: Arc<Settings>,
+}
+
+impl Rest {
+    /// After its end: what the sandbox had to do with it, in words, and what it was kept from.
+    fn over(self, finished: &Finished) -> (Vec<String>, Vec<Outside>) {
+        let Self { work, hold, opened, settings } = self;
         drop(opened);
-        let told = answer(&finished, work.timeout_seconds, settings.max_output_bytes);
         let denied = match &hold.confinement {
-            Some(confinement) if finished.end != End::Exited(0) => kept_from(&finished, &work, confinement, &settings),
+            Some(confinement) if finished.end != End::Exited(0) => kept_from(finished, &work, confinement, &settings),
             Some(_) | None => Denied::default(),
         };
         let words = [denied.sentence(), hold.over().map(|gone| format!("[sandbox: {gone}]"))];
-        with_words(told, words.into_iter().flatten(), denied.outside)
-    })
-    .await?
+        (words.into_iter().flatten().collect(), denied.outside)
+    }
+
+    fn after(self) -> After {
+        Box::new(move |finished| finished.map(|finished| self.over(finished).0).unwrap_or_default())
+    }
+}
+
+/// Starts a line that nobody waits for.
+async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: Rest) -> Output {
+    let settings = Arc::clone(&rest.settings);
+    settings.commands.admit(entry)?;
+    in_background(spec, entry, rest.after());
+    entry.quiet(0, FIRST_LOOK).await;
+    Ok(match entry.ended() {
+        Some(_) => told(entry, &settings),
+        None => on_its_way(entry, "as it was asked to", &settings),
+    }
+    .into())
+}
+
+fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> String {
+    let id = entry.id();
+    format!(
+        "It goes on in the background as {id}, {why}, without a time limit, until it is done or aye ends. CliRead {id} gives what \
+         it prints from now on, CliStop {id} ends it.\n{}",
+        told(entry, settings)
+    )
+}
+
+/// How a line is held: a look at the disk.
+pub(super) async fn held(wanted: Wanted, settings: &Arc<Settings>) -> Result<Hold, ToolError> {
+    let settings = Arc::clone(settings);
+    off_thread(move || settings.hold(&wanted)).await
 }
 
 /// What was judged and shown is what runs: the directory and the files that the line names to be run.
@@ -86,7 +159,7 @@ pub(super) fn spec(work: &Work, confinement: Option<Confinement>, settings: &Set
         terminal: None,
         confinement,
         proxy: Some(settings.proxy(&work.opens)),
-        timeout: Duration::from_secs(work.timeout_seconds),
+        timeout: if work.background { Duration::MAX } else { Duration::from_secs(work.timeout_seconds) },
         max_output_bytes: settings.max_output_bytes,
         helper: settings.helper.clone(),
     }

@@ -2,7 +2,14 @@
 
 mod arguments;
 mod caches;
+mod cli_environment;
+mod cli_platform;
+mod cli_read;
+mod cli_session;
+mod cli_stop;
+mod cli_write;
 mod command_run;
+mod commands;
 mod confine;
 mod copy;
 mod create_directory;
@@ -42,6 +49,7 @@ mod walk;
 mod write_file;
 
 pub use caches::Caches;
+pub use commands::Commands;
 pub use confine::{Ground, Holding};
 pub use git_places::GitOutside;
 pub use registry::built_in_names;

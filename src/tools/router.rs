@@ -149,6 +149,7 @@ impl ToolRouter for Router {
                 Err(payload) => payload,
             };
             let redactor = Arc::clone(&settings.redactor);
+            let context = RunContext { tool_call_id: Some(id.clone()), ..context };
             let result = match tool.run(payload, Arc::clone(&settings), context).await {
                 Ok(told) => ToolResult { denied: told.denied, ..ToolResult::succeeded(id, plan.tool_name, told.text) },
                 Err(failed) => ToolResult {
@@ -160,6 +161,14 @@ impl ToolRouter for Router {
             hide_in_result(&redactor, result)
         }
         .boxed()
+    }
+
+    fn stop_command(&self, id: &str) {
+        self.settings.commands.stop(id);
+    }
+
+    fn end_commands(&self) -> BoxFuture<'_, ()> {
+        self.settings.commands.end_all().boxed()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a tool is: typed arguments in, actions and work out, the work done later.
 
 use super::arguments;
+use super::commands::Commands;
 use super::confine::Holding;
 use super::paths::Paths;
 use crate::policy::Explanation;
@@ -60,6 +61,8 @@ pub struct Settings {
     pub fetcher: Fetcher,
     /// What holds commands.
     pub holding: Holding,
+    /// Those that go on; another policy keeps them.
+    pub commands: Commands,
     /// Whose calls they are; nothing where nobody would ask for them after a crash.
     pub session: Option<SessionId>,
     /// Hides what is secret in all that a tool tells.

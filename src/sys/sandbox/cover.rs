@@ -6,29 +6,31 @@ use super::filter::limit_process_ids;
 use super::layout::{Layout, Seat, around};
 use super::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY, Reach};
 use super::{Confinement, Layered, View, why};
-use crate::sys::path::hold_place;
+use crate::sys::path::{hold_name, hold_place};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// How much of the memory all of the command's own directories may take together.
 const OWN_SIZE: &str = "25%";
 /// For directories that hold only directories.
 const EMPTY_SIZE: &str = "1m";
-/// The file in the empty file system that stands for every hidden one.
+/// The file in the empty file system that stands for every hidden one, and the directory for those that stay empty.
 const NOTHING: &str = "nothing";
+const NOBODY: &str = "nobody";
 
 /// What a path holds, and what will be seen there.
 struct Piece {
-    place: Option<File>,
     is_directory: bool,
     mode: u32,
     /// Made already where it shows something that is there.
     mount: Option<OwnedFd>,
+    /// An empty directory in which something stands.
+    furnished: bool,
 }
 
 /// Makes this process, and all it starts, see the layout and nothing else. Gives the directories that take what is written
@@ -45,14 +47,24 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
     }
     let everywhere = NO_SETUID | NO_DEVICES | if layout.get(Path::new("/")) == Some(&Seat::Writable) { 0 } else { READ_ONLY };
     mount::limit(&root, everywhere, Reach::Below).map_err(during("making everything else read-only"))?;
+    let furnished = pieces.keys().filter_map(|path| path.ancestors().skip(1).find(|above| pieces.contains_key(above)));
+    let furnished: Vec<_> = furnished.chain(links.iter().filter_map(|(link, _)| link.parent())).map(Path::to_owned).collect();
+    for path in furnished {
+        if let Some(piece) = pieces.get_mut(path.as_path()) {
+            piece.furnished = true;
+        }
+    }
+    // All modes here are meant as they are said.
+    let umask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
     let ground = Ground::new().map_err(during("an empty directory"))?;
     ground.furnish(layout, &pieces, links)?;
+    nix::sys::stat::umask(umask);
     for (number, (path, piece)) in pieces.into_iter().enumerate().filter(|(_, (path, _))| path.parent().is_some()) {
         let mount = match piece.mount {
             Some(mount) => mount,
-            None => ground.clone(number, layout[path], piece.is_directory).map_err(during(path.display()))?,
+            None => ground.clone(number, layout[path], &piece).map_err(during(path.display()))?,
         };
-        let place = hold_place(path).map_err(during(path.display()))?;
+        let place = hold_for(layout[path], path).map_err(during(path.display()))?;
         mount::attach(&mount, &place).map_err(during(path.display()))?;
     }
     let nothing = ground.nothing().map_err(during("an empty file"))?;
@@ -82,7 +94,7 @@ fn take(
     layers: &mut Vec<File>,
 ) -> Result<Option<Piece>, String> {
     let around = around(layout, path).map(|(_, seat)| seat);
-    let place = match hold_place(path) {
+    let place = match hold_for(seat, path) {
         Ok(place) => Some(place),
         Err(error) => match (seat, error.raw_os_error().map(Errno::from_raw)) {
             (Seat::Own, Some(Errno::ENOENT)) if around.is_some_and(Seat::is_blank) => None,
@@ -120,7 +132,12 @@ fn take(
         }
         (Some(place), Seat::Cache(number)) => Some(layered(place, &confinement.caches[number], layers)?),
     };
-    Ok(Some(Piece { place, is_directory, mode, mount }))
+    Ok(Some(Piece { is_directory, mode, mount, furnished: seat == Seat::Own }))
+}
+
+/// What is protected may be a link: it is mounted on itself, and so can neither be removed nor made to lead elsewhere.
+fn hold_for(seat: Seat, path: &Path) -> io::Result<File> {
+    if matches!(seat, Seat::Guarded { .. }) { hold_name(path) } else { hold_place(path) }
 }
 
 fn is_writable(seat: Seat) -> bool {
@@ -163,9 +180,9 @@ impl Ground {
 
     fn furnish(&self, layout: &Layout, pieces: &BTreeMap<&Path, Piece>, links: &[(PathBuf, PathBuf)]) -> Result<(), String> {
         let nothing = below(&self.empty, Path::new(NOTHING));
-        File::create(&nothing)
-            .and_then(|file| file.set_permissions(Permissions::from_mode(0)))
-            .map_err(during("an empty file"))?;
+        OpenOptions::new().write(true).create_new(true).mode(0o0).open(&nothing).map_err(during("an empty file"))?;
+        let nobody = below(&self.empty, Path::new(NOBODY));
+        DirBuilder::new().mode(0o755).create(nobody).map_err(during("an empty directory"))?;
         let mut directories = BTreeMap::new();
         for (number, (path, piece)) in pieces.iter().enumerate() {
             // What covers this path, if it is empty there.
@@ -173,20 +190,17 @@ impl Ground {
             if let Some(directory) = above.and_then(|above| directories.get(above).map(|made: &PathBuf| (above, made))) {
                 let point = directory.1.join(path.strip_prefix(directory.0).unwrap_or(path));
                 if piece.is_directory {
-                    std::fs::create_dir_all(&point).map_err(during(path.display()))?;
+                    directories_to(&point).map_err(during(path.display()))?;
                 } else {
-                    let parent = point.parent().map_or(Ok(()), std::fs::create_dir_all);
+                    let parent = point.parent().map_or(Ok(()), directories_to);
                     parent.and_then(|()| File::create(&point)).map_err(during(path.display()))?;
                 }
             }
             let seat = layout[*path];
-            if seat.is_blank() && piece.is_directory {
+            if seat.is_blank() && piece.is_directory && piece.furnished {
                 let (from, mode) = if seat == Seat::Own { (&self.own, piece.mode) } else { (&self.empty, 0o755) };
                 let made = below(from, Path::new(&number.to_string()));
-                let made_with = DirBuilder::new().mode(mode).create(&made);
-                made_with
-                    .and_then(|()| std::fs::set_permissions(&made, Permissions::from_mode(mode)))
-                    .map_err(during(path.display()))?;
+                DirBuilder::new().mode(mode).create(&made).map_err(during(path.display()))?;
                 directories.insert(*path, made);
             }
         }
@@ -200,9 +214,13 @@ impl Ground {
     }
 
     /// What will be seen at the path of this number.
-    fn clone(&self, number: usize, seat: Seat, is_directory: bool) -> io::Result<OwnedFd> {
+    fn clone(&self, number: usize, seat: Seat, piece: &Piece) -> io::Result<OwnedFd> {
         let (from, limits) = if seat == Seat::Own { (&self.own, 0) } else { (&self.empty, READ_ONLY) };
-        let name = if is_directory { number.to_string() } else { NOTHING.to_owned() };
+        let name = match piece {
+            Piece { is_directory: false, .. } => NOTHING.to_owned(),
+            Piece { furnished: false, .. } => NOBODY.to_owned(),
+            _ => number.to_string(),
+        };
         let mount = mount::clone_entry(from, &std::ffi::CString::new(name)?)?;
         mount::limit(&mount, limits | NO_SETUID | NO_DEVICES, Reach::This)?;
         Ok(mount)
@@ -211,6 +229,10 @@ impl Ground {
     fn nothing(&self) -> io::Result<File> {
         hold_entry(&self.empty, NOTHING)
     }
+}
+
+fn directories_to(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o755).create(path)
 }
 
 /// A path below a descriptor, for calls that want a path.

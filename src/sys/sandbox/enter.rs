@@ -56,29 +56,25 @@ pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<Side, String> {
             return Err(why::no_namespaces(&error));
         }
     };
-    match forked {
-        Some(first) => {
-            drop(wait);
-            let mapped = ids.write(first).map_err(during("its users"));
-            if mapped.is_ok() && File::from(go).write_all(&[1]).is_ok() {
-                return Ok(Side::Outside(Outside { first, reserved }));
-            }
-            let _ = kill(first, Signal::SIGKILL);
-            let _ = waitpid(first, None);
-            reserved.release();
-            Err(mapped.err().unwrap_or_else(|| "its first process ended early".to_owned()))
+    let Some(first) = forked else {
+        drop((go, reserved));
+        // The end of the one outside is the end of all.
+        let tied = prctl::set_pdeathsig(Signal::SIGKILL).is_ok();
+        if !tied || File::from(wait).read_exact(&mut [0]).is_err() {
+            std::process::exit(1);
         }
-        None => {
-            drop((go, reserved));
-            // The end of the one outside is the end of all.
-            let tied = prctl::set_pdeathsig(Signal::SIGKILL).is_ok();
-            if !tied || File::from(wait).read_exact(&mut [0]).is_err() {
-                std::process::exit(1);
-            }
-            let mapped = if ids.by_outside { Ok(()) } else { map_own(uid, gid) };
-            Ok(Side::Inside(Inside { layout, links, mapped }))
-        }
+        let mapped = if ids.by_outside { Ok(()) } else { map_own(uid, gid) };
+        return Ok(Side::Inside(Inside { layout, links, mapped }));
+    };
+    drop(wait);
+    let mapped = ids.write(first).map_err(during("its users"));
+    if mapped.is_ok() && File::from(go).write_all(&[1]).is_ok() {
+        return Ok(Side::Outside(Outside { first, reserved }));
     }
+    let _ = kill(first, Signal::SIGKILL);
+    let _ = waitpid(first, None);
+    reserved.release();
+    Err(mapped.err().unwrap_or_else(|| "its first process ended early".to_owned()))
 }
 
 impl Inside {

@@ -272,16 +272,9 @@ fn unescaped(text: &[u8]) -> PathBuf {
             .get(..3)
             .and_then(|digits| std::str::from_utf8(digits).ok())
             .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match code.filter(|_| *first == b'\\') {
-            Some(code) => {
-                bytes.push(code);
-                rest = &after[3..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
+        let coded = code.filter(|_| *first == b'\\');
+        bytes.push(coded.unwrap_or(*first));
+        rest = if coded.is_some() { &after[3..] } else { after };
     }
     PathBuf::from(OsStr::from_bytes(&bytes))
 }

@@ -6,7 +6,7 @@
 
 use super::cover::during;
 use super::layout::{Layout, Seat, around};
-use crate::sys::path::{hold_place, open_directory, open_parent};
+use crate::sys::path::{hold_name, hold_place, open_directory, open_parent};
 use nix::errno::Errno;
 use nix::fcntl::AtFlags;
 use nix::sys::stat::{Mode, fchmod, fstatat, mkdirat};
@@ -102,7 +102,8 @@ impl Held {
 fn first_missing(path: &Path) -> Result<Option<(PathBuf, bool)>, String> {
     let mut first = None;
     for part in path.ancestors() {
-        match hold_place(part) {
+        // A link that is protected is held as the link it is.
+        match if part == path { hold_name(part) } else { hold_place(part) } {
             Ok(place) => {
                 let metadata = place.metadata().map_err(during(part.display()))?;
                 if is_mark(&metadata) {

@@ -24,11 +24,15 @@ impl Room {
         for layer in &self.0 {
             let disk = fstatvfs(layer)?;
             let block = disk.fragment_size();
-            let (all, free) = (u64::from(disk.blocks()) * block, u64::from(disk.blocks_available()) * block);
-            if free < KEPT_FREE_BYTES.min(all / 20) {
+            let (all, free) = (disk.blocks() * block, disk.blocks_available() * block);
+            if is_too_little(all, free) {
                 return Ok(true);
             }
         }
         Ok(false)
     }
+}
+
+pub(super) fn is_too_little(all: u64, free: u64) -> bool {
+    free < KEPT_FREE_BYTES.min(all / 20)
 }

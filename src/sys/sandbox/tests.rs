@@ -74,7 +74,6 @@ fn spec(line: &str, confinement: Confinement) -> Spec {
         stdin: None,
         terminal: None,
         confinement: Some(confinement),
-        proxy: None,
         timeout: Duration::from_secs(60),
         max_output_bytes: 100 * 1024,
         helper: Helper::default(),
@@ -324,6 +323,18 @@ async fn what_may_not_be_written_cannot_be_moved_away_either() {
     assert_eq!(fs::read_to_string(git("hooks/post")).unwrap(), "hook");
     assert!(!git("info").exists(), "nothing is left of what held the name");
     assert_eq!(output("echo y > .git/new; cat .git/new", confinement).await, "y\n");
+}
+
+#[tokio::test]
+async fn a_protected_link_can_neither_be_removed_nor_turned() {
+    let ground = Ground::new();
+    ground.file("workspace/real", "kept");
+    let link = ground.path("workspace/.envrc");
+    std::os::unix::fs::symlink("real", &link).unwrap();
+    let confinement = Confinement { read_only: vec![link.clone()], ..ground.confinement() };
+    all_fail(&["rm .envrc", "mv .envrc x", "ln -sfn /etc .envrc", "rm -f .envrc"], confinement.clone()).await;
+    assert_eq!(output("cat .envrc", confinement).await, "kept");
+    assert_eq!(fs::read_link(link).unwrap(), Path::new("real"));
 }
 
 #[tokio::test]
@@ -585,4 +596,14 @@ fn the_probe_finds_what_works() {
     let everywhere = probe(&program, &["/".into()], &data);
     assert_eq!((everywhere.held, everywhere.upper_base), (Held::Namespaces, None));
     assert!(everywhere.missing[0].contains("mounted below the workspace: `/"), "{:?}", everywhere.missing);
+}
+
+#[test]
+fn a_disk_keeps_some_room_for_everything_else() {
+    const GB: u64 = 1 << 30;
+    for (all, free, short) in
+        [(100 * GB, GB, false), (100 * GB, GB / 8, true), (GB, GB / 8, false), (GB, GB / 32, true), (0, 0, false)]
+    {
+        assert_eq!(room::is_too_little(all, free), short, "{free} of {all}");
+    }
 }
