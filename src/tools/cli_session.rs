@@ -163,7 +163,7 @@ impl Tool for CliSession {
             let Work { line, mut command, reads, size } = work;
             unchanged(&mut command, &settings).await?;
             let hold = held(Wanted::by(&line, Vec::new()), &settings).await?;
-            let mut spec = command_run::spec(&command, &hold, &settings);
+            let mut spec = command_run::spec(&command, hold.confinement.clone(), &settings);
             let cwd = command.cwd;
             spec.terminal = Some(size);
             spec.environment.retain(|(name, _)| name != "TERM" && name != "HISTFILE");
