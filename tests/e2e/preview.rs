@@ -21,6 +21,7 @@ allowed_paths = ["${workspace}"]
 [capabilities."Shell.Exec"]
 requires_approval = true
 preview = "always"
+blocked_commands = ["sudo"]
 "#;
 
 fn run(project: &Project, line: &str, flags: &[&str]) -> Output {
@@ -42,7 +43,7 @@ fn foretold(project: &Project, line: &str) -> Option<Value> {
 
 /// Whether nothing of a preview is left.
 fn tidy(project: &Project) -> bool {
-    let previews = project.beside("data").join("layers/previews");
+    let previews = project.beside("data").join("previews");
     fs::read_dir(previews).map_or(true, |left| left.count() == 0)
 }
 
@@ -172,7 +173,7 @@ fn a_crash_in_the_middle_of_keeping_is_finished_at_the_next_start() {
     let line = format!("for n in $(seq {FILES}); do echo new > f$n; done");
     let arguments = json!({"command": line}).to_string();
     let running = project.start(&["--trust", "tool", "call", "RunCommand", "--args", &arguments, "--json", "--yes"]);
-    let previews = project.beside("data").join("layers/previews");
+    let previews = project.beside("data").join("previews");
     let begun = || {
         let entries = fs::read_dir(&previews).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).any(|path| path.join("commit.json").exists())
