@@ -3,6 +3,7 @@
 mod cli;
 mod configuration;
 mod demo;
+mod doctor;
 mod exec;
 mod exit;
 mod interactive;
@@ -80,6 +81,7 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
         Action::ConfigPath => configuration::path(&Place::find(common)?),
         Action::ConfigShow => configuration::show(&Place::find(common)?),
         Action::ConfigSchema => configuration::schema(),
+        Action::Doctor { json } => doctor::run(common, json),
     }
 }
 

@@ -4,6 +4,8 @@ use super::place::Place;
 use crate::agent::SandboxStatus;
 use crate::policy::{Enforcer, Sandbox, SandboxSetting};
 use crate::protocol::SandboxTier;
+use crate::sys::process::Helper;
+use crate::sys::sandbox::{Held, Probe, probe};
 use crate::tools::{Caches, GitOutside, Ground, Holding};
 use std::path::{Path, PathBuf};
 
@@ -26,7 +28,13 @@ impl Standing {
     /// Tries it out, which takes some milliseconds. `trusted`: nothing of the project waits for the person's yes.
     pub fn find(place: &Place, trusted: bool) -> Self {
         let data = &place.directories.data;
-        let Probe { tier, missing, upper_base } = probe(&place.roots, data);
+        let Probe { held, missing, upper_base } = probe(&Helper::default().program, &place.roots, data);
+        let tier = match held {
+            Held::Bare => SandboxTier::Bare,
+            Held::Landlock => SandboxTier::LandlockOnly,
+            Held::Namespaces => SandboxTier::Guarded,
+            Held::Layers => SandboxTier::Preview,
+        };
         let why = || missing.first().cloned().unwrap_or_else(|| "this system makes no copy-on-write views".to_owned());
         let layers = upper_base.ok_or_else(why);
         let mut never: Vec<&Path> = vec![&place.home, data, &place.directories.config];
@@ -34,6 +42,10 @@ impl Standing {
         let caches = Caches::find(&place.home, |name| place.environment.get(name).map(str::to_owned), &never);
         let git = if trusted { GitOutside::find(&place.workspace) } else { GitOutside::default() };
         Self { ground: Ground { tier, layers, caches, git }, missing, homes: other_homes(&place.home), home: place.home.clone() }
+    }
+
+    pub fn tier(&self) -> SandboxTier {
+        self.ground.tier
     }
 
     /// What a verdict may rely on.
@@ -92,14 +104,4 @@ fn other_homes(own: &Path) -> Vec<PathBuf> {
     let below = HOMES.into_iter().filter_map(|homes| std::fs::read_dir(homes).ok()).flatten().flatten();
     let all = below.map(|entry| entry.path()).chain([PathBuf::from("/root")]);
     all.filter(|home| home != own && home.is_dir()).take(MOST_HOMES).collect()
-}
-
-struct Probe {
-    tier: SandboxTier,
-    missing: Vec<String>,
-    upper_base: Option<PathBuf>,
-}
-
-fn probe(_roots: &[PathBuf], _data: &Path) -> Probe {
-    Probe { tier: SandboxTier::Bare, missing: Vec::new(), upper_base: None }
 }

@@ -5,6 +5,7 @@ mod claim;
 mod decisions;
 mod directory;
 mod error;
+mod health;
 mod journal;
 mod schema;
 mod sessions;
@@ -14,6 +15,7 @@ mod writer;
 pub use claim::Claim;
 pub use decisions::{DecisionFilter, LoggedDecision};
 pub use error::StoreError;
+pub use health::{Health, health};
 pub use sessions::{Loaded, NewSession, SessionStatus, SessionSummary};
 pub use snapshots::Snapshots;
 

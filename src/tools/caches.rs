@@ -1,10 +1,11 @@
 //! Where package managers keep what they fetched: which of these directories there are, and the layer over each that
 //! takes what commands write to them.
 
+use crate::sys::layer;
 use crate::sys::sandbox::Layered;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,8 +82,6 @@ impl Caches {
 pub(super) struct Leases {
     pub layers: Vec<Layered>,
     held: Vec<Lease>,
-    /// What could not be had, in words.
-    pub missing: Option<String>,
 }
 
 #[derive(Debug)]
@@ -101,40 +100,38 @@ impl Drop for Lease {
 }
 
 impl Leases {
-    /// A layer for each cache, below `base`: the one that is kept, or, where another command has that or `keep` says no,
-    /// one that is thrown away.
-    pub(super) fn take(base: &Path, caches: &[PathBuf], keep: bool) -> Self {
+    /// A layer for each cache, below `base`: the one that is kept, or, where another command has that, one that is thrown
+    /// away. A cache that can have none is read-only.
+    pub(super) fn take(base: &Path, caches: &[PathBuf]) -> Self {
         static SWEPT: Once = Once::new();
         let layers = base.join(LAYERS);
         let mut leases = Self::default();
         if let Err(error) = private(&layers) {
-            leases.missing = Some(format!("caches are read-only: `{}`: {error}", layers.display()));
+            tracing::warn!(%error, directory = %layers.display(), "caches are read-only");
             return leases;
         }
         SWEPT.call_once(|| sweep(&layers));
         for cache in caches {
-            match lease(&layers, cache, keep) {
+            match lease(&layers, cache) {
                 Ok((layer, lease)) => {
                     leases.layers.push(layer);
                     leases.held.push(lease);
                 }
-                Err(error) => leases.missing = Some(format!("the cache `{}` is read-only: {error}", cache.display())),
+                Err(error) => tracing::warn!(%error, cache = %cache.display(), "the cache is read-only"),
             }
         }
         leases
     }
 }
 
-fn lease(layers: &Path, cache: &Path, keep: bool) -> io::Result<(Layered, Lease)> {
-    if keep {
-        let name = blake3::hash(cache.as_os_str().as_encoded_bytes()).to_hex();
-        let directory = layers.join(&name[..16]);
-        private(&directory)?;
-        if let Some(lock) = locked(&directory)? {
-            return Ok((layered(&directory, cache)?, Lease { _lock: lock, thrown_away: None }));
-        }
-    }
+fn lease(layers: &Path, cache: &Path) -> io::Result<(Layered, Lease)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
+    let name = blake3::hash(cache.as_os_str().as_encoded_bytes()).to_hex();
+    let directory = layers.join(&name[..16]);
+    private(&directory)?;
+    if let Some(lock) = locked(&directory)? {
+        return Ok((layered(&directory, cache)?, Lease { _lock: lock, thrown_away: None }));
+    }
     let directory = layers.join(format!("{ONCE}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
     private(&directory)?;
     let lock = locked(&directory)?.ok_or_else(|| io::Error::other("another process has its layer"))?;
@@ -176,13 +173,7 @@ fn sweep(layers: &Path) {
 
 /// Also what its owner may not enter: overlays leave such directories, and Go makes them.
 fn remove(directory: &Path) {
-    let mut open = vec![directory.to_owned()];
-    while let Some(directory) = open.pop() {
-        let _ = std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o700));
-        let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
-        open.extend(entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()));
-    }
-    if let Err(error) = std::fs::remove_dir_all(directory) {
+    if let Err(error) = layer::discard(directory) {
         tracing::warn!(%error, directory = %directory.display(), "a layer is left");
     }
 }
@@ -190,6 +181,7 @@ fn remove(directory: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn home() -> (tempfile::TempDir, PathBuf) {
         let tree = tempfile::tempdir().expect("a directory");
@@ -224,15 +216,14 @@ mod tests {
     fn two_commands_at_once_never_share_a_layer() {
         let (tree, home) = home();
         let (base, cache) = (tree.path().join("data"), [home.join(".npm")]);
-        let first = Leases::take(&base, &cache, true);
-        let second = Leases::take(&base, &cache, true);
+        let first = Leases::take(&base, &cache);
+        let second = Leases::take(&base, &cache);
         assert_ne!(first.layers[0].upper, second.layers[0].upper);
         let (kept, thrown_away) = (first.layers[0].upper.clone(), second.layers[0].upper.clone());
         std::fs::create_dir_all(thrown_away.join("a/b")).expect("made");
         std::fs::set_permissions(thrown_away.join("a"), std::fs::Permissions::from_mode(0o500)).expect("set");
         drop((first, second));
         assert!(kept.is_dir() && !thrown_away.exists());
-        assert_eq!(Leases::take(&base, &cache, true).layers[0].upper, kept);
-        assert_ne!(Leases::take(&base, &cache, false).layers[0].upper, kept);
+        assert_eq!(Leases::take(&base, &cache).layers[0].upper, kept);
     }
 }

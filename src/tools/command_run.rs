@@ -41,7 +41,7 @@ pub(super) async fn run(mut work: Work, settings: Arc<Settings>, context: RunCon
     let opens = work.opens.clone();
     let opened = off_thread(move || Opened::make(&opens)).await?;
     let hold = held(Wanted::by(&work.line, work.opens.clone()), &settings).await?;
-    let spec = spec(&work, &hold, &settings);
+    let spec = spec(&work, hold.confinement.clone(), &settings);
     let entry = Entry::new(New {
         line: work.line.clone(),
         cwd: work.cwd.clone(),
@@ -147,18 +147,18 @@ pub(super) fn environment_note(settings: &Settings) -> String {
     format!("environment {words}")
 }
 
-pub(super) fn spec(work: &Work, hold: &Hold, settings: &Settings) -> Spec {
+pub(super) fn spec(work: &Work, confinement: Option<Confinement>, settings: &Settings) -> Spec {
     let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
         settings.redactor.holds_secret(value)
     });
-    hold.adapt(&mut environment);
+    settings.adapt(&mut environment, confinement.as_ref());
     Spec {
         line: work.line.clone(),
         directory: work.cwd.real.clone(),
         environment,
         stdin: work.stdin.clone(),
         terminal: None,
-        confinement: hold.confinement.clone(),
+        confinement,
         proxy: Some(settings.proxy(&work.opens)),
         timeout: if work.background { Duration::MAX } else { Duration::from_secs(work.timeout_seconds) },
         max_output_bytes: settings.max_output_bytes,
@@ -210,6 +210,11 @@ pub(super) fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes
         End::Killed => {
             let message = "stopped by the person with all it had started; what it printed until then follows";
             Err(Failed { error: ToolError::new(ErrorCode::Cancelled, message), printed, denied: Vec::new() })
+        }
+        End::DiskFull => {
+            let message = "killed with all it had started: what it wrote has nearly filled the disk; what it printed until then \
+                           follows. make room, or write less";
+            Err(Failed { error: ToolError::new(ErrorCode::ToolExecutionFailed, message), printed, denied: Vec::new() })
         }
     }
 }

@@ -43,9 +43,9 @@ pub struct Holding {
     pub git: GitOutside,
     pub(super) survey: Option<Arc<Survey>>,
     /// What the policy asks of the sandbox.
-    setting: SandboxSetting,
+    pub(super) setting: SandboxSetting,
     /// What of the policy no sandbox can keep.
-    unheld: Vec<String>,
+    pub(super) unheld: Vec<String>,
 }
 
 /// What of the machine and of the person the policy does not know.
@@ -95,10 +95,6 @@ impl Holding {
         if !writes {
             writable.extend(held.written);
         }
-        // What a rule shuts deeper down cannot be moved away with what it is in.
-        writable.extend(held.read_only.iter().flat_map(|place| between(&held.roots, place)));
-        writable.sort();
-        writable.dedup();
         let survey = ground.tier.holds().then(|| Survey::new(held.roots.clone(), held.marks));
         Self {
             tier: ground.tier,
@@ -165,9 +161,10 @@ impl Holding {
         }
     }
 
-    /// What of the policy a command is not kept from, in words.
+    /// What of the policy a command is not kept from, in words. Waits for the workspace to be looked through.
     pub fn unheld(&self) -> Vec<String> {
-        self.unheld.iter().cloned().chain(self.survey.as_ref().and_then(|survey| survey.cut())).collect()
+        let cut = self.survey.as_ref().and_then(|survey| survey.now().cut.clone());
+        self.unheld.iter().cloned().chain(cut).collect()
     }
 
     /// For the status row: `sandbox on: preview · net off`.
@@ -215,26 +212,17 @@ fn megabytes(count: u64) -> u64 {
     count.saturating_mul(1 << 20)
 }
 
-/// The directories between a root and a place deep in it.
-fn between(roots: &[PathBuf], place: &Path) -> Vec<PathBuf> {
-    let root = roots.iter().filter(|root| place.starts_with(root)).max_by_key(|root| root.as_os_str().len());
-    let Some(root) = root else { return Vec::new() };
-    place.ancestors().skip(1).take_while(|above| *above != root).map(Path::to_owned).collect()
-}
-
 /// What one command needs beyond that.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Wanted {
     pub opens: Vec<Outside>,
     pub git: GitWrites,
-    /// Nothing of it is kept, so its caches are not either.
-    pub thrown_away: bool,
 }
 
 impl Wanted {
     /// Of a line that may run.
     pub(super) fn by(line: &str, opens: Vec<Outside>) -> Self {
-        Self { opens, git: git_writes(line), thrown_away: false }
+        Self { opens, git: git_writes(line) }
     }
 }
 
@@ -245,31 +233,12 @@ pub(super) struct Hold {
     pub confinement: Option<Confinement>,
     leases: Leases,
     must_not_appear: Vec<PathBuf>,
-    elsewhere: bool,
 }
 
 impl Hold {
-    /// What it is told besides its environment, in place of what it says of the same names.
-    pub(super) fn adapt(&self, environment: &mut Vec<(OsString, OsString)>) {
-        if !self.confinement.as_ref().is_some_and(|confinement| confinement.strength == Strength::Namespaces) {
-            return;
-        }
-        let mut own = vec![("TMPDIR", "/tmp")];
-        if self.elsewhere {
-            own.extend(ELSEWHERE);
-        }
-        environment.retain(|(name, _)| !own.iter().any(|(own, _)| name == own) && name != "TMP" && name != "TEMP");
-        environment.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
-    }
-
     /// After the command: in words what it made that cannot stay.
     pub(super) fn over(self) -> Option<String> {
         take_away(&self.must_not_appear)
-    }
-
-    /// What it could not be given.
-    pub(super) fn missing(&self) -> Option<&str> {
-        self.leases.missing.as_deref()
     }
 }
 
@@ -283,15 +252,27 @@ impl Settings {
             match (holding.cache, &holding.layers) {
                 (Cache::Inherit, _) => confinement.writable.extend(holding.caches.directories.iter().cloned()),
                 (Cache::Private, Some(base)) => {
-                    hold.leases = Leases::take(base, &holding.caches.directories, !wanted.thrown_away);
+                    hold.leases = Leases::take(base, &holding.caches.directories);
                     confinement.caches.clone_from(&hold.leases.layers);
                 }
-                (Cache::Private, None) => hold.elsewhere = true,
+                (Cache::Private, None) => {}
             }
             confinement.writable.extend(holding.caches.locks.iter().cloned());
         }
         hold.confinement = Some(confinement);
         hold
+    }
+
+    /// What a command is told besides its environment, in place of what that says of the same names.
+    pub(super) fn adapt(&self, environment: &mut Vec<(OsString, OsString)>, confinement: Option<&Confinement>) {
+        let Some(confinement) = confinement.filter(|confinement| confinement.strength == Strength::Namespaces) else { return };
+        let mut own = vec![("TMPDIR", "/tmp")];
+        // Nothing can be laid over the caches: what is fetched goes to what ends with the command.
+        if self.holding.cache == Cache::Private && confinement.caches.is_empty() {
+            own.extend(ELSEWHERE);
+        }
+        environment.retain(|(name, _)| !own.iter().any(|(own, _)| name == own) && name != "TMP" && name != "TEMP");
+        environment.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
     }
 
     /// The same without caches; `None` where nothing holds it.

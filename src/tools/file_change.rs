@@ -125,7 +125,7 @@ fn endings(text: &str) -> Option<&'static str> {
 }
 
 /// The unified diff, empty when both are the same, and the lines added and removed.
-fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> (String, usize, usize) {
+pub(super) fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> (String, usize, usize) {
     if old == new {
         return (String::new(), 0, 0);
     }

@@ -4,9 +4,10 @@ use crate::protocol::{ErrorCode, Target, ToolError};
 use std::path::{Path, PathBuf};
 
 /// What makes a directory a repository for git.
-const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
+pub(super) const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
 /// What git in it runs, or takes programs and places from.
-const TRUSTED: &[&str] = &["config", "config.worktree", "commondir", "gitdir", "hooks", "info", "modules", "worktrees"];
+pub(super) const TRUSTED: &[&str] =
+    &["config", "config.worktree", "commondir", "gitdir", "hooks", "info", "modules", "worktrees"];
 
 /// Refuses to change what such a repository trusts, and to write the last thing that makes a directory one.
 pub(super) fn guard(target: &Target) -> Result<(), ToolError> {

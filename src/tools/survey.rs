@@ -67,11 +67,6 @@ impl Survey {
         }
     }
 
-    /// What the last walk left out, if there was one.
-    pub(super) fn cut(&self) -> Option<String> {
-        self.known().and_then(|(_, found)| found.cut.clone())
-    }
-
     fn known(&self) -> Option<(Instant, Arc<Found>)> {
         self.latest.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -178,7 +173,6 @@ mod tests {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
         let survey = Survey::new(vec![root.clone()], marks(&root));
-        assert_eq!(survey.cut(), None);
         let first = survey.now();
         assert!(Arc::ptr_eq(&first, &survey.now()));
     }

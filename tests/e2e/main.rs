@@ -7,8 +7,10 @@ mod support;
 
 mod approve;
 mod bad_input;
+mod confine;
 mod crash;
 mod demo;
+mod doctor;
 mod exec;
 mod grants;
 mod harness;

@@ -25,7 +25,17 @@ pub struct Invocation<'a> {
 impl Project {
     /// An empty project that knows no key.
     pub fn empty() -> Self {
-        let root = tempfile::Builder::new().prefix("aye-e2e-").tempdir().unwrap();
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// The same where `/tmp` is not above it, unless all of this lies there; `AYE_TEST_DIR` names another place.
+    pub fn outside_tmp() -> Self {
+        let place = std::env::var("AYE_TEST_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
+        Self::below(std::path::Path::new(&place))
+    }
+
+    fn below(directory: &std::path::Path) -> Self {
+        let root = tempfile::Builder::new().prefix("aye-e2e-").tempdir_in(directory).unwrap();
         for directory in ["work", "home", "config", "data"] {
             fs::create_dir(root.path().join(directory)).unwrap();
         }

@@ -13,6 +13,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+mod beside;
+
 const POLICY: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 
 /// A store that is full as long as the test says so.
@@ -86,22 +88,7 @@ impl ToolRouter for Tools {
         if self.fills.swap(false, Ordering::SeqCst) {
             self.disk.full.store(true, Ordering::SeqCst);
         }
-        let cwd = Target { given: String::new(), real: PathBuf::from("/w"), place: Place::Directory };
-        let plan = Plan {
-            tool_name: call.tool_name.clone(),
-            call,
-            summary: "$ make".to_owned(),
-            actions: vec![Action::Exec { command: "make".to_owned(), cwd }],
-            proposal: None,
-            changes: true,
-            runs: Vec::new(),
-            preview: PreviewOffer::None,
-            effects: None,
-            opens: Vec::new(),
-            timeout_seconds: 1,
-            sandbox: None,
-            payload: Box::new(()),
-        };
+        let plan = make(call);
         Box::pin(async move { Ok(plan) })
     }
     fn run(&self, plan: Plan, _: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
@@ -109,6 +96,26 @@ impl ToolRouter for Tools {
         self.ran.lock().unwrap().push(id.clone());
         let killed = context.kill.is_cancelled();
         Box::pin(async move { ToolResult::succeeded(id, "RunCommand", if killed { "killed" } else { "made" }) })
+    }
+}
+
+/// A call of `make`, planned.
+fn make(call: ToolCall) -> Plan {
+    let cwd = Target { given: String::new(), real: PathBuf::from("/w"), place: Place::Directory };
+    Plan {
+        tool_name: call.tool_name.clone(),
+        call,
+        summary: "$ make".to_owned(),
+        actions: vec![Action::Exec { command: "make".to_owned(), cwd }],
+        proposal: None,
+        changes: true,
+        runs: Vec::new(),
+        preview: PreviewOffer::None,
+        effects: None,
+        opens: Vec::new(),
+        timeout_seconds: 1,
+        sandbox: None,
+        payload: Box::new(()),
     }
 }
 
@@ -148,10 +155,7 @@ struct Session {
     ended: JoinHandle<()>,
 }
 
-/// A session that has said `go`, called a command, and could not save that it begins.
-async fn stalled() -> Session {
-    let disk = Arc::new(Disk::default());
-    let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(true), ran: Mutex::default() });
+fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: Arc<Script>) -> Setup {
     let options = Options {
         model: "test/model".to_owned(),
         context_window: 100_000,
@@ -172,14 +176,13 @@ async fn stalled() -> Session {
         sandbox: Sandbox::Present,
         own: Vec::new(),
     };
-    let layers = vec![Layer::new(Scope::User, Bundle::parse(POLICY, "test").unwrap())];
-    let script = Arc::new(Script(Mutex::new([said("I make it.", StopReason::ToolUse, Some("c1"))].into())));
-    let setup = Setup {
+    let layers = vec![Layer::new(Scope::User, Bundle::parse(policy, "test").unwrap())];
+    Setup {
         policy: Enforcer::new(layers, context),
         options,
-        model: script.clone(),
-        router: tools.clone(),
-        journal: disk.clone(),
+        model,
+        router,
+        journal,
         rules: Arc::new(NoRules),
         workspace_id: WorkspaceId::new("w"),
         session_id: SessionId::new("s"),
@@ -193,7 +196,15 @@ async fn stalled() -> Session {
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         policy_name: "test".to_owned(),
         policy_updates: None,
-    };
+    }
+}
+
+/// A session that has said `go`, called a command, and could not save that it begins.
+async fn stalled() -> Session {
+    let disk = Arc::new(Disk::default());
+    let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(true), ran: Mutex::default() });
+    let script = Arc::new(Script(Mutex::new([said("I make it.", StopReason::ToolUse, Some("c1"))].into())));
+    let setup = setup(POLICY, tools.clone(), disk.clone(), script.clone());
     let (commands, receive_commands) = mpsc::channel(8);
     let (events, receive_events) = mpsc::unbounded_channel();
     let ended = spawn(setup, receive_commands, events);

@@ -144,9 +144,11 @@ impl Machine {
 
 /// Why a plan cannot be previewed.
 pub(super) fn no_preview(plan: &Plan) -> Option<String> {
+    if plan.effects.is_some() {
+        return Some("that was done already".to_owned());
+    }
     match &plan.preview {
-        PreviewOffer::Possible if plan.effects.is_none() => None,
-        PreviewOffer::Possible => Some("it ran in its view already".to_owned()),
+        PreviewOffer::Possible => None,
         PreviewOffer::None => Some("it is no command".to_owned()),
         PreviewOffer::Impossible { reason } => Some(reason.clone()),
     }

@@ -138,6 +138,12 @@ pub(super) enum Sub {
         #[command(subcommand)]
         config: ConfigSub,
     },
+    /// Look at what aye needs here, and say what is missing and how to get it
+    Doctor {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -58,6 +58,7 @@ pub enum Action {
     ConfigPath,
     ConfigShow,
     ConfigSchema,
+    Doctor { json: bool },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +103,7 @@ pub enum SessionScope {
 }
 
 /// Subcommands to come: the word alone is not a prompt anybody means.
-const PLANNED: [&str; 9] = ["acp", "auth", "completions", "doctor", "man", "mcp", "rewind", "serve", "setup"];
+const PLANNED: [&str; 8] = ["acp", "auth", "completions", "man", "mcp", "rewind", "serve", "setup"];
 
 impl Line {
     pub(super) fn check(self) -> Result<Invocation, String> {
@@ -178,6 +179,7 @@ impl Sub {
             Self::Config { config: ConfigSub::Path } => Action::ConfigPath,
             Self::Config { config: ConfigSub::Show } => Action::ConfigShow,
             Self::Config { config: ConfigSub::Schema } => Action::ConfigSchema,
+            Self::Doctor { json } => Action::Doctor { json },
         })
     }
 }
@@ -241,7 +243,8 @@ impl Invocation {
             | Action::SessionsDelete { .. }
             | Action::ConfigPath
             | Action::ConfigShow
-            | Action::ConfigSchema => false,
+            | Action::ConfigSchema
+            | Action::Doctor { .. } => false,
         };
         let checks = [
             ("--trust", self.common.trust == Trust::ForThisRun),

@@ -110,6 +110,8 @@ fn words_become_actions() {
         ("config path", Action::ConfigPath),
         ("config show", Action::ConfigShow),
         ("config schema", Action::ConfigSchema),
+        ("doctor", Action::Doctor { json: false }),
+        ("doctor --json", Action::Doctor { json: true }),
     ] {
         assert_eq!(invocation(line).action, expected, "aye {line}");
     }

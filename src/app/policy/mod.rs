@@ -48,7 +48,7 @@ pub fn run(common: &Common, action: PolicyAction) -> Result<Exit, Trouble> {
 }
 
 /// The layers in force.
-fn in_force(place: &Place, common: &Common) -> Result<Policy, Trouble> {
+pub(super) fn in_force(place: &Place, common: &Common) -> Result<Policy, Trouble> {
     let project = Brought::look(place, common.trust);
     project.ignored_policy().iter().for_each(|line| super::warn(line));
     place.policy(common.policy.as_deref(), Some(&project))

@@ -420,3 +420,39 @@ fn a_question_is_headed_and_explained_as_the_bundle_says() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn without_a_sandbox_every_command_is_one_level_riskier_in_all_its_parts() {
+    let policy = |sandbox: Sandbox, terms: &str| {
+        let text = format!("schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n{terms}");
+        Enforcer::new(vec![Layer::new(Scope::User, parsed(&text))], Context { sandbox, ..context() })
+    };
+    for (line, held, unheld) in
+        [("ls", Risk::Low, Risk::Medium), ("cargo test", Risk::Medium, Risk::High), ("rm -rf a", Risk::High, Risk::High)]
+    {
+        for (sandbox, terms, wanted) in
+            [(Sandbox::Present, "", held), (Sandbox::Absent, "", unheld), (Sandbox::Absent, "sandbox = \"off\"", held)]
+        {
+            let told = policy(sandbox, terms).explain(&exec(line), now());
+            assert_eq!((told.risk, told.parts[0].risk), (wanted, wanted), "{line}, {sandbox:?}, {terms}");
+        }
+    }
+}
+
+#[test]
+fn what_plan_mode_lets_through_or_asks_about_may_change_nothing() {
+    let text = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n\
+        [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"ls\"]\ndecision = \"allow\"\n";
+    let mut enforcer = enforcer(parsed(text));
+    for (mode, reads_only) in [(Mode::Plan, true), (Mode::Ask, false)] {
+        enforcer.set_mode(mode);
+        for line in ["ls", "cat a"] {
+            let permit = match enforcer.judge(&exec(line), now()) {
+                Verdict::Allow(permit) => permit,
+                Verdict::Ask(question) => question.approve(),
+                Verdict::Deny(denial) => panic!("{line}: {denial:?}"),
+            };
+            assert_eq!(permit.reads_only(), reads_only, "{line} in {mode:?}");
+        }
+    }
+}

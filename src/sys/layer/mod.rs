@@ -79,6 +79,8 @@ pub enum Why {
     Closed,
     /// Names are too long together to be reached.
     TooDeep,
+    /// It is not to be changed by a command.
+    Refused,
     /// Nothing is done there because of another path.
     With(PathBuf),
 }

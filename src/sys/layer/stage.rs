@@ -8,7 +8,7 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmod, fchmodat, fstat, mkdirat};
 use nix::unistd::{Gid, Uid, Whence, fchown, lseek, symlinkat};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -41,6 +41,9 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
     let mut next = steps.iter().map(|step| number(&step.what)).max().unwrap_or(0) + 1;
     let places = steps.iter().filter(|step| matches!(step.what, What::Place { .. })).count();
     let alone = places <= SYNCED_ALONE;
+    if !copies {
+        open_parents(upper, steps)?;
+    }
     for step in steps {
         match &mut step.what {
             What::Directory { number } => mkdirat(stage, name_of(*number).as_os_str(), Mode::S_IRWXU)?,
@@ -63,6 +66,21 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
     }
     if !alone {
         sync_all(if copies { stage } else { upper })?;
+    }
+    Ok(())
+}
+
+/// What is to leave a directory of the upper one has to be let out of it.
+fn open_parents(upper: &OwnedFd, steps: &[Step]) -> io::Result<()> {
+    if Uid::effective().is_root() {
+        return Ok(());
+    }
+    let placed = steps.iter().filter(|step| matches!(step.what, What::Place { .. }));
+    let parents: BTreeSet<&Path> =
+        placed.filter_map(|step| step.path.parent()).filter(|path| path.file_name().is_some()).collect();
+    for path in parents {
+        let (parent, name) = at(upper, path)?;
+        fchmodat(&parent, name, Mode::S_IRWXU, FchmodatFlags::NoFollowSymlink)?;
     }
     Ok(())
 }

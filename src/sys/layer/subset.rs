@@ -1,6 +1,6 @@
 //! Some of the changes without the others: what cannot be without what is left out goes with it.
 
-use super::{Change, Changes, Kind};
+use super::{Change, Changes, Kind, Unkept, Why};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -47,6 +47,14 @@ impl Changes {
         self.entries.retain(|change| !out.contains_key(&change.path));
         self.keep_links_whole(&out);
         out.into_iter().filter(|(path, because)| path != because).collect()
+    }
+
+    /// The same; and they stand among what is not kept.
+    pub fn refuse(&mut self, refused: &BTreeSet<PathBuf>) {
+        let more = self.without(refused);
+        self.unkept.extend(refused.iter().map(|path| Unkept { path: path.clone(), why: Why::Refused }));
+        self.unkept.extend(more.into_iter().map(|(path, because)| Unkept { path, why: Why::With(because) }));
+        self.unkept.sort_by(|left, right| left.path.cmp(&right.path));
     }
 
     /// The changes at a path and below it.

@@ -163,8 +163,7 @@ impl Walk {
                 let old = before.filter(|before| before.kind == after.kind);
                 let same = match (&old, lower) {
                     (Some(old), Some(lower)) if after.kind == Kind::File => {
-                        after.mode = self.readable(upper, name, after.mode)?;
-                        old.bytes == after.bytes && same_file((upper, name), (lower, name))?
+                        old.bytes == after.bytes && same_file((upper, name), &after, (lower, name))?
                     }
                     (Some(_), Some(lower)) => readlinkat(upper, name)? == readlinkat(lower, name)?,
                     _ => false,
@@ -257,14 +256,6 @@ impl Walk {
         open_below(&self.upper, path, LISTING)
     }
 
-    /// Makes a file of the upper directory readable; gives the mode it had.
-    fn readable(&self, upper: &OwnedFd, name: &OsStr, mode: u32) -> nix::Result<u32> {
-        if mode & 0o400 == 0 {
-            fchmodat(upper, name, Mode::S_IRUSR | Mode::S_IWUSR, FchmodatFlags::NoFollowSymlink)?;
-        }
-        Ok(mode)
-    }
-
     fn push(&mut self, change: Change) -> io::Result<()> {
         if self.changes.entries.len() >= MAX_ENTRIES {
             return Err(io::Error::other(format!("the command changed more than {MAX_ENTRIES} files; run it guarded")));
@@ -301,8 +292,18 @@ fn is_as_it_was(before: &Node, after: &Node) -> bool {
 }
 
 /// Whether two files of one size have the same bytes. One that may not be read is never the same as another.
-fn same_file(upper: (&OwnedFd, &OsStr), lower: (&OwnedFd, &OsStr)) -> io::Result<bool> {
-    let mut new = File::from(openat(upper.0, upper.1, READING, Mode::empty())?);
+fn same_file(upper: (&OwnedFd, &OsStr), new: &Node, lower: (&OwnedFd, &OsStr)) -> io::Result<bool> {
+    let mut new = match openat(upper.0, upper.1, READING, Mode::empty()) {
+        // It is the person's, whatever its mode says.
+        Err(Errno::EACCES) => {
+            let chmod = |mode| fchmodat(upper.0, upper.1, mode, FchmodatFlags::NoFollowSymlink);
+            chmod(Mode::S_IRUSR | Mode::S_IWUSR)?;
+            let opened = openat(upper.0, upper.1, READING, Mode::empty());
+            chmod(Mode::from_bits_truncate(new.mode as libc::mode_t))?;
+            File::from(opened?)
+        }
+        opened => File::from(opened?),
+    };
     let mut old = match openat(lower.0, lower.1, READING, Mode::empty()) {
         Ok(old) => File::from(old),
         Err(Errno::EACCES | Errno::ENOENT | Errno::ELOOP) => return Ok(false),

@@ -1,7 +1,10 @@
+mod faults;
+mod kills;
+mod random;
+
 use super::commit::commit_at_pace;
-use super::journal::recover_at_pace;
 use super::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -42,7 +45,7 @@ impl Place {
         let (directory, upper, work) = (directory.display(), upper.display(), work.display());
         let script = format!(
             "mount -t overlay overlay -o userxattr,lowerdir={directory},upperdir={upper},workdir={work} {directory} && cd {directory} \
-             && {{ {line}\n}}; find . -printf '%P\\t%y\\t%m\\t%s\\t%l\\t%T@\\n'; find . -type f -printf '%P\\n' | xargs -r -d '\\n' cksum"
+             && ( {line}\n) >&2; {LIST}"
         );
         let ran = Command::new("unshare").args(["-Urm", "bash", "-c", &script]).output();
         let ran = ran.ok().filter(|ran| ran.status.success() && !ran.stderr.starts_with(b"mount"));
@@ -50,16 +53,12 @@ impl Place {
             eprintln!("skipped: no overlay can be mounted here");
             return None;
         };
-        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
-        Some(Tree(text.lines().filter(|line| !line.starts_with('\t')).map(tree_line).collect()))
+        Some(Tree::read(&ran.stdout))
     }
 
     /// The same of the real directory.
     fn tree(&self) -> Tree {
-        let script = "find . -printf '%P\\t%y\\t%m\\t%s\\t%l\\t%T@\\n'; find . -type f -printf '%P\\n' | xargs -r -d '\\n' cksum";
-        let ran = Command::new("bash").args(["-c", script]).current_dir(&self.lower).output().unwrap();
-        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
-        Tree(text.lines().filter(|line| !line.starts_with('\t')).map(tree_line).collect())
+        tree(&self.lower)
     }
 
     fn changes(&self) -> Changes {
@@ -67,9 +66,23 @@ impl Place {
     }
 }
 
+/// By one who can look into every directory of theirs.
+fn tree(directory: &Path) -> Tree {
+    Tree::read(&Command::new("unshare").args(["-Ur", "bash", "-c", LIST]).current_dir(directory).output().unwrap().stdout)
+}
+
+const LIST: &str =
+    "find . -mindepth 1 -printf '%P\\t%y\\t%m\\t%s\\t%l\\t%T@\\n'; find . -type f -printf '%P\\0' | xargs -r -0 cksum";
+
 /// Every entry with its kind, mode, size, link and time; every file with a checksum.
 #[derive(Debug, PartialEq, Eq, Clone)]
 struct Tree(BTreeSet<String>);
+
+impl Tree {
+    fn read(listing: &[u8]) -> Self {
+        Self(String::from_utf8_lossy(listing).lines().map(tree_line).collect())
+    }
+}
 
 /// Sizes and times of directories are those of the file system, and links have no mode.
 fn tree_line(line: &str) -> String {
@@ -83,6 +96,12 @@ fn tree_line(line: &str) -> String {
 
 fn paths(changes: &Changes) -> Vec<String> {
     changes.entries().iter().map(|change| change.path.display().to_string()).collect()
+}
+
+/// What aye left beside the files.
+fn own_names(directory: &Path) -> Vec<String> {
+    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with(".aye")).collect()
 }
 
 fn fill(lower: &Path) {
@@ -108,6 +127,9 @@ const LINES: &[&str] = &[
     "chmod u+w ro; echo y > ro; chmod 400 ro; mkdir -p x/y/z; chmod 555 x/y; chmod 500 x",
     "truncate -s 1M hole; echo end >> hole; : > empty",
     "mv a t; mv b a; mv t b",
+    "touch $'\\xff\\xfe' $'two\\nlines'; mv a $'\\xc3'",
+    "mkdir k; echo 1 > k/f; chmod 000 k; chmod 000 b; echo x > w; chmod 200 w",
+    "mkdir o; echo 1 > o/f; chmod 500 o; chmod 555 d/e; chmod 000 c",
     "rm -rf ./*",
 ];
 

@@ -10,7 +10,7 @@ pub use open::{
 pub(super) use open::{open_below, pass_below};
 
 #[cfg(target_os = "linux")]
-pub use open::hold_place;
+pub use open::{hold_name, hold_place};
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::io::ErrorKind;

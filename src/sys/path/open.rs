@@ -33,12 +33,17 @@ pub fn open_directory(real: &Path) -> io::Result<OwnedFd> {
 /// Takes hold of whatever is at `real`, without opening it: it can be looked at, and mounted on.
 #[cfg(target_os = "linux")]
 pub fn hold_place(real: &Path) -> io::Result<File> {
-    let place = File::from(open_without_links(real, OFlag::O_PATH)?);
-    // With these flags a link at the very end is held itself.
+    let place = hold_name(real)?;
     if place.metadata()?.is_symlink() {
         return Err(Errno::ELOOP.into());
     }
     Ok(place)
+}
+
+/// The same; a link at the very end is held itself.
+#[cfg(target_os = "linux")]
+pub fn hold_name(real: &Path) -> io::Result<File> {
+    Ok(File::from(open_without_links(real, OFlag::O_PATH)?))
 }
 
 /// Opens what is below an open directory, without following a link and without leaving the directory; an empty path is the

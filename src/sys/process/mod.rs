@@ -15,7 +15,7 @@ mod wire;
 pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment, environment_words};
 pub use run::{Beside, End, Finished, Helper, Namespaces, ProcessError, Spec, run, run_beside, signal_name};
-use supervise::SUPERVISE;
+pub(in crate::sys) use supervise::SUPERVISE;
 pub use supervise::supervise_main;
 pub use terminal::{Ended, Front, Keys, Terminal, start_terminal};
 pub use wire::TerminalSize;

@@ -89,6 +89,8 @@ pub enum End {
     Signalled(i32),
     TimedOut,
     Killed,
+    /// By its helper, before what it wrote to its layers filled the disk.
+    DiskFull,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -302,6 +304,7 @@ fn ended(report: io::Result<Report>) -> Result<End, ProcessError> {
     match report {
         Ok(Report::Exited(code)) => Ok(End::Exited(code)),
         Ok(Report::Signalled(signal)) => Ok(End::Signalled(signal)),
+        Ok(Report::DiskFull) => Ok(End::DiskFull),
         Ok(Report::NotStarted(message)) => Err(ProcessError::NotStarted(message)),
         Ok(Report::Ready { .. }) | Err(_) => Err(ProcessError::HelperLost),
     }

@@ -4,7 +4,7 @@ use super::fence::{self, Fence};
 use super::handshake::{Left, Made};
 use super::tree::{self, NO_NAMESPACES, Side, Tree};
 use super::wire::{self, Job, KILL, Report, TERMINATE};
-use crate::sys::sandbox::{self, Confinement, Strength};
+use crate::sys::sandbox::{self, Confinement, LOOK_EVERY, Room, Strength};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -19,7 +19,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Stdio, exit};
+use std::process::{Stdio, exit};
 use std::time::Duration;
 
 /// The first argument that makes this program a helper.
@@ -36,6 +36,9 @@ const SLOWEST_SWEEP: Duration = Duration::from_secs(1);
 pub fn supervise_main() -> ! {
     close_inherited();
     let _ = setsid();
+    if std::env::args().nth(2).as_deref() == Some(sandbox::PROBE) {
+        exit(i32::from(sandbox::answer_probe().is_err()))
+    }
     exit(i32::from(supervise().is_err()))
 }
 
@@ -45,29 +48,32 @@ fn supervise() -> io::Result<()> {
     let job: Job = wire::receive(&mut control)?;
     if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
         return match confine(confinement) {
-            Ok(Some(_layers)) => serve(control, &signals, Tree::Namespace, &job),
+            Ok(Some(room)) => serve(control, &signals, Tree::Namespace, &job, room),
             Ok(None) => Ok(()),
             Err(message) => wire::send(&mut control, &Report::NotStarted(not_held(&message))),
         };
     }
     if std::env::args().nth(2).as_deref() != Some(WITHOUT_NAMESPACES) {
         match tree::enter_namespaces() {
-            Side::Inside if tree::settle_namespaces().is_ok() => return serve(control, &signals, Tree::Namespace, &job),
+            Side::Inside if tree::settle_namespaces().is_ok() => {
+                return serve(control, &signals, Tree::Namespace, &job, Room::default());
+            }
             Side::Inside => exit(NO_NAMESPACES),
             Side::Outside(first) if wait_for(first) != NO_NAMESPACES => return Ok(()),
             Side::Outside(_) | Side::Refused => {}
         }
     }
     tree::adopt_orphans()?;
-    serve(control, &signals, Tree::Descendants, &job)
+    serve(control, &signals, Tree::Descendants, &job, Room::default())
 }
 
 /// Enters the sandbox. Nothing comes back where the other side of it has done its work, and this one only waited.
-fn confine(confinement: &Confinement) -> Result<Option<Vec<File>>, String> {
+fn confine(confinement: &Confinement) -> Result<Option<Room>, String> {
     match sandbox::enter(confinement)? {
         sandbox::Side::Inside(inside) => inside.set_up(confinement).map(Some),
-        sandbox::Side::Outside(first) => {
-            wait_for(first);
+        sandbox::Side::Outside(outside) => {
+            wait_for(outside.first);
+            outside.clean_up();
             Ok(None)
         }
     }
@@ -98,8 +104,13 @@ fn wait_for(child: Pid) -> i32 {
     }
 }
 
-fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job) -> io::Result<()> {
-    let made = match Made::make(job) {
+fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job, room: Room) -> io::Result<()> {
+    let made = match room.is_short() {
+        Ok(false) => Made::make(job),
+        Ok(true) => Err("the disk for what it would write is nearly full; make room on it".to_owned()),
+        Err(error) => Err(not_held(&format!("the disk for what it would write: {error}"))),
+    };
+    let made = match made {
         Ok(made) => made,
         Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
     };
@@ -108,7 +119,7 @@ fn serve(mut control: UnixStream, signals: &SignalFd, tree: Tree, job: &Job) -> 
         Ok(started) => started,
         Err(message) => return wire::send(&mut control, &Report::NotStarted(message)),
     };
-    let mut watch = Watch { control, signals, tree, main, state: State::Running, report: None, sweep: SWEEP };
+    let mut watch = Watch { control, signals, tree, main, room, state: State::Running, report: None, sweep: SWEEP };
     while watch.state != State::Done {
         watch.step()?;
     }
@@ -128,13 +139,17 @@ fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
             Stdio::from(kept.map_err(|error| format!("its input could not be kept: {error}"))?)
         }
     };
-    let mut command = Command::new(&job.shell);
-    command.args(["--noprofile", "--norc", "-c", &job.line]).env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
+    let held = |error: io::Error| not_held(&error.to_string());
+    let (mut command, fence) = fence::shell(job).map_err(held)?;
+    command.env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
     tree::detach(&mut command);
     left.give(&mut command).map_err(|error| format!("its terminal could not be kept: {error}"))?;
-    let fence = fence::around(&mut command, job.confinement.as_ref()).map_err(|error| not_held(&error.to_string()))?;
     if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
-        sandbox::filter::apply(confinement).map_err(|error| not_held(&error.to_string()))?;
+        // The directory of its own for such files.
+        for name in ["TMPDIR", "TMP", "TEMP"].into_iter().filter(|name| std::env::var_os(name).is_some()) {
+            command.env(name, "/tmp");
+        }
+        sandbox::filter::apply(confinement).map_err(held)?;
     }
     let child = command.spawn().map_err(|error| format!("`{}`: {error}", job.shell))?;
     Ok((Pid::from_raw(child.id().cast_signed()), fence))
@@ -171,6 +186,7 @@ struct Watch<'a> {
     signals: &'a SignalFd,
     tree: Tree,
     main: Pid,
+    room: Room,
     state: State,
     report: Option<Report>,
     sweep: Duration,
@@ -184,6 +200,9 @@ impl Watch<'_> {
         let heard = if self.state == State::Killing { 1 } else { 2 };
         let wait = match self.state {
             State::Killing => PollTimeout::try_from(self.sweep).unwrap_or(PollTimeout::MAX),
+            State::Running | State::Terminating if self.room.is_watched() => {
+                PollTimeout::try_from(LOOK_EVERY).unwrap_or(PollTimeout::MAX)
+            }
             State::Running | State::Terminating | State::Done => PollTimeout::NONE,
         };
         match poll(&mut sources[..heard], wait) {
@@ -195,6 +214,10 @@ impl Watch<'_> {
         }
         self.hear_signals();
         self.reap();
+        if matches!(self.state, State::Running | State::Terminating) && self.room.is_short().unwrap_or(true) {
+            self.report = Some(Report::DiskFull);
+            self.state = State::Killing;
+        }
         if self.state == State::Killing {
             self.tree.signal(Signal::SIGKILL);
             self.sweep = (self.sweep * 9 / 8).min(SLOWEST_SWEEP);
@@ -244,7 +267,7 @@ impl Watch<'_> {
     }
 
     fn main_ended(&mut self, report: Report) {
-        self.report = Some(report);
+        self.report.get_or_insert(report);
         if self.state == State::Running {
             self.state = State::Killing;
             self.tree.signal(Signal::SIGKILL);

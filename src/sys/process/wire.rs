@@ -38,6 +38,8 @@ pub(super) enum Report {
     Exited(i32),
     Signalled(i32),
     NotStarted(String),
+    /// Ended because the disk under its layers was nearly full.
+    DiskFull,
 }
 
 /// `SIGTERM` to everything.

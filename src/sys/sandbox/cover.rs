@@ -5,37 +5,39 @@ use super::devices;
 use super::filter::limit_process_ids;
 use super::layout::{Layout, Seat, around};
 use super::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY, Reach};
-use super::{Confinement, Layered, View};
-use crate::sys::path::hold_place;
+use super::{Confinement, Layered, View, why};
+use crate::sys::path::{hold_name, hold_place};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// How much of the memory all of the command's own directories may take together.
 const OWN_SIZE: &str = "25%";
 /// For directories that hold only directories.
 const EMPTY_SIZE: &str = "1m";
-/// The file in the empty file system that stands for every hidden one.
+/// The file in the empty file system that stands for every hidden one, and the directory for those that stay empty.
 const NOTHING: &str = "nothing";
+const NOBODY: &str = "nobody";
 
 /// What a path holds, and what will be seen there.
 struct Piece {
-    place: Option<File>,
     is_directory: bool,
     mode: u32,
     /// Made already where it shows something that is there.
     mount: Option<OwnedFd>,
+    /// An empty directory in which something stands.
+    furnished: bool,
 }
 
 /// Makes this process, and all it starts, see the layout and nothing else. Gives the directories that take what is written
 /// to layers.
 pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBuf, PathBuf)]) -> Result<Vec<File>, String> {
     let root = hold_place(Path::new("/")).map_err(during("`/`"))?;
-    mount::keep_apart(&root).map_err(during("keeping its mounts to itself"))?;
+    mount::keep_apart(&root).map_err(|error| why::no_mounts(&error))?;
     let mut layers = Vec::new();
     let mut pieces = BTreeMap::new();
     for (path, seat) in layout {
@@ -45,18 +47,28 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
     }
     let everywhere = NO_SETUID | NO_DEVICES | if layout.get(Path::new("/")) == Some(&Seat::Writable) { 0 } else { READ_ONLY };
     mount::limit(&root, everywhere, Reach::Below).map_err(during("making everything else read-only"))?;
+    let furnished = pieces.keys().filter_map(|path| path.ancestors().skip(1).find(|above| pieces.contains_key(above)));
+    let furnished: Vec<_> = furnished.chain(links.iter().filter_map(|(link, _)| link.parent())).map(Path::to_owned).collect();
+    for path in furnished {
+        if let Some(piece) = pieces.get_mut(path.as_path()) {
+            piece.furnished = true;
+        }
+    }
+    // All modes here are meant as they are said.
+    let umask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
     let ground = Ground::new().map_err(during("an empty directory"))?;
     ground.furnish(layout, &pieces, links)?;
+    nix::sys::stat::umask(umask);
     for (number, (path, piece)) in pieces.into_iter().enumerate().filter(|(_, (path, _))| path.parent().is_some()) {
         let mount = match piece.mount {
             Some(mount) => mount,
-            None => ground.clone(number, layout[path], piece.is_directory).map_err(during(path.display()))?,
+            None => ground.clone(number, layout[path], &piece).map_err(during(path.display()))?,
         };
-        let place = hold_place(path).map_err(during(path.display()))?;
+        let place = hold_for(layout[path], path).map_err(during(path.display()))?;
         mount::attach(&mount, &place).map_err(during(path.display()))?;
     }
     let nothing = ground.nothing().map_err(during("an empty file"))?;
-    let processes = devices::show_processes().map_err(during("its own `/proc`"))?;
+    let processes = devices::show_processes().map_err(|error| why::no_processes(&error))?;
     limit_process_ids(&confinement.limits).map_err(during("the limit on processes"))?;
     devices::protect_machine(&processes, &nothing).map_err(during("its own `/proc`"))?;
     std::env::set_current_dir("/").map_err(during("`/`"))?;
@@ -82,7 +94,7 @@ fn take(
     layers: &mut Vec<File>,
 ) -> Result<Option<Piece>, String> {
     let around = around(layout, path).map(|(_, seat)| seat);
-    let place = match hold_place(path) {
+    let place = match hold_for(seat, path) {
         Ok(place) => Some(place),
         Err(error) => match (seat, error.raw_os_error().map(Errno::from_raw)) {
             (Seat::Own, Some(Errno::ENOENT)) if around.is_some_and(Seat::is_blank) => None,
@@ -90,6 +102,7 @@ fn take(
             (Seat::Own | Seat::Empty | Seat::Writable | Seat::Cache(_) | Seat::Device, Some(Errno::ENOENT | Errno::ENOTDIR)) => {
                 return Ok(None);
             }
+            (Seat::Guarded { in_writable: false }, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES)) => return Ok(None),
             // Who cannot get there now cannot get there with fewer rights.
             (Seat::Empty | Seat::Writable, Some(Errno::EACCES)) if !around.is_some_and(is_writable) => return Ok(None),
             (_, Some(Errno::ELOOP)) => return Err(format!("`{}`: a link stands there now; try again", path.display())),
@@ -119,7 +132,12 @@ fn take(
         }
         (Some(place), Seat::Cache(number)) => Some(layered(place, &confinement.caches[number], layers)?),
     };
-    Ok(Some(Piece { place, is_directory, mode, mount }))
+    Ok(Some(Piece { is_directory, mode, mount, furnished: seat == Seat::Own }))
+}
+
+/// What is protected may be a link: it is mounted on itself, and so can neither be removed nor made to lead elsewhere.
+fn hold_for(seat: Seat, path: &Path) -> io::Result<File> {
+    if matches!(seat, Seat::Guarded { .. }) { hold_name(path) } else { hold_place(path) }
 }
 
 fn is_writable(seat: Seat) -> bool {
@@ -132,7 +150,7 @@ fn shown(place: &File, limits: u64) -> io::Result<OwnedFd> {
     Ok(mount)
 }
 
-fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> Result<OwnedFd, String> {
+pub(super) fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> Result<OwnedFd, String> {
     let upper = hold_place(&layer.upper).map_err(during(format!("`{}`", layer.upper.display())))?;
     let work = hold_place(&layer.work).map_err(during(format!("`{}`", layer.work.display())))?;
     let mount =
@@ -162,9 +180,9 @@ impl Ground {
 
     fn furnish(&self, layout: &Layout, pieces: &BTreeMap<&Path, Piece>, links: &[(PathBuf, PathBuf)]) -> Result<(), String> {
         let nothing = below(&self.empty, Path::new(NOTHING));
-        File::create(&nothing)
-            .and_then(|file| file.set_permissions(Permissions::from_mode(0)))
-            .map_err(during("an empty file"))?;
+        OpenOptions::new().write(true).create_new(true).mode(0o0).open(&nothing).map_err(during("an empty file"))?;
+        let nobody = below(&self.empty, Path::new(NOBODY));
+        DirBuilder::new().mode(0o755).create(nobody).map_err(during("an empty directory"))?;
         let mut directories = BTreeMap::new();
         for (number, (path, piece)) in pieces.iter().enumerate() {
             // What covers this path, if it is empty there.
@@ -172,20 +190,17 @@ impl Ground {
             if let Some(directory) = above.and_then(|above| directories.get(above).map(|made: &PathBuf| (above, made))) {
                 let point = directory.1.join(path.strip_prefix(directory.0).unwrap_or(path));
                 if piece.is_directory {
-                    std::fs::create_dir_all(&point).map_err(during(path.display()))?;
+                    directories_to(&point).map_err(during(path.display()))?;
                 } else {
-                    let parent = point.parent().map_or(Ok(()), std::fs::create_dir_all);
+                    let parent = point.parent().map_or(Ok(()), directories_to);
                     parent.and_then(|()| File::create(&point)).map_err(during(path.display()))?;
                 }
             }
             let seat = layout[*path];
-            if seat.is_blank() && piece.is_directory {
+            if seat.is_blank() && piece.is_directory && piece.furnished {
                 let (from, mode) = if seat == Seat::Own { (&self.own, piece.mode) } else { (&self.empty, 0o755) };
                 let made = below(from, Path::new(&number.to_string()));
-                let made_with = DirBuilder::new().mode(mode).create(&made);
-                made_with
-                    .and_then(|()| std::fs::set_permissions(&made, Permissions::from_mode(mode)))
-                    .map_err(during(path.display()))?;
+                DirBuilder::new().mode(mode).create(&made).map_err(during(path.display()))?;
                 directories.insert(*path, made);
             }
         }
@@ -199,9 +214,13 @@ impl Ground {
     }
 
     /// What will be seen at the path of this number.
-    fn clone(&self, number: usize, seat: Seat, is_directory: bool) -> io::Result<OwnedFd> {
+    fn clone(&self, number: usize, seat: Seat, piece: &Piece) -> io::Result<OwnedFd> {
         let (from, limits) = if seat == Seat::Own { (&self.own, 0) } else { (&self.empty, READ_ONLY) };
-        let name = if is_directory { number.to_string() } else { NOTHING.to_owned() };
+        let name = match piece {
+            Piece { is_directory: false, .. } => NOTHING.to_owned(),
+            Piece { furnished: false, .. } => NOBODY.to_owned(),
+            _ => number.to_string(),
+        };
         let mount = mount::clone_entry(from, &std::ffi::CString::new(name)?)?;
         mount::limit(&mount, limits | NO_SETUID | NO_DEVICES, Reach::This)?;
         Ok(mount)
@@ -210,6 +229,10 @@ impl Ground {
     fn nothing(&self) -> io::Result<File> {
         hold_entry(&self.empty, NOTHING)
     }
+}
+
+fn directories_to(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o755).create(path)
 }
 
 /// A path below a descriptor, for calls that want a path.

@@ -61,6 +61,7 @@ pub(super) fn show_processes() -> io::Result<OwnedFd> {
 
 /// What else stands there belongs to the machine: root outside is root there, so that nothing of it may be written.
 pub(super) fn protect_machine(processes: &OwnedFd, nothing: &File) -> io::Result<()> {
+    let is_root = nix::unistd::geteuid().is_root();
     for entry in std::fs::read_dir("/proc")? {
         let entry = entry?;
         let name = entry.file_name();
@@ -69,7 +70,9 @@ pub(super) fn protect_machine(processes: &OwnedFd, nothing: &File) -> io::Result
             continue;
         }
         let secret = SECRET.iter().any(|secret| name == *secret);
-        if !secret && !kind.is_dir() && entry.metadata()?.permissions().mode() & 0o222 == 0 {
+        // Single files belong to root.
+        let writable = kind.is_dir() || (is_root && entry.metadata()?.permissions().mode() & 0o222 != 0);
+        if !secret && !writable {
             continue;
         }
         let name = CString::new(name.as_bytes())?;

@@ -2,10 +2,13 @@
 
 use super::cover::{cover, during};
 use super::layout::{BuiltIn, Layout, lay_out};
-use super::{Confinement, NetworkAccess, devices, network, sockets};
+use super::reserve::{Reserved, reserve};
+use super::room::Room;
+use super::{Confinement, NetworkAccess, devices, network, sockets, why};
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getegid, geteuid, pipe2};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,55 +16,76 @@ use std::path::{Path, PathBuf};
 
 /// Which of the two processes this is.
 pub(in crate::sys) enum Side {
-    /// It waits for the other, and has nothing else to do.
-    Outside(Pid),
+    /// It waits for the other, and cleans up after it.
+    Outside(Outside),
     /// The first process of the namespaces, which see nothing yet but what everyone sees.
     Inside(Inside),
+}
+
+pub(in crate::sys) struct Outside {
+    pub(in crate::sys) first: Pid,
+    reserved: Reserved,
+}
+
+impl Outside {
+    /// To be called when the first process has ended, and everything with it.
+    pub(in crate::sys) fn clean_up(self) {
+        self.reserved.release();
+    }
 }
 
 pub(in crate::sys) struct Inside {
     layout: Layout,
     links: Vec<(PathBuf, PathBuf)>,
+    /// Whether it is the user it should be.
+    mapped: io::Result<()>,
 }
 
 /// Forks into the namespaces that `confinement` needs. This process must have one thread.
 pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<Side, String> {
     let (built_in, links) = built_in();
-    let layout = lay_out(confinement, &built_in)?;
+    let mut layout = lay_out(confinement, &built_in)?;
+    let reserved = reserve(&mut layout)?;
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
     let ids = Ids::of_this_process();
     let (wait, go) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|errno| during("a pipe")(errno.into()))?;
-    match fork_into(namespaces(confinement)).map_err(during("its namespaces"))? {
-        Some(first) => {
-            drop(wait);
-            let mapped = ids.write(first).map_err(during("its users"));
-            if mapped.is_ok() && File::from(go).write_all(&[1]).is_ok() {
-                return Ok(Side::Outside(first));
-            }
-            let _ = kill(first, Signal::SIGKILL);
-            Err(mapped.err().unwrap_or_else(|| "its first process ended early".to_owned()))
+    let forked = match fork_into(namespaces(confinement)) {
+        Ok(forked) => forked,
+        Err(error) => {
+            reserved.release();
+            return Err(why::no_namespaces(&error));
         }
-        None => {
-            drop(go);
-            // The end of the one outside is the end of all.
-            let tied = prctl::set_pdeathsig(Signal::SIGKILL).is_ok();
-            if !tied || File::from(wait).read_exact(&mut [0]).is_err() {
-                std::process::exit(1);
-            }
-            let mapped = if ids.by_outside { Ok(()) } else { map_own(uid, gid) };
-            mapped.map_err(during("its users"))?;
-            Ok(Side::Inside(Inside { layout, links }))
+    };
+    let Some(first) = forked else {
+        drop((go, reserved));
+        // The end of the one outside is the end of all.
+        let tied = prctl::set_pdeathsig(Signal::SIGKILL).is_ok();
+        if !tied || File::from(wait).read_exact(&mut [0]).is_err() {
+            std::process::exit(1);
         }
+        let mapped = if ids.by_outside { Ok(()) } else { map_own(uid, gid) };
+        return Ok(Side::Inside(Inside { layout, links, mapped }));
+    };
+    drop(wait);
+    let mapped = ids.write(first).map_err(during("its users"));
+    if mapped.is_ok() && File::from(go).write_all(&[1]).is_ok() {
+        return Ok(Side::Outside(Outside { first, reserved }));
     }
+    let _ = kill(first, Signal::SIGKILL);
+    let _ = waitpid(first, None);
+    reserved.release();
+    Err(mapped.err().unwrap_or_else(|| "its first process ended early".to_owned()))
 }
 
 impl Inside {
-    /// Sets up what is seen. Gives the directories that take what is written to layers.
-    pub(in crate::sys) fn set_up(self, confinement: &Confinement) -> Result<Vec<File>, String> {
+    /// Sets up what is seen. Gives the room there is for what is written to layers.
+    pub(in crate::sys) fn set_up(self, confinement: &Confinement) -> Result<Room, String> {
+        self.mapped.map_err(during("its users"))?;
+        let room = Room(cover(confinement, &self.layout, &self.links)?);
         if confinement.network == NetworkAccess::Proxied {
             network::bring_up_loopback().map_err(during("its network"))?;
         }
-        cover(confinement, &self.layout, &self.links)
+        Ok(room)
     }
 }
 

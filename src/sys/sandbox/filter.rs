@@ -8,9 +8,11 @@ mod seccomp;
 #[cfg(test)]
 mod tests;
 
+pub use self::landlock::version as landlock_version;
 use super::{Confinement, Strength};
-pub use limits::limit_process_ids;
+pub use limits::{limit_process_ids, limits_process_ids};
 use nix::sys::prctl;
+pub use seccomp::available as has_seccomp;
 use std::io;
 
 /// Limits, powers, paths and system calls, for the process that calls this: all that is mounted must be mounted, and

@@ -8,6 +8,7 @@ mod devices;
 mod enter;
 #[cfg(target_os = "linux")]
 pub(in crate::sys) mod filter;
+mod kernel;
 #[cfg(target_os = "linux")]
 mod layout;
 #[cfg(target_os = "linux")]
@@ -15,15 +16,30 @@ mod mount;
 #[cfg(target_os = "linux")]
 mod network;
 mod places;
+#[cfg(target_os = "linux")]
+mod probe;
+#[cfg(target_os = "linux")]
+mod reserve;
+#[cfg(target_os = "linux")]
+mod room;
 #[cfg(any(test, target_os = "macos"))]
-mod seatbelt;
+pub(in crate::sys) mod seatbelt;
 #[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
+#[cfg(target_os = "linux")]
+mod why;
 
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use enter::{Side, enter};
+pub use kernel::{Kernel, UserNamespaces};
+#[cfg(target_os = "linux")]
+pub use probe::{Held, Probe, probe};
+#[cfg(target_os = "linux")]
+pub(in crate::sys) use probe::{PROBE, answer_probe};
+#[cfg(target_os = "linux")]
+pub(in crate::sys) use room::{LOOK_EVERY, Room};
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

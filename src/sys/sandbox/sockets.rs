@@ -6,22 +6,38 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 
-/// Where something listens now, by real path. The names are those the sockets were bound by; a relative one is relative to
-/// a directory nobody knows.
+/// Where something listens now, by real path.
 pub(super) fn served() -> Vec<PathBuf> {
     let table = std::fs::read("/proc/net/unix").unwrap_or_default();
     let named: BTreeSet<_> = table.split(|byte| *byte == b'\n').filter_map(path_of).collect();
-    named.into_iter().filter_map(|path| std::fs::canonicalize(path).ok()).filter(is_socket).collect()
+    let (absolute, relative): (Vec<_>, Vec<_>) = named.into_iter().partition(|path| path.is_absolute());
+    // A name without its directory is relative to the one its process was in then, and most likely still is.
+    let directories = if relative.is_empty() { BTreeSet::new() } else { working_directories() };
+    let guessed = directories.iter().flat_map(|directory| relative.iter().map(|path| directory.join(path)));
+    let real = absolute.into_iter().chain(guessed).filter_map(|path| std::fs::canonicalize(path).ok());
+    real.filter(is_socket).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Of all processes that this user may look into.
+fn working_directories() -> BTreeSet<PathBuf> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbered = processes.filter(|entry| entry.file_name().as_bytes().iter().all(u8::is_ascii_digit));
+    numbered.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok()).collect()
 }
 
 fn is_socket(path: &PathBuf) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
-/// The eighth field is the rest of the line: an address may hold blanks.
+/// The name is what follows seven fields and one blank: it may hold blanks itself. One that starts with `@` is in no directory.
 fn path_of(line: &[u8]) -> Option<PathBuf> {
-    let at = line.windows(2).position(|pair| pair == b" /")? + 1;
-    Some(PathBuf::from(OsStr::from_bytes(&line[at..])))
+    let mut rest = line;
+    for _ in 0..7 {
+        rest = rest.trim_ascii_start();
+        rest = &rest[rest.iter().position(|byte| *byte == b' ')?..];
+    }
+    let name = &rest[1..];
+    (!name.is_empty() && name[0] != b'@' && line.contains(&b':')).then(|| PathBuf::from(OsStr::from_bytes(name)))
 }
 
 #[cfg(test)]
@@ -32,6 +48,7 @@ mod tests {
     fn a_socket_is_named_by_the_rest_of_its_line() {
         let line = b"ffff8880: 00000002 00000000 00010000 0001 01 17406 /home/me/a socket";
         assert_eq!(path_of(line), Some(PathBuf::from("/home/me/a socket")));
+        assert_eq!(path_of(b"f: 2 0 10000 1 1   416 ./s"), Some(PathBuf::from("./s")));
         for other in
             ["Num       RefCount Protocol Flags    Type St Inode Path", "f: 3 0 0 1 3 17406", "f: 2 0 1 1 1 17406 @/tmp/abstract"]
         {

@@ -33,6 +33,14 @@ impl Ground {
         self.path("workspace")
     }
 
+    /// A file, with the directories it needs, and its path.
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
     fn confinement(&self) -> Confinement {
         Confinement {
             strength: Strength::Namespaces,
@@ -60,7 +68,6 @@ impl Ground {
 
 fn spec(line: &str, confinement: Confinement) -> Spec {
     Spec {
-        proxy: None,
         line: line.to_owned(),
         directory: confinement.roots[0].clone(),
         environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),
@@ -106,4 +113,497 @@ async fn what_is_written_in_a_layer_is_in_the_layer() {
     assert_eq!(fs::read_to_string(ground.path("upper/b")).unwrap(), "a\n");
     assert_eq!(fs::metadata(ground.path("upper/old")).unwrap().rdev(), 0);
     assert!(!Path::new(&ground.workspace()).join("b").exists());
+}
+
+/// Runs what must fail, and gives what it said.
+async fn refused(line: &str, confinement: Confinement) -> String {
+    match try_run(line, confinement).await {
+        Err(ProcessError::NotStarted(message)) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whether each of these lines ends with an error, as the command sees it.
+async fn all_fail(lines: &[&str], confinement: Confinement) {
+    let script: String = lines.iter().map(|line| format!("if ( {line} ) >/dev/null 2>&1; then echo {line:?}; fi\n")).collect();
+    assert_eq!(output(&script, confinement).await, "");
+}
+
+fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+#[tokio::test]
+async fn what_is_deleted_outside_stays() {
+    let ground = Ground::new();
+    let kept = ground.file("other/kept", "kept");
+    let inside = ground.file("workspace/gone", "gone");
+    let other = ground.path("other");
+    all_fail(&[&format!("touch {}/probe", other.display())], ground.confinement()).await;
+    output(&format!("rm -rf {} {}/*", other.display(), ground.workspace().display()), ground.layered()).await;
+    assert_eq!(fs::read_to_string(&inside).unwrap(), "gone");
+    output(&format!("rm -rf {} {}/*", other.display(), ground.workspace().display()), ground.confinement()).await;
+    assert_eq!(fs::read_to_string(kept).unwrap(), "kept");
+    assert!(!inside.exists());
+}
+
+#[tokio::test]
+async fn the_machine_cannot_be_changed() {
+    let ground = Ground::new();
+    let lines = [
+        "echo h > /proc/sysrq-trigger",
+        "cat /proc/sys/kernel/printk > /proc/sys/kernel/printk",
+        "cat /proc/sys/vm/swappiness > /proc/sys/vm/swappiness",
+        "cat /proc/sys/kernel/hostname > /proc/sys/kernel/hostname",
+        "chmod 600 /dev/null",
+        "rm /dev/null",
+        "touch /dev/new /sys/new /run/new /new",
+        "chmod 700 /proc/sys /sys/kernel",
+        "mknod device b 254 0",
+        "mknod device c 1 3",
+        "test -e /dev/vda || test -e /dev/sda || test -e /dev/nvme0n1 || test -e /dev/mem || test -e /dev/fuse || test -e /dev/kvm",
+        "head -c 1 /proc/kcore | grep -q .",
+        "hostname other",
+        "dmesg",
+        "date -s 2020-01-01",
+    ];
+    all_fail(&lines, ground.confinement()).await;
+    all_fail(&lines, ground.layered()).await;
+}
+
+#[tokio::test]
+async fn mounts_and_namespaces_are_out_of_reach() {
+    let ground = Ground::new();
+    let hidden = ground.file("workspace/hidden", "secret");
+    let confinement = || Confinement { hidden: vec![hidden.clone()], ..ground.confinement() };
+    let (at, base) = (hidden.display().to_string(), ground.path("").display().to_string());
+    let lines = [
+        format!("umount {at}"),
+        format!("umount -l {at}"),
+        "umount /tmp".to_owned(),
+        "umount -l /proc".to_owned(),
+        "mount -o remount,rw /".to_owned(),
+        format!("mount -o remount,rw,bind {base}"),
+        "mount -t tmpfs none /tmp".to_owned(),
+        "mount --bind / /tmp".to_owned(),
+        "unshare -Ur true".to_owned(),
+        format!("unshare -Urm umount -l {at}"),
+        "unshare -m true".to_owned(),
+        "unshare -n true".to_owned(),
+        "chroot / true".to_owned(),
+        "nsenter -t 1 -m true".to_owned(),
+        format!("rm -f {at}"),
+        format!("mv {at} other"),
+        format!("cat {at} | grep -q ."),
+    ];
+    all_fail(&lines.each_ref().map(String::as_str), confinement()).await;
+}
+
+#[tokio::test]
+async fn no_descriptor_and_no_process_leads_out() {
+    let ground = Ground::new();
+    let outside = ground.file("outside", "kept");
+    // What a careless program might pass on.
+    let inherited = fs::File::open(ground.path("")).unwrap();
+    nix::fcntl::fcntl(&inherited, nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::empty())).unwrap();
+    let at = outside.display();
+    let lines = [
+        format!("echo x > /proc/self/root{at}"),
+        format!("echo x > /proc/1/root{at}"),
+        "for f in 0 1 2 3 4 5 6 7 8; do readlink /proc/1/fd/$f && exit 0; done; exit 1".to_owned(),
+        "echo x > /proc/1/fd/0".to_owned(),
+        "ls /proc/1/cwd/".to_owned(),
+        "cat /proc/1/environ | grep -q .".to_owned(),
+        "cat /proc/1/mem".to_owned(),
+        "for f in /proc/self/fd/*; do test -d $f/workspace && exit 0; done; exit 1".to_owned(),
+    ];
+    all_fail(&lines.each_ref().map(String::as_str), ground.confinement()).await;
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
+    let text = output(
+        "for f in /proc/self/fd/*; do readlink $f; done | grep -v ^pipe: | sort; ps ax 2>/dev/null | wc -l",
+        ground.confinement(),
+    )
+    .await;
+    assert!(text.starts_with("/dev/null\n") && text.lines().count() <= 3, "{text}");
+}
+
+#[tokio::test]
+async fn nobody_becomes_more_than_they_are() {
+    let ground = Ground::new();
+    let text = output(
+        "grep -E 'NoNewPrivs|Cap(Eff|Bnd|Amb)' /proc/self/status; grep -v nosuid /proc/self/mountinfo",
+        ground.confinement(),
+    )
+    .await;
+    assert!(text.contains("NoNewPrivs:\t1") && text.contains("CapAmb:\t0000000000000000"), "{text}");
+    assert!(!text.contains('/'), "all mounts are without setuid: {text}");
+    let effective = text.lines().find_map(|line| line.strip_prefix("CapEff:\t")).unwrap();
+    let effective = u64::from_str_radix(effective, 16).unwrap();
+    assert_eq!(effective & !0x4fb, 0, "{text}");
+    assert!(is_root() || effective == 0, "{text}");
+}
+
+#[tokio::test]
+async fn sockets_of_others_do_not_answer() {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixListener};
+    let ground = Ground::new();
+    if std::process::Command::new("perl").args(["-MSocket", "-e", "1"]).status().is_ok_and(|status| status.success()) {
+        let name = format!("aye-test-{}", std::process::id());
+        let served = [ground.path("docker.sock"), ground.path("workspace/agent.sock"), ground.path("a socket")];
+        let _listeners: Vec<_> = served.iter().map(|path| UnixListener::bind(path).unwrap()).collect();
+        let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        let connect = |address: &str| {
+            format!(
+                "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) or exit 2; exit(connect(S, pack_sockaddr_un({address})) ? 0 : 1)'"
+            )
+        };
+        let mut lines: Vec<_> = served.iter().map(|path| connect(&format!("\"{}\"", path.display()))).collect();
+        for line in &lines {
+            assert!(std::process::Command::new("bash").args(["-c", line]).status().unwrap().success(), "{line}");
+        }
+        lines.push(connect(&format!("\"\\0{name}\"")));
+        let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+        all_fail(&lines, ground.confinement()).await;
+        all_fail(&lines, Confinement { network: NetworkAccess::Open, ..ground.layered() }).await;
+    } else {
+        println!("skipped: perl, which would connect, is not there");
+    }
+}
+
+#[tokio::test]
+async fn what_is_hidden_is_seen_empty() {
+    let ground = Ground::new();
+    let key = ground.file("home/.ssh/id", "secret");
+    let environment = ground.file("workspace/.env", "secret");
+    let hidden = vec![key.parent().unwrap().to_owned(), environment.clone(), ground.path("workspace/missing")];
+    let confinement = Confinement { hidden, ..ground.confinement() };
+    let line = format!("cat {}; ls -A {}; cat .env; ls -A; echo x > .env", key.display(), ground.path("home/.ssh").display());
+    let text = output(&line, confinement.clone()).await;
+    assert!(!text.contains("secret") && text.contains("No such file") && text.contains("Read-only"), "{text}");
+    let layered = Confinement { view: ground.layered().view, ..confinement };
+    let text = output(&line, layered).await;
+    assert!(!text.contains("secret") && text.contains("Read-only"), "{text}");
+    assert_eq!(fs::read_to_string(environment).unwrap(), "secret");
+}
+
+#[tokio::test]
+async fn thousands_of_places_can_be_hidden() {
+    let ground = Ground::new();
+    let hidden: Vec<_> = (0..3000).map(|number| ground.file(&format!("workspace/many/{number}"), "secret")).collect();
+    let confinement = Confinement { hidden, ..ground.confinement() };
+    assert_eq!(output("cat many/* 2>/dev/null | wc -c", confinement).await, "0\n");
+}
+
+#[tokio::test]
+async fn what_may_not_be_written_cannot_be_moved_away_either() {
+    let ground = Ground::new();
+    ground.file("workspace/.git/config", "config");
+    ground.file("workspace/.git/hooks/post", "hook");
+    ground.file("workspace/.git/objects/a", "a");
+    let git = |name: &str| ground.path("workspace/.git").join(name);
+    let read_only = vec![git("hooks"), git("config"), git("info")];
+    let confinement = Confinement { read_only, ..ground.confinement() };
+    let lines = [
+        "echo x > .git/config",
+        "rm .git/config",
+        "mv .git/config c",
+        "touch .git/hooks/new",
+        "mv .git/hooks .git/h",
+        "mv .git g",
+        "rm -rf .git",
+        "mkdir .git/info && touch .git/info/x",
+        "touch .git/info/attributes",
+        "rmdir .git/info",
+        "echo x > .git/info",
+        "chmod 777 .git/info",
+    ];
+    all_fail(&lines, confinement.clone()).await;
+    assert_eq!(fs::read_to_string(git("config")).unwrap(), "config");
+    assert_eq!(fs::read_to_string(git("hooks/post")).unwrap(), "hook");
+    assert!(!git("info").exists(), "nothing is left of what held the name");
+    assert_eq!(output("echo y > .git/new; cat .git/new", confinement).await, "y\n");
+}
+
+#[tokio::test]
+async fn a_protected_link_can_neither_be_removed_nor_turned() {
+    let ground = Ground::new();
+    ground.file("workspace/real", "kept");
+    let link = ground.path("workspace/.envrc");
+    std::os::unix::fs::symlink("real", &link).unwrap();
+    let confinement = Confinement { read_only: vec![link.clone()], ..ground.confinement() };
+    all_fail(&["rm .envrc", "mv .envrc x", "ln -sfn /etc .envrc", "rm -f .envrc"], confinement.clone()).await;
+    assert_eq!(output("cat .envrc", confinement).await, "kept");
+    assert_eq!(fs::read_link(link).unwrap(), Path::new("real"));
+}
+
+#[tokio::test]
+async fn what_is_reopened_can_be_written() {
+    let ground = Ground::new();
+    ground.file("workspace/.git/objects/a", "a");
+    ground.file("workspace/.git/b", "b");
+    let git = |name: &str| ground.path("workspace").join(name);
+    let confinement = Confinement {
+        read_only: vec![git(".git"), git(".git/objects/info")],
+        reopened: vec![git(".git/objects")],
+        ..ground.confinement()
+    };
+    all_fail(&["echo x > .git/b", "mv .git g", "mkdir -p .git/objects/info/x"], confinement.clone()).await;
+    output("echo x > .git/objects/new", confinement.clone()).await;
+    assert_eq!(fs::read_to_string(git(".git/objects/new")).unwrap(), "x\n");
+    let closed = Confinement { view: View::ReadOnly, ..confinement };
+    all_fail(&["echo x > .git/objects/new", "touch x", "touch .git/x"], closed).await;
+}
+
+#[tokio::test]
+async fn a_missing_place_cannot_be_made_and_leaves_nothing() {
+    let ground = Ground::new();
+    let names = [".git/hooks", ".git/config", ".aye", "a/b/.git"];
+    let read_only: Vec<_> = names.iter().map(|name| ground.path("workspace").join(name)).collect();
+    let confinement = Confinement { read_only, ..ground.confinement() };
+    let lines =
+        ["mkdir -p .git/hooks && touch .git/hooks/x", "git init . ", "touch .aye/x", "rm -rf .aye", "mkdir -p a/b/.git/x"];
+    all_fail(&lines, confinement.clone()).await;
+    assert_eq!(fs::read_dir(ground.workspace()).unwrap().count(), 0);
+    // The first of two to end must not take the name away from the other.
+    let long =
+        tokio::spawn(try_run("while ! test -e go; do sleep 0.01; done; touch .git/x; mkdir .git/hooks", confinement.clone()));
+    output("while ! test -d .git; do sleep 0.01; done", confinement.clone()).await;
+    output("true", confinement.clone()).await;
+    fs::write(ground.path("workspace/go"), "").unwrap();
+    let finished = long.await.unwrap().unwrap();
+    assert_ne!(finished.end, End::Exited(0), "{}", finished.stdout.text(1000));
+    fs::remove_file(ground.path("workspace/go")).unwrap();
+    assert_eq!(fs::read_dir(ground.workspace()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_name_that_a_crash_left_reserved_is_taken_over() {
+    use std::os::unix::fs::PermissionsExt;
+    let ground = Ground::new();
+    let git = ground.path("workspace/.git");
+    fs::create_dir(&git).unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o1555)).unwrap();
+    let confinement = Confinement { read_only: vec![git.clone()], ..ground.confinement() };
+    all_fail(&["touch .git/x", "rmdir .git"], confinement).await;
+    assert!(!git.exists());
+}
+
+#[tokio::test]
+async fn a_workspace_may_lie_anywhere() {
+    let name = "aye-anywhere-";
+    let bases = ["/tmp", "/var/tmp", "/dev/shm"].into_iter().map(PathBuf::from).filter(|base| base.is_dir());
+    for base in bases {
+        let directory = tempfile::Builder::new().prefix(name).tempdir_in(&base).unwrap();
+        fs::write(directory.path().join("beside"), "secret").unwrap();
+        let workspace = directory.path().join("a/workspace");
+        fs::create_dir_all(&workspace).unwrap();
+        let ground = Ground::new();
+        let confinement = Confinement { roots: vec![workspace.clone()], ..ground.confinement() };
+        let text = output("pwd; ls -A ../..; echo x > made; ls", confinement.clone()).await;
+        assert_eq!(text, format!("{}\na\nmade\n", workspace.display()));
+        assert!(workspace.join("made").exists());
+        let (upper, work) = (ground.path("upper"), ground.path("work"));
+        fs::create_dir(&upper).unwrap();
+        fs::create_dir(&work).unwrap();
+        let layer = Layered { directory: workspace.clone(), upper: upper.clone(), work };
+        let text =
+            output("rm made; echo y > other; ls", Confinement { view: View::CopyOnWrite(vec![layer]), ..confinement }).await;
+        assert_eq!(text, "other\n");
+        assert!(workspace.join("made").exists() && upper.join("other").exists());
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_in_a_hidden_place_is_seen_alone() {
+    let ground = Ground::new();
+    ground.file("secrets/key", "secret");
+    let workspace = ground.path("secrets/deep/workspace");
+    fs::create_dir_all(&workspace).unwrap();
+    let confinement =
+        Confinement { roots: vec![workspace.clone()], hidden: vec![ground.path("secrets")], ..ground.confinement() };
+    let text = output("ls -A ../..; echo x > made; touch ../x", confinement.clone()).await;
+    assert!(text.starts_with("deep\n") && text.contains("Read-only"), "{text}");
+    assert!(workspace.join("made").exists());
+    let both = Confinement { hidden: vec![workspace], ..confinement };
+    assert!(refused("true", both).await.contains("to be worked in and to be hidden"));
+}
+
+#[tokio::test]
+async fn the_whole_file_system_can_be_a_workspace_but_not_under_a_layer() {
+    let ground = Ground::new();
+    let confinement = Confinement { roots: vec!["/".into()], ..ground.confinement() };
+    let file = ground.path("made");
+    all_fail(&["touch /proc/sys/x", "echo h > /proc/sysrq-trigger", "touch /dev/x", "touch /run/x"], confinement.clone()).await;
+    output(&format!("echo x > {}; echo y > /tmp/aye-not-there", file.display()), confinement.clone()).await;
+    assert!(file.exists() && !Path::new("/tmp/aye-not-there").exists());
+    let View::CopyOnWrite(mut layers) = ground.layered().view else { panic!() };
+    layers[0].directory = "/".into();
+    let message = refused("true", Confinement { view: View::CopyOnWrite(layers), ..confinement }).await;
+    assert!(message.starts_with("the sandbox could not be set up: "), "{message}");
+}
+
+#[tokio::test]
+async fn a_link_in_the_place_of_a_root_is_not_followed() {
+    let ground = Ground::new();
+    let kept = ground.file("other/kept", "kept");
+    let link = ground.path("link");
+    std::os::unix::fs::symlink(ground.path("other"), &link).unwrap();
+    for confinement in [ground.confinement(), Confinement { view: View::ReadOnly, ..ground.confinement() }] {
+        let message = refused("rm kept", Confinement { roots: vec![link.clone()], ..confinement }).await;
+        assert!(message.contains("link"), "{message}");
+    }
+    let message = refused("true", Confinement { hidden: vec![link.join("kept")], ..ground.confinement() }).await;
+    assert!(message.contains("link"), "{message}");
+    assert_eq!(fs::read_to_string(kept).unwrap(), "kept");
+    // From inside, the root stays what it is.
+    all_fail(&["cd ..; mv workspace w", "cd ..; rmdir workspace", "cd /; ln -sfn / $OLDPWD"], ground.confinement()).await;
+}
+
+#[tokio::test]
+async fn a_package_cache_is_written_to_a_copy() {
+    let ground = Ground::new();
+    let old = ground.file("cache/old", "old");
+    let layered = ground.layered();
+    let View::CopyOnWrite(layers) = layered.view else { panic!() };
+    let cache = Layered { directory: ground.path("cache"), ..layers[0].clone() };
+    let line = format!("cd {}; cat old; echo new > new; rm old; ls", ground.path("cache").display());
+    assert_eq!(output(&line, Confinement { caches: vec![cache], ..ground.confinement() }).await, "oldnew\n");
+    assert!(old.exists() && ground.path("upper/new").exists());
+}
+
+#[tokio::test]
+async fn names_are_still_resolved_and_there_are_terminals() {
+    let ground = Ground::new();
+    let resolver = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    let text = output(
+        "cat /etc/resolv.conf 2>/dev/null; echo -; ls /dev /dev/pts; echo x > /dev/null; cat < /dev/zero | head -c 0",
+        ground.confinement(),
+    )
+    .await;
+    assert!(text.starts_with(&format!("{resolver}-\n")), "{text}");
+    assert!(text.ends_with("/dev/pts:\nptmx\n"), "{text}");
+}
+
+#[tokio::test]
+async fn the_network_is_its_own_loopback() {
+    let ground = Ground::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let line = format!("exec 3<>/dev/tcp/127.0.0.1/{}", listener.local_addr().unwrap().port());
+    all_fail(&[&line, "exec 3<>/dev/tcp/192.0.2.1/80"], ground.confinement()).await;
+    assert_eq!(
+        output("grep -c : /proc/net/dev; grep -c 0100007F /proc/net/fib_trie", ground.confinement()).await.lines().next(),
+        Some("1")
+    );
+    assert_eq!(
+        output(&format!("{line}; echo $?"), Confinement { network: NetworkAccess::Open, ..ground.confinement() }).await,
+        "0\n"
+    );
+}
+
+/// Processes whose command line holds `word`, this one aside.
+fn running(word: &str) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        *pid != std::process::id().cast_signed() && String::from_utf8_lossy(&line).contains(word)
+    })
+    .collect()
+}
+
+fn parent(pid: i32) -> i32 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
+}
+
+#[track_caller]
+fn until(condition: impl Fn() -> bool) {
+    let start = std::time::Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(10), "it never came true");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A number no other process has in its command line, for `sleep`.
+fn word() -> String {
+    format!("8{:08}.{}", std::process::id(), uuid::Uuid::new_v4().as_u128() % 1_000_000_000)
+}
+
+#[tokio::test]
+async fn a_command_that_kills_everything_kills_itself() {
+    let ground = Ground::new();
+    let word = word();
+    let mut bystander = std::process::Command::new("sleep").arg(&word).spawn().unwrap();
+    for line in [
+        format!("(setsid sleep {word}.1 &); kill -9 -1"),
+        format!("(setsid bash -c 'setsid sleep {word}.1 &' &); sleep 0.1; exit 0"),
+    ] {
+        let _ = try_run(&line, ground.confinement()).await.unwrap();
+        assert_eq!(running(&format!("{word}.1")), Vec::<i32>::new());
+        assert!(bystander.try_wait().unwrap().is_none(), "what is outside lives");
+    }
+    bystander.kill().unwrap();
+    bystander.wait().unwrap();
+}
+
+#[tokio::test]
+async fn nothing_outlives_a_killed_helper() {
+    let ground = Ground::new();
+    let word = word();
+    let git = ground.path("workspace/.git");
+    let confinement = Confinement { read_only: vec![git.clone()], ..ground.confinement() };
+    let line = format!("trap '' TERM; (setsid sleep {word} &); touch started; sleep {word}");
+    let held = confinement.clone();
+    let task = tokio::spawn(async move { try_run(&line, held).await });
+    let started = ground.path("workspace/started");
+    tokio::task::spawn_blocking(move || until(|| started.exists())).await.unwrap();
+    let mut helper = running(&word)[0];
+    while parent(helper) != std::process::id().cast_signed() {
+        helper = parent(helper);
+        assert!(helper > 1);
+    }
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(helper), nix::sys::signal::Signal::SIGKILL).unwrap();
+    assert!(matches!(task.await.unwrap(), Err(ProcessError::HelperLost)));
+    until(|| running(&word).is_empty());
+    // The name it held is free again after the next command.
+    output("true", confinement).await;
+    assert!(!git.exists());
+}
+
+#[tokio::test]
+async fn input_and_a_directory_below_reach_the_command() {
+    let ground = Ground::new();
+    fs::create_dir(ground.path("workspace/below")).unwrap();
+    for confinement in [ground.confinement(), ground.layered()] {
+        let spec =
+            Spec { stdin: Some("text".into()), directory: ground.path("workspace/below"), ..spec("cat; pwd; cat", confinement) };
+        let (live, _received) = mpsc::channel(1);
+        let finished = run(spec, live, CancellationToken::new()).await.unwrap();
+        assert_eq!(finished.stdout.text(1000), format!("text{}\n", ground.path("workspace/below").display()));
+    }
+}
+
+#[test]
+fn the_probe_finds_what_works() {
+    let ground = Ground::new();
+    let program = std::env::current_exe().unwrap();
+    let data = ground.path("data");
+    let found = probe(&program, &[ground.workspace()], &data);
+    assert_eq!(found, Probe { held: Held::Layers, missing: vec![], upper_base: Some(data.clone()) });
+    assert_eq!(fs::read_dir(&data).unwrap().count(), 0, "nothing of the trial is left");
+    let everywhere = probe(&program, &["/".into()], &data);
+    assert_eq!((everywhere.held, everywhere.upper_base), (Held::Namespaces, None));
+    assert!(everywhere.missing[0].contains("mounted below the workspace: `/"), "{:?}", everywhere.missing);
+}
+
+#[test]
+fn a_disk_keeps_some_room_for_everything_else() {
+    const GB: u64 = 1 << 30;
+    for (all, free, short) in
+        [(100 * GB, GB, false), (100 * GB, GB / 8, true), (GB, GB / 8, false), (GB, GB / 32, true), (0, 0, false)]
+    {
+        assert_eq!(room::is_too_little(all, free), short, "{free} of {all}");
+    }
 }

@@ -57,8 +57,8 @@ pub(in crate::tools) async fn run(
     let call = Call { tool_call_id, tool_name, session_id: settings.session.clone() };
     let making = Arc::clone(&settings);
     let prepared = off_thread(move || Prepared::new(&call, &making)).await??;
-    let Prepared { view, hold, confinement, layers, began } = prepared;
-    let spec = spec(&work, &hold, &settings);
+    let Prepared { view, confinement, layers, began } = prepared;
+    let spec = spec(&work, Some(confinement.clone()), &settings);
     let finished = run_process(spec, context.output, context.kill).await.map_err(|error| failed(&error))?;
     off_thread(move || {
         let mut changes = Vec::new();
@@ -68,7 +68,6 @@ pub(in crate::tools) async fn run(
         }
         let (effects, proposal) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
         let output = answer(&finished, work.timeout_seconds, settings.max_output_bytes);
-        drop(hold);
         Ok(Trial { kept: Kept { view, changes, output }, effects, proposal })
     })
     .await?
@@ -76,7 +75,6 @@ pub(in crate::tools) async fn run(
 
 struct Prepared {
     view: View,
-    hold: Hold,
     confinement: Confinement,
     layers: Vec<Layered>,
     began: layer::Time,
@@ -86,16 +84,14 @@ impl Prepared {
     fn new(call: &Call, settings: &Settings) -> Result<Self, ToolError> {
         let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("it cannot be previewed: {why}"));
         let base = settings.holding.previews.as_ref().map_err(|why| impossible(why))?;
-        let mut hold = settings.hold(&Wanted { thrown_away: true, ..Wanted::default() });
-        let held = hold.confinement.take().filter(|confinement| confinement.strength == Strength::Namespaces);
+        let held = settings.confine(&Wanted::default()).filter(|confinement| confinement.strength == Strength::Namespaces);
         let held = held.ok_or_else(|| impossible("nothing on this system can hold it"))?;
         let made = || -> io::Result<(View, Vec<Layered>, Vec<Layered>, layer::Time)> {
             let view = View::make(base, call)?;
             let began = layer::mark(view.path())?;
             let layers = view.layers("upper", &held.roots)?;
-            // What package managers keep is a copy here, too, and goes with the view.
-            let caches = if held.caches.is_empty() { settings.holding.caches.directories.as_slice() } else { &[] };
-            let caches = view.layers("cache", caches)?;
+            // What package managers keep is a copy of the copy, and goes with the view.
+            let caches = view.layers("cache", &settings.holding.caches.directories)?;
             Ok((view, layers, caches, began))
         };
         let (view, layers, caches, began) = made().map_err(|error| trouble("the preview could not be made", &error))?;
@@ -109,12 +105,11 @@ impl Prepared {
             read_only: Vec::new(),
             reopened: Vec::new(),
             hidden,
-            caches: if held.caches.is_empty() { caches } else { held.caches.clone() },
+            caches,
             network: NetworkAccess::Proxied,
             ..held
         };
-        hold.confinement = Some(confinement.clone());
-        Ok(Self { view, hold, confinement, layers, began })
+        Ok(Self { view, confinement, layers, began })
     }
 }
 
@@ -137,12 +132,15 @@ fn looked_at(
     let output = settings.redactor.redact(&told).text.into_owned();
     let denied = match finished.end {
         End::Exited(0) => Denied::default(),
-        End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed => kept_from(finished, work, confinement, settings),
+        End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::DiskFull => {
+            kept_from(finished, work, confinement, settings)
+        }
     };
     let Shown { files, more_files, counted, refused, diff, paths, bytes, notes: mut seen } = shown(changes, settings);
     let mut notes = Vec::new();
     match finished.end {
         End::TimedOut | End::Killed => notes.push("it did not come to its end: these are the effects until then".to_owned()),
+        End::DiskFull => notes.push("it left no room on the disk and was ended: these are the effects until then".to_owned()),
         End::Exited(_) | End::Signalled(_) => {}
     }
     notes.extend(limits(&output).map(str::to_owned));
@@ -170,5 +168,6 @@ fn ended(end: End, timeout_seconds: u64) -> String {
         End::Signalled(signal) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),
         End::TimedOut => format!("killed after {timeout_seconds} s"),
         End::Killed => "stopped by you".to_owned(),
+        End::DiskFull => "ended: the disk was full".to_owned(),
     }
 }

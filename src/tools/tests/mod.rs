@@ -1,6 +1,8 @@
 mod changes;
 mod commands;
 mod exactness;
+#[cfg(target_os = "linux")]
+mod network;
 mod paths_corpus;
 mod random_trees;
 mod reads;

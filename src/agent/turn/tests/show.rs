@@ -12,7 +12,8 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::TextChunk { text } => text.clone(),
         EventKind::ToolRequested { summary, .. } => summary.clone(),
         EventKind::ToolCompleted { status, error, output_text, .. } => match error {
-            Some(error) => format!("{status:?} {}: {}", error.code.as_str(), error.message),
+            Some(error) if output_text.is_empty() => format!("{status:?} {}: {}", error.code.as_str(), error.message),
+            Some(error) => format!("{status:?} {}: {}\n{output_text}", error.code.as_str(), error.message),
             None => format!("{status:?} {output_text}"),
         },
         EventKind::ApprovalRequested(approval) => {

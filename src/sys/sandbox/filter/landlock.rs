@@ -26,6 +26,9 @@ pub(super) struct Rules {
 }
 
 pub(super) fn prepare(confinement: &Confinement) -> io::Result<Rules> {
+    if confinement.strength == Strength::Landlock && version() == 0 {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel has none"));
+    }
     let ruleset = match confinement.strength {
         Strength::Namespaces => beneath_mounts(confinement).map_err(io::Error::other)?,
         Strength::Landlock => alone(confinement, &grants(confinement)?).map_err(io::Error::other)?,
@@ -74,4 +77,13 @@ fn alone(confinement: &Confinement, granted: &[(PathBuf, PlaceAccess)]) -> Resul
         ruleset = ruleset.add_rules(path_beneath_rules([path], rights))?;
     }
     Ok(ruleset)
+}
+
+/// The version of its interface that this kernel has; 0 for none.
+#[expect(unsafe_code, reason = "the crate keeps to itself what it found")]
+pub fn version() -> u32 {
+    const VERSION: u32 = 1;
+    // SAFETY: with this flag there is no structure to point to.
+    let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION) };
+    u32::try_from(version).unwrap_or(0)
 }

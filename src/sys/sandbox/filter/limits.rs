@@ -22,7 +22,7 @@ const PROCESSES_PER_NAMESPACE: (u32, u32) = (5, 14);
 /// can be written and before it loses its powers.
 pub fn limit_process_ids(limits: &ResourceLimits) -> io::Result<()> {
     let Some(processes) = limits.processes else { return Ok(()) };
-    if kernel_version() < PID_MAX_PER_NAMESPACE || std::process::id() != 1 {
+    if !limits_process_ids() || std::process::id() != 1 {
         return Ok(());
     }
     let highest = processes.saturating_add(RESERVED_PROCESS_IDS + 1);
@@ -31,6 +31,11 @@ pub fn limit_process_ids(limits: &ResourceLimits) -> io::Result<()> {
         return Ok(());
     }
     std::fs::write("/proc/sys/kernel/pid_max", highest.to_string())
+}
+
+/// Whether this kernel can bound them for each namespace.
+pub fn limits_process_ids() -> bool {
+    kernel_version() >= PID_MAX_PER_NAMESPACE
 }
 
 /// What is to be set, with what had to be looked up.

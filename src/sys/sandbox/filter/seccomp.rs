@@ -123,6 +123,14 @@ impl Filters {
     }
 }
 
+/// Whether this kernel has filters.
+#[expect(unsafe_code, reason = "no safe call asks for it")]
+pub fn available() -> bool {
+    let action = libc::SECCOMP_RET_ERRNO;
+    // SAFETY: the pointer is to a number that outlives the call.
+    unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action) == 0 }
+}
+
 /// One rule for each list of conditions on arguments: (which, comparison, value).
 type Conditions = Vec<(u8, SeccompCmpOp, u64)>;
 

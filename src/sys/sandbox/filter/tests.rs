@@ -23,6 +23,8 @@ static ACT_AS_PROBE: extern "C" fn() = {
         match std::env::args().nth(1).as_deref() {
             Some("__call") => std::process::exit(call_main()),
             Some("__forbidden") => std::process::exit(forbidden_main()),
+            Some("__bomb") => bomb_main(),
+            Some("__hog") => std::process::exit(hog_main()),
             Some(_) | None => {}
         }
     }
@@ -58,6 +60,47 @@ fn forbidden_main() -> i32 {
     for number in UNKNOWN.iter().filter(|number| call(**number, &[]) != libc::ENOSYS) {
         println!("{number} is known");
     }
+    0
+}
+
+/// Forks until it may not, and prints how often it could.
+#[expect(unsafe_code, reason = "forks without end")]
+fn bomb_main() -> ! {
+    for count in 0..5000 {
+        // SAFETY: one thread, and the child does nothing.
+        match unsafe { libc::fork() } {
+            -1 => {
+                println!("{count}");
+                break;
+            }
+            0 => loop {
+                // SAFETY: waits for its end.
+                unsafe { libc::pause() };
+            },
+            _ => {}
+        }
+    }
+    std::process::exit(0)
+}
+
+/// Takes memory, a mebibyte at a time, until it may not, and prints how many.
+#[expect(unsafe_code, reason = "maps memory without end")]
+fn hog_main() -> i32 {
+    const PIECE: usize = 1 << 20;
+    let map = || {
+        // SAFETY: a new mapping that nothing else knows.
+        unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                PIECE,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        }
+    };
+    println!("{}", (0..4096).take_while(|_| map() != libc::MAP_FAILED).count());
     0
 }
 
@@ -117,13 +160,25 @@ fn helper(who: Who) -> (Helper, Option<tempfile::TempDir>) {
     (Helper { program: script, ..Helper::default() }, Some(directory))
 }
 
-async fn execute(who: Who, confinement: Confinement, line: &str) -> Result<Finished, ProcessError> {
+/// Another name of this program, in a place of its own: where it lies may be covered.
+fn probe() -> (tempfile::TempDir, PathBuf) {
+    let (directory, path) = workspace();
+    let (program, name) = (std::env::current_exe().unwrap(), path.join("probe"));
+    if std::fs::hard_link(&program, &name).is_err() {
+        std::fs::copy(&program, &name).unwrap();
+    }
+    (directory, path)
+}
+
+async fn execute(who: Who, mut confinement: Confinement, line: &str) -> Result<Finished, ProcessError> {
     let (mut helper, _script) = helper(who);
     if confinement.strength == Strength::Landlock {
         helper.namespaces = Namespaces::Never;
     }
     let mut environment = command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false);
-    environment.push((OsString::from("PROBE"), std::env::current_exe().unwrap().into_os_string()));
+    let (_probe, probe) = probe();
+    environment.push((OsString::from("PROBE"), probe.join("probe").into_os_string()));
+    confinement.roots.push(probe);
     let spec = Spec {
         proxy: None,
         line: line.to_owned(),
@@ -262,6 +317,214 @@ mod by_rules_alone {
             let line = "(setsid sleep 987 &) ; bash -c 'kill -9 -1'; sleep 988";
             let finished = execute(who, held(Strength::Landlock, &root), line).await.unwrap();
             assert_eq!(finished.end, End::Signalled(libc::SIGKILL), "{who:?}");
+        }
+    }
+}
+
+mod in_namespaces {
+    use super::*;
+
+    /// Whether this kernel lets both make them; says so where it does not.
+    fn possible() -> bool {
+        let possible = std::process::Command::new("unshare").args(["-Ur", "true"]).output();
+        let possible = possible.is_ok_and(|output| output.status.success());
+        if !possible {
+            println!("skipped: this kernel makes no user namespaces here");
+        }
+        possible
+    }
+
+    fn inside(root: &Path) -> Confinement {
+        held(Strength::Namespaces, root)
+    }
+
+    fn is_root(who: Who) -> bool {
+        who == Who::This && nix::unistd::geteuid().is_root()
+    }
+
+    #[tokio::test]
+    async fn what_no_build_needs_is_refused() {
+        if !possible() {
+            return;
+        }
+        for who in everyone() {
+            let (_directory, root) = workspace();
+            assert_eq!(told(who, inside(&root), "\"$PROBE\" __forbidden").await, "", "{who:?}");
+            let sockets = |family: i64, protocol: i64| vec![libc::SYS_socket, family, 3, protocol];
+            let calls: Vec<(Vec<i64>, i32)> = vec![
+                (vec![libc::SYS_unshare, 0x1000_0000], libc::EPERM),
+                (vec![libc::SYS_unshare, 0x2_0000], libc::EPERM),
+                (vec![libc::SYS_unshare, 0x80], libc::EPERM),
+                (vec![libc::SYS_unshare, 0x400], 0),
+                (vec![libc::SYS_clone, 0x1000_0011], libc::EPERM),
+                (vec![libc::SYS_clone, 0x4000_0011], libc::EPERM),
+                (vec![libc::SYS_clone3, 0, 0], libc::ENOSYS),
+                (vec![libc::SYS_io_uring_setup, 1, 0], libc::ENOSYS),
+                (vec![libc::SYS_ioctl, 0, 0x5412, 0], libc::EPERM),
+                (vec![libc::SYS_ioctl, 0, 0x541C, 0], libc::EPERM),
+                (vec![libc::SYS_ioctl, 0, 0x1_0000_5412, 0], libc::EPERM),
+                (vec![libc::SYS_ioctl, 0, 0x5413, 0], libc::ENOTTY),
+                (sockets(libc::AF_VSOCK.into(), 0), libc::EAFNOSUPPORT),
+                (sockets(libc::AF_PACKET.into(), 0), libc::EAFNOSUPPORT),
+                (sockets(libc::AF_ALG.into(), 0), libc::EAFNOSUPPORT),
+                (sockets(libc::AF_BLUETOOTH.into(), 0), libc::EAFNOSUPPORT),
+                (sockets(0x1_0000_0000 + i64::from(libc::AF_ALG), 0), libc::EAFNOSUPPORT),
+                (sockets(libc::AF_NETLINK.into(), libc::NETLINK_KOBJECT_UEVENT.into()), libc::EAFNOSUPPORT),
+                (sockets(libc::AF_NETLINK.into(), libc::NETLINK_ROUTE.into()), 0),
+                (vec![libc::SYS_socket, 1, 1, 0], 0),
+                (vec![libc::SYS_socket, 2, 1, 0], 0),
+                (vec![libc::SYS_socket, 10, 2, 0], 0),
+                (vec![libc::SYS_ptrace, 0, 0, 0, 0], 0),
+            ];
+            #[cfg(target_arch = "x86_64")]
+            let calls: Vec<_> = calls
+                .into_iter()
+                .chain([libc::SYS_getpid, libc::SYS_mount, 521, 0].map(|number| (vec![0x4000_0000 + number], libc::ENOSYS)))
+                .collect();
+            let words = |call: &Vec<i64>| call.iter().map(i64::to_string).collect::<Vec<_>>().join(" ");
+            let line: String = calls.iter().map(|(call, _)| format!("\"$PROBE\" __call {} </dev/null; ", words(call))).collect();
+            let output = told(who, inside(&root), &line).await;
+            let lines: Vec<&str> = output.lines().collect();
+            assert_eq!(lines.len(), calls.len(), "{output}");
+            for ((call, expected), found) in calls.iter().zip(lines) {
+                assert_eq!(found, expected.to_string(), "{who:?}: {call:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn no_power_is_left_over_the_machine() {
+        if !possible() {
+            return;
+        }
+        for who in everyone() {
+            let (_directory, root) = workspace();
+            let line = "grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status | tr -d '\t'; nice; cat /proc/self/oom_score_adj; ulimit -c; ulimit -Hc";
+            let output = told(who, inside(&root), line).await;
+            let (none, files) = ("0000000000000000", "00000000000004fb");
+            let kept = if is_root(who) { files } else { none };
+            let expected = format!(
+                "CapInh:{none}\nCapPrm:{kept}\nCapEff:{kept}\nCapBnd:{kept}\nCapAmb:{none}\nNoNewPrivs:1\nSeccomp:2\n10\n500\n0\n0"
+            );
+            assert_eq!(output, expected, "{who:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_process_is_neither_looked_into_nor_ended() {
+        if !possible() {
+            return;
+        }
+        for who in everyone() {
+            let (_directory, root) = workspace();
+            let line = "kill -9 1; kill -TERM -1; for f in environ mem maps; do cat /proc/1/$f >/dev/null 2>&1 && echo $f; done; for f in fd/0 root cwd exe; do readlink /proc/1/$f; done; echo still";
+            let output = told(who, inside(&root), line).await;
+            assert_eq!(output.lines().next(), Some("still"), "{who:?} {output}");
+        }
+    }
+
+    #[tokio::test]
+    async fn processes_are_counted_for_root_too() {
+        if !possible() {
+            return;
+        }
+        for who in everyone() {
+            if is_root(who) && !super::super::limits_process_ids() {
+                println!("skipped: before Linux 6.14 root's processes cannot be counted by namespace");
+                continue;
+            }
+            let (_directory, root) = workspace();
+            let limits = ResourceLimits { processes: Some(40), ..ResourceLimits::default() };
+            let output = told(who, Confinement { limits, ..inside(&root) }, "\"$PROBE\" __bomb").await;
+            let most = if is_root(who) { 340 } else { 40 };
+            let count: u64 = output.parse().unwrap();
+            assert!((30..=most).contains(&count), "{who:?} {count}");
+            // Enough is left after all numbers were given out once.
+            let line = "for i in $(seq 400); do /bin/true; done; for i in $(seq 20); do sleep 5 & done; jobs -r | wc -l";
+            assert_eq!(told(who, Confinement { limits, ..inside(&root) }, line).await, "20", "{who:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn memory_files_and_time_end_somewhere() {
+        if !possible() {
+            return;
+        }
+        for who in everyone() {
+            let (_directory, root) = workspace();
+            let with = |limits| Confinement { limits, ..inside(&root) };
+            let memory = ResourceLimits { memory_bytes: Some(64 << 20), ..ResourceLimits::default() };
+            let count: u64 = told(who, with(memory), "\"$PROBE\" __hog").await.parse().unwrap();
+            assert!((32..=64).contains(&count), "{who:?} {count}");
+            let file = ResourceLimits { file_bytes: Some(1_000_000), ..ResourceLimits::default() };
+            let output = told(who, with(file), "head -c 2000000 /dev/zero > big; echo $?; stat -c %s big").await;
+            assert!(output.starts_with("153\n1000000"), "{who:?} {output}");
+            let time = ResourceLimits { cpu_seconds: Some(1), ..ResourceLimits::default() };
+            let finished = execute(who, with(time), "while :; do :; done").await.unwrap();
+            assert_eq!(finished.end, End::Signalled(libc::SIGXCPU), "{who:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_fork_bomb_ends_with_its_command() {
+        if !possible() {
+            return;
+        }
+        for who in everyone() {
+            let (_directory, root) = workspace();
+            let limits = ResourceLimits { processes: Some(200), ..ResourceLimits::default() };
+            let line = "exec 2>/dev/null; mkfifo f; exec 3<>f; bomb() { bomb | bomb & }; bomb; read -t 0.3 -u 3; exit 5";
+            let begin = std::time::Instant::now();
+            let finished = execute(who, Confinement { limits, ..inside(&root) }, line).await.unwrap();
+            assert_eq!(finished.end, End::Exited(5), "{who:?}");
+            println!("{who:?}: over after {:?}", begin.elapsed());
+        }
+    }
+
+    /// What it is called by, what it runs, what it prints.
+    const NEEDED: [(&str, &str, &str); 10] = [
+        ("gcc", "echo 'int main(){return 7;}' > a.c && gcc -g -o a a.c && ./a; echo $?", "7"),
+        ("make", "printf 'all:\n\t@echo made\n' > Makefile && make -s -j4", "made"),
+        (
+            "git",
+            "git init -q r && cd r && echo a > a && git add a && git -c user.name=a -c user.email=a@b commit -qm a && git log --format=%s",
+            "a",
+        ),
+        ("perl", "perl -e 'my $p = fork; if (!$p) { exit 3 } waitpid $p, 0; print $? >> 8'", "3"),
+        (
+            "/usr/bin/python3",
+            "/usr/bin/python3 -c 'import multiprocessing, subprocess, socket, tempfile\ns = socket.socket(); s.bind((\"127.0.0.1\", 0)); s.listen()\nc = socket.create_connection(s.getsockname())\nwith multiprocessing.Pool(2) as p: print(sum(p.map(abs, [-1, -2])), subprocess.check_output([\"echo\", \"x\"]))'",
+            "3 b'x\\n'",
+        ),
+        (
+            "node",
+            "node -e 'const w = new (require(\"worker_threads\").Worker)(\"require(\\\"fs\\\").writeFileSync(\\\"n\\\", \\\"1\\\")\", {eval: true}); w.on(\"exit\", () => console.log(require(\"child_process\").execSync(\"cat n\") + \"!\"))'",
+            "1!",
+        ),
+        ("bash", "exec 2>/dev/null; set -m; sleep 0.01 & wait; (exit 4) & fg >/dev/null; echo $?", "4"),
+        ("strace", "strace -f -o t sh -c 'true; true' && grep -c exited t", "1"),
+        ("gdb", "gdb -nx -batch -ex run -ex 'print 6*7' /bin/true 2>/dev/null | tail -1", "$1 = 42"),
+        ("cargo", "cargo init -q --vcs none a && cd a && cargo run -q --offline", "Hello, world!"),
+    ];
+
+    #[tokio::test]
+    async fn what_a_build_needs_works() {
+        if !possible() {
+            return;
+        }
+        for who in everyone() {
+            for (name, line, expected) in NEEDED {
+                let (_directory, root) = workspace();
+                let line = format!(
+                    "export RUSTUP_HOME=${{RUSTUP_HOME:-$HOME/.rustup}} CARGO_HOME=${{CARGO_HOME:-$HOME/.cargo}} HOME=$PWD; command -v {name} >/dev/null || {{ echo absent; exit; }}; {line}"
+                );
+                let output = told(who, inside(&root), &line).await;
+                if output.starts_with("absent") {
+                    println!("skipped: {name} ({who:?} has none)");
+                    continue;
+                }
+                assert_eq!(output, expected, "{who:?} {name}");
+            }
         }
     }
 }

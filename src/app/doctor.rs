@@ -1,0 +1,281 @@
+//! `aye doctor`: what aye needs here, what is missing and how to get it. It changes nothing but to make the data
+//! directory, as each start does.
+
+use super::cli::Common;
+use super::exit::Exit;
+use super::place::Place;
+use super::policy;
+use super::trouble::Trouble;
+use crate::config::{Directories, Environment, NoModel};
+use crate::protocol::SandboxTier;
+use crate::store::{Health, health};
+use crate::sys::process::Helper;
+use crate::sys::sandbox::{self, Held, Kernel, Probe, UserNamespaces};
+use crate::text::clean;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// How one thing is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Good,
+    /// Something does not work, or not as well.
+    Missing,
+    /// Worth knowing, and nothing wrong.
+    Note,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    state: State,
+    says: String,
+    /// How to get what is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Findings {
+    ok: bool,
+    /// How a command would be held here.
+    tier: SandboxTier,
+    checks: Vec<Check>,
+}
+
+impl Check {
+    fn good(name: &'static str, says: impl Into<String>) -> Self {
+        Self { name, state: State::Good, says: says.into(), fix: None }
+    }
+
+    fn missing(name: &'static str, says: impl Into<String>, fix: Option<&str>) -> Self {
+        Self { name, state: State::Missing, says: says.into(), fix: fix.map(str::to_owned) }
+    }
+
+    fn note(name: &'static str, says: impl Into<String>) -> Self {
+        Self { name, state: State::Note, says: says.into(), fix: None }
+    }
+}
+
+pub fn run(common: &Common, json: bool) -> Result<Exit, Trouble> {
+    let environment = Environment::of_process();
+    let directories = Directories::find(&environment)?;
+    let place = Place::find(common);
+    let workspace = || std::env::current_dir().map(|directory| vec![directory]).unwrap_or_default();
+    let roots = place.as_ref().map_or_else(|_| workspace(), |place| place.roots.clone());
+    let probe = sandbox::probe(&Helper::default().program, &roots, &directories.data);
+    let tier = tier(probe.held);
+    let mut checks = vec![sandbox(tier, &probe)];
+    checks.extend(kernel(&Kernel::of_this_machine()));
+    checks.extend(files(&place, common, &directories));
+    checks.push(data(&directories.data));
+    checks.push(store(&directories.data));
+    checks.extend(place.as_ref().ok().map(|place| model(place, common)));
+    checks.push(terminal(&environment));
+    let ok = checks.iter().all(|check| check.state != State::Missing);
+    if json {
+        super::say_json(&Findings { ok, tier, checks });
+    } else {
+        super::say(&as_text(&checks));
+    }
+    Ok(if ok { Exit::Completed } else { Exit::Failed })
+}
+
+/// A line for each, and one more where there is something to do.
+fn as_text(checks: &[Check]) -> String {
+    let widest = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for check in checks {
+        let mark = match check.state {
+            State::Good => "✓",
+            State::Missing => "✗",
+            State::Note => "·",
+        };
+        let says = clean(&check.says).replace('\n', " ");
+        let _ = writeln!(text, "{mark} {:widest$}  {says}", check.name);
+        if let Some(fix) = &check.fix {
+            let _ = writeln!(text, "  {:widest$}  → {}", "", clean(fix));
+        }
+    }
+    text
+}
+
+fn tier(held: Held) -> SandboxTier {
+    match held {
+        Held::Bare => SandboxTier::Bare,
+        Held::Landlock => SandboxTier::LandlockOnly,
+        Held::Namespaces => SandboxTier::Guarded,
+        Held::Layers => SandboxTier::Preview,
+    }
+}
+
+/// What becomes of a command here, found out by doing it.
+fn sandbox(tier: SandboxTier, probe: &Probe) -> Check {
+    let means = match tier {
+        SandboxTier::Preview => "commands are held, and what they would write can be seen first",
+        SandboxTier::Guarded => "commands are held; what they write is real",
+        SandboxTier::LandlockOnly => "commands are held by rules on paths alone, and always ask",
+        SandboxTier::Bare => "nothing holds a command, and all of them ask",
+    };
+    let says = format!("{}: {means}", tier.as_str());
+    if tier == SandboxTier::Preview {
+        return Check::good("sandbox", says);
+    }
+    Check::missing("sandbox", says, Some(&probe.missing.join("; ")))
+}
+
+/// What holds a command is made of these.
+fn kernel(kernel: &Kernel) -> Vec<Check> {
+    if !cfg!(target_os = "linux") {
+        return Vec::new();
+    }
+    let users = match kernel.user_namespaces {
+        UserNamespaces::Allowed => Check::good("user namespaces", "allowed"),
+        UserNamespaces::Off => Check::missing(
+            "user namespaces",
+            "off",
+            Some("`sudo sysctl user.max_user_namespaces=15000`; in a container, start it with a profile that allows them"),
+        ),
+        UserNamespaces::OnlyRoot => {
+            Check::missing("user namespaces", "only root may make them", Some("`sudo sysctl kernel.unprivileged_userns_clone=1`"))
+        }
+        UserNamespaces::OnlyWithProfile => Check::missing(
+            "user namespaces",
+            "AppArmor keeps them from programs without a profile",
+            Some(
+                "write a profile for aye with `userns,` into /etc/apparmor.d, or `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
+            ),
+        ),
+    };
+    let landlock = match kernel.landlock {
+        0 => Check::missing(
+            "landlock",
+            "not there",
+            Some("Linux 5.13 or newer with `landlock` among the security modules (`lsm=`)"),
+        ),
+        version => Check::good("landlock", format!("version {version}")),
+    };
+    let seccomp = if kernel.seccomp {
+        Check::good("seccomp", "filters work")
+    } else {
+        Check::missing("seccomp", "no filters", Some("a kernel with CONFIG_SECCOMP_FILTER"))
+    };
+    let processes = if kernel.process_limit {
+        Check::good("process limit", "for each command by itself, root's too")
+    } else {
+        Check::note("process limit", "by user; root's processes are not bounded before Linux 6.14")
+    };
+    vec![users, landlock, seccomp, processes]
+}
+
+/// What is read at each start.
+fn files(place: &Result<Place, Trouble>, common: &Common, directories: &Directories) -> Vec<Check> {
+    let place = match place {
+        Ok(place) => place,
+        Err(trouble) => return vec![Check::missing("configuration", &trouble.message, None)],
+    };
+    let file = directories.config_file();
+    let said = if file.exists() { file.display().to_string() } else { "none, all defaults".to_owned() };
+    let policy = match policy::in_force(place, common) {
+        Ok(policy) => Check::good("policy", policy.name),
+        Err(trouble) => Check::missing("policy", trouble.message, Some("`aye policy validate` says all that is wrong with it")),
+    };
+    vec![Check::good("configuration", said), policy]
+}
+
+/// Whether sessions can be kept.
+fn data(directory: &Path) -> Check {
+    // The nearest that is there: the rest is made at the first start.
+    let there = directory.ancestors().find(|level| level.exists()).unwrap_or(directory);
+    match tempfile::tempfile_in(there) {
+        Ok(_) => Check::good("data directory", directory.display().to_string()),
+        Err(error) => Check::missing(
+            "data directory",
+            format!("`{}` cannot be written: {error}", there.display()),
+            Some("give yourself the right to write it, or set AYE_DATA_DIR to another directory"),
+        ),
+    }
+}
+
+fn store(directory: &Path) -> Check {
+    match health(directory) {
+        Ok(Health::Missing) => Check::note("sessions", "none yet"),
+        Ok(Health::Sound { bytes }) => Check::good("sessions", format!("the store is whole ({} KiB)", bytes.div_ceil(1024))),
+        Ok(Health::Damaged(reason)) => Check::missing(
+            "sessions",
+            format!("the store is damaged: {reason}"),
+            Some("the next start moves it aside as it is and makes a new one"),
+        ),
+        Err(error) => Check::missing("sessions", error.to_string(), None),
+    }
+}
+
+/// Which model would be asked, and where its key comes from; the key itself is nobody's business.
+fn model(place: &Place, common: &Common) -> Check {
+    match place.settings.choose_model(common.model.as_deref(), &place.environment) {
+        Ok(choice) if choice.key.is_some() => {
+            Check::good("model", format!("{}, with the key in {}", choice.name(), choice.key_variable))
+        }
+        Ok(choice) => Check::good("model", format!("{}, without a key", choice.name())),
+        Err(NoModel::NoKey { message }) => Check::missing("model", message, None),
+        Err(NoModel::Wrong(error)) => Check::missing("model", error.to_string(), None),
+    }
+}
+
+fn terminal(environment: &Environment) -> Check {
+    let seen = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let kind = environment.get("TERM").unwrap_or("unknown");
+    if !seen {
+        return Check::note("terminal", "none here; `aye exec` needs none");
+    }
+    if kind == "dumb" {
+        return Check::missing(
+            "terminal",
+            "TERM is `dumb`, so no screen can be drawn",
+            Some("start aye in a terminal, or use `aye exec`"),
+        );
+    }
+    let size = terminal_size::terminal_size().map(|(width, height)| format!(", {} × {} cells", width.0, height.0));
+    Check::good("terminal", format!("{kind}{}", size.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_keeps_a_tier_from_being_the_best_is_said() {
+        let probe = Probe { held: Held::Namespaces, missing: vec!["a is mounted".to_owned(), "b".to_owned()], upper_base: None };
+        let text = as_text(&[sandbox(tier(probe.held), &probe)]);
+        assert_eq!(text, "✗ sandbox  guarded: commands are held; what they write is real\n           → a is mounted; b\n");
+    }
+
+    #[test]
+    fn what_is_missing_says_how_to_get_it() {
+        let none = Kernel { landlock: 0, seccomp: false, process_limit: false, user_namespaces: UserNamespaces::OnlyRoot };
+        let text = as_text(&kernel(&none));
+        let expected = "\
+✗ user namespaces  only root may make them
+                   → `sudo sysctl kernel.unprivileged_userns_clone=1`
+✗ landlock         not there
+                   → Linux 5.13 or newer with `landlock` among the security modules (`lsm=`)
+✗ seccomp          no filters
+                   → a kernel with CONFIG_SECCOMP_FILTER
+· process limit    by user; root's processes are not bounded before Linux 6.14
+";
+        assert_eq!(text, if cfg!(target_os = "linux") { expected } else { "" });
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_yet_is_judged_by_where_it_would_be() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(data(&directory.path().join("a/b")).state, State::Good);
+        let file = directory.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(data(&file).state, State::Missing);
+        assert_eq!(store(&directory.path().join("a")).state, State::Note);
+    }
+}

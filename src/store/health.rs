@@ -1,0 +1,59 @@
+//! Whether the store is whole, read through to its end and left as it is.
+
+use super::error::explain;
+use super::{FILE_NAME, StoreError};
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    /// The first start makes it.
+    Missing,
+    Sound {
+        bytes: u64,
+    },
+    /// Why, in words; the next start moves it aside.
+    Damaged(String),
+}
+
+/// Looks at the store of a data directory, however large it is.
+pub fn health(data_dir: &Path) -> Result<Health, StoreError> {
+    let path = data_dir.join(FILE_NAME);
+    let bytes = match path.metadata() {
+        Ok(metadata) if metadata.is_file() => metadata.len(),
+        Ok(_) => return Ok(Health::Damaged("it is not a file".to_owned())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Health::Missing),
+        Err(error) => return Err(StoreError::unusable(&path, &error)),
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let verdict = Connection::open_with_flags(&path, flags)
+        .and_then(|connection| connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)));
+    match verdict {
+        Ok(verdict) if verdict == "ok" => Ok(Health::Sound { bytes }),
+        Ok(verdict) => Ok(Health::Damaged(verdict)),
+        Err(error) => match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt) => {
+                Ok(Health::Damaged(explain(&error)))
+            }
+            _ => Err(StoreError::database(&path, &error)),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    #[test]
+    fn a_store_is_missing_sound_or_damaged_and_stays_what_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(health(directory.path()).unwrap(), Health::Missing);
+        assert!(!directory.path().join(FILE_NAME).exists());
+        drop(Store::open(directory.path()).unwrap());
+        assert!(matches!(health(directory.path()).unwrap(), Health::Sound { bytes } if bytes > 0));
+        std::fs::write(directory.path().join(FILE_NAME), "no database at all, and long enough to be seen as none").unwrap();
+        assert!(matches!(health(directory.path()).unwrap(), Health::Damaged(_)));
+        assert!(std::fs::read(directory.path().join(FILE_NAME)).unwrap().starts_with(b"no database"));
+    }
+}

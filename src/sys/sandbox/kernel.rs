@@ -1,0 +1,55 @@
+//! What this kernel offers to hold a command with, as far as it says so itself. What works is found out by [`super::probe`].
+
+/// Each part by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kernel {
+    /// The version of Landlock's interface; 0 where there is none.
+    pub landlock: u32,
+    pub seccomp: bool,
+    /// Whether the number of processes can be bounded for each PID namespace by itself, for root too.
+    pub process_limit: bool,
+    pub user_namespaces: UserNamespaces,
+}
+
+/// Who may make them, by the switches that distributions set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserNamespaces {
+    Allowed,
+    /// `user.max_user_namespaces` is 0, or the kernel has none.
+    Off,
+    /// `kernel.unprivileged_userns_clone` is 0.
+    OnlyRoot,
+    /// AppArmor lets only programs with a profile use them.
+    OnlyWithProfile,
+}
+
+impl Kernel {
+    #[cfg(target_os = "linux")]
+    pub fn of_this_machine() -> Self {
+        let user_namespaces = match (setting("user/max_user_namespaces"), nix::unistd::geteuid().is_root()) {
+            (None | Some(0), _) => UserNamespaces::Off,
+            (Some(_), true) => UserNamespaces::Allowed,
+            (Some(_), false) if setting("kernel/unprivileged_userns_clone") == Some(0) => UserNamespaces::OnlyRoot,
+            (Some(_), false) if setting("kernel/apparmor_restrict_unprivileged_userns") == Some(1) => {
+                UserNamespaces::OnlyWithProfile
+            }
+            (Some(_), false) => UserNamespaces::Allowed,
+        };
+        Self {
+            landlock: super::filter::landlock_version(),
+            seccomp: super::filter::has_seccomp(),
+            process_limit: super::filter::limits_process_ids(),
+            user_namespaces,
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn of_this_machine() -> Self {
+        Self { landlock: 0, seccomp: false, process_limit: false, user_namespaces: UserNamespaces::Off }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn setting(name: &str) -> Option<u64> {
+    std::fs::read_to_string(format!("/proc/sys/{name}")).ok()?.trim().parse().ok()
+}

@@ -1,0 +1,306 @@
+//! How well this system can hold a command that works in these places: found out by doing it, in a process of its own.
+
+use super::cover::{during, layered};
+use super::enter::{Side, enter};
+use super::{Confinement, Layered, NetworkAccess, ResourceLimits, Strength, View};
+use crate::sys::path::hold_place;
+use nix::sys::wait::waitpid;
+use nix::unistd::{geteuid, pipe2};
+use rustix::fs::XattrFlags;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The argument of a helper that probes.
+pub(in crate::sys) const PROBE: &str = "probe";
+/// Mounts below a workspace that are named; of more only the number is said.
+const NAMED_MOUNTS: usize = 3;
+
+/// From nothing to a view in which a command may do as it likes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Held {
+    Bare,
+    Landlock,
+    Namespaces,
+    /// And layers over the workspace.
+    Layers,
+}
+
+/// What this system can do for commands in these places.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    pub held: Held,
+    /// What lacks for more, why, and how to get it.
+    pub missing: Vec<String>,
+    /// An existing private directory for what layers take; there with `Held::Layers`.
+    pub upper_base: Option<PathBuf>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Question {
+    roots: Vec<PathBuf>,
+    bases: Vec<PathBuf>,
+}
+
+/// Finds out for these roots. Layers would go below `data_directory`, or else to memory. Blocks for some milliseconds.
+pub fn probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> Probe {
+    ask(program, roots, data_directory).unwrap_or_else(|error| Probe {
+        held: Held::Bare,
+        missing: vec![format!("what this system can do could not be found out: {error}")],
+        upper_base: None,
+    })
+}
+
+fn ask(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Result<Probe> {
+    let mut child = Command::new(program)
+        .args([crate::sys::process::SUPERVISE, PROBE])
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let question = Question { roots: roots.to_vec(), bases: bases(data_directory) };
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(&serde_json::to_vec(&question)?)?;
+    }
+    let output = child.wait_with_output()?;
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// Where layers could go, the best first.
+fn bases(data_directory: &Path) -> Vec<PathBuf> {
+    let in_memory = std::env::var_os("XDG_RUNTIME_DIR").map(|directory| PathBuf::from(directory).join("aye"));
+    let shared = PathBuf::from(format!("/dev/shm/aye-{}", geteuid()));
+    let private = [in_memory, Some(shared)].into_iter().flatten().filter(|path| path.is_absolute());
+    std::iter::once(data_directory.to_owned()).chain(private).collect()
+}
+
+/// The helper's side: reads the question, tries, and says what it found.
+pub(in crate::sys) fn answer_probe() -> io::Result<()> {
+    let mut question = Vec::new();
+    io::stdin().read_to_end(&mut question)?;
+    let question: Question = serde_json::from_slice(&question)?;
+    let found = try_out(question);
+    File::from(io::stdout().as_fd().try_clone_to_owned()?).write_all(&serde_json::to_vec(&found)?)
+}
+
+/// One base that was made ready: a pair of directories for each root.
+struct Trial {
+    base: PathBuf,
+    directory: PathBuf,
+    layers: Vec<Layered>,
+}
+
+fn try_out(question: Question) -> Probe {
+    let mut missing = Vec::new();
+    let nested = mounts_below(&question.roots);
+    let trials: Vec<Trial> = if nested.is_empty() {
+        let tried: Vec<_> = question.bases.iter().map(|base| Trial::new(base, &question.roots)).collect();
+        tried.into_iter().filter_map(|trial| trial.map_err(|why| missing.push(why)).ok()).collect()
+    } else {
+        missing.push(said_of(&nested));
+        Vec::new()
+    };
+    let found = enter_and_try(&question.roots, &trials);
+    for trial in &trials {
+        trial.remove();
+    }
+    match found {
+        Ok(Found { chosen: Some(number), .. }) => {
+            Probe { held: Held::Layers, missing: Vec::new(), upper_base: Some(trials[number].base.clone()) }
+        }
+        Ok(Found { chosen: None, reasons }) => {
+            missing.extend(reasons);
+            Probe { held: Held::Namespaces, missing, upper_base: None }
+        }
+        Err(why) => {
+            let held = if has_landlock() { Held::Landlock } else { Held::Bare };
+            let mut missing = vec![why];
+            if held == Held::Bare {
+                missing.push(
+                    "this kernel has no Landlock either; Linux 5.13 or newer with `landlock` among its `lsm=` has".to_owned(),
+                );
+            }
+            Probe { held, missing, upper_base: None }
+        }
+    }
+}
+
+/// What the process inside found.
+#[derive(Debug, Serialize, Deserialize)]
+struct Found {
+    chosen: Option<usize>,
+    reasons: Vec<String>,
+}
+
+fn enter_and_try(roots: &[PathBuf], trials: &[Trial]) -> Result<Found, String> {
+    let confinement = Confinement {
+        strength: Strength::Namespaces,
+        roots: roots.to_vec(),
+        view: View::Real,
+        writable: Vec::new(),
+        read_only: Vec::new(),
+        reopened: Vec::new(),
+        hidden: Vec::new(),
+        caches: Vec::new(),
+        network: NetworkAccess::Proxied,
+        limits: ResourceLimits::default(),
+    };
+    let (hear, tell) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|errno| during("a pipe")(errno.into()))?;
+    match enter(&confinement) {
+        Ok(Side::Inside(inside)) => {
+            let tried = first_that_works(trials);
+            let found = inside.set_up(&confinement).map(|_| tried);
+            let told = serde_json::to_vec(&found).map(|text| File::from(tell).write_all(&text));
+            std::process::exit(i32::from(!matches!(told, Ok(Ok(())))))
+        }
+        Ok(Side::Outside(outside)) => {
+            drop(tell);
+            let mut text = Vec::new();
+            let heard = File::from(hear).read_to_end(&mut text);
+            let _ = waitpid(outside.first, None);
+            outside.clean_up();
+            heard.map_err(during("its first process"))?;
+            serde_json::from_slice(&text).unwrap_or_else(|_| Err("its first process ended early".to_owned()))
+        }
+        Err(why) => Err(why),
+    }
+}
+
+fn first_that_works(trials: &[Trial]) -> Found {
+    let mut reasons = Vec::new();
+    for (number, trial) in trials.iter().enumerate() {
+        match trial.layers.iter().try_for_each(works) {
+            Ok(()) => return Found { chosen: Some(number), reasons },
+            Err(why) => reasons.push(why),
+        }
+    }
+    Found { chosen: None, reasons }
+}
+
+/// A layer that mounts need not be one that takes what is written.
+fn works(layer: &Layered) -> Result<(), String> {
+    let place = hold_place(&layer.directory).map_err(during(format!("`{}`", layer.directory.display())))?;
+    let view = layered(&place, layer, &mut Vec::new()).map_err(|why| format!("no copy-on-write view: {why}"))?;
+    let name = format!(".aye-probe-{}", std::process::id());
+    let file = PathBuf::from(format!("/proc/self/fd/{}", view.as_raw_fd())).join(&name);
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
+    match made.and_then(|_| std::fs::remove_file(&file)) {
+        Ok(()) => Ok(()),
+        // Then commands cannot write there either.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => {
+            Err(format!("no copy-on-write view of `{}`: nothing can be written in it: {error}", layer.directory.display()))
+        }
+    }
+}
+
+impl Trial {
+    fn new(base: &Path, roots: &[PathBuf]) -> Result<Self, String> {
+        let what = |error| during(format!("no copy-on-write view with `{}`", base.display()))(error);
+        let private = DirBuilder::new().recursive(true).mode(0o700).create(base).and_then(|()| check_private(base));
+        private.map_err(what)?;
+        let directory = base.join(format!("probe-{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
+        DirBuilder::new().mode(0o700).create(&directory).map_err(what)?;
+        let layer = |(number, root): (usize, &PathBuf)| Layered {
+            directory: root.clone(),
+            upper: directory.join(format!("upper-{number}")),
+            work: directory.join(format!("work-{number}")),
+        };
+        let layers = roots.iter().enumerate().map(layer).collect();
+        let trial = Self { base: base.to_owned(), directory, layers };
+        for layer in &trial.layers {
+            for directory in [&layer.upper, &layer.work] {
+                DirBuilder::new().mode(0o700).create(directory).map_err(what)?;
+            }
+            let mark = rustix::fs::setxattr(&layer.upper, "user.aye", b"1", XattrFlags::empty());
+            if let Err(errno) = mark {
+                trial.remove();
+                return Err(what(io::Error::other(format!("its file system keeps no extended attributes ({errno})"))));
+            }
+        }
+        Ok(trial)
+    }
+
+    /// What an overlay leaves in its working directory has no permissions, and is empty.
+    fn remove(&self) {
+        for layer in &self.layers {
+            let _ = std::fs::remove_dir(layer.work.join("work"));
+            let _ = std::fs::remove_dir(layer.work.join("index"));
+            let _ = std::fs::remove_dir(&layer.work);
+            let _ = std::fs::remove_dir_all(&layer.upper);
+        }
+        let _ = std::fs::remove_dir(&self.directory);
+    }
+}
+
+/// Others may have made it first where everyone may write.
+fn check_private(base: &Path) -> io::Result<()> {
+    let metadata = std::fs::symlink_metadata(base)?;
+    if metadata.is_dir() && metadata.uid() == geteuid().as_raw() {
+        return if metadata.permissions().mode() & 0o022 == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::other("others may write there; take that right away with `chmod go-w`"))
+        };
+    }
+    Err(io::Error::other("it is not a directory of this user"))
+}
+
+/// An overlay over a directory does not show what is mounted below it, and the kernel refuses one that would.
+fn mounts_below(roots: &[PathBuf]) -> Vec<PathBuf> {
+    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let points = table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescaped);
+    let mut below: Vec<_> = points.filter(|point| roots.iter().any(|root| point != root && point.starts_with(root))).collect();
+    below.sort();
+    below.dedup();
+    below
+}
+
+/// The kernel writes blanks and backslashes as three octal digits.
+fn unescaped(text: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        let code = after
+            .get(..3)
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        let coded = code.filter(|_| *first == b'\\');
+        bytes.push(coded.unwrap_or(*first));
+        rest = if coded.is_some() { &after[3..] } else { after };
+    }
+    PathBuf::from(OsStr::from_bytes(&bytes))
+}
+
+fn said_of(nested: &[PathBuf]) -> String {
+    let named: Vec<_> = nested.iter().take(NAMED_MOUNTS).map(|path| format!("`{}`", path.display())).collect();
+    let more = nested.len().saturating_sub(NAMED_MOUNTS);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("no copy-on-write view: mounted below the workspace: {}{more}; unmount what is not needed there", named.join(", "))
+}
+
+/// Whether the kernel has Landlock, and it is switched on.
+#[expect(unsafe_code, reason = "asks for the version alone")]
+fn has_landlock() -> bool {
+    const VERSION: u32 = 1;
+    // SAFETY: with this flag the kernel takes no pointer.
+    unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION) > 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_point_is_read_as_the_kernel_writes_it() {
+        assert_eq!(unescaped(br"/a\040b\134c\011"), PathBuf::from("/a b\\c\t"));
+        assert_eq!(unescaped(br"/plain\"), PathBuf::from("/plain\\"));
+    }
+}

@@ -1,0 +1,38 @@
+//! The disk under a layer: a command must not fill it for everything else on this machine.
+
+use nix::sys::statvfs::fstatvfs;
+use std::fs::File;
+use std::io;
+use std::time::Duration;
+
+/// How often it is looked at while a command runs.
+pub(in crate::sys) const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// What stays free, or a twentieth of the disk where that is less.
+const KEPT_FREE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The directories that take what a command writes to its layers.
+#[derive(Default)]
+pub(in crate::sys) struct Room(pub(super) Vec<File>);
+
+impl Room {
+    pub(in crate::sys) fn is_watched(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// Whether a disk has less left than must stay free.
+    pub(in crate::sys) fn is_short(&self) -> io::Result<bool> {
+        for layer in &self.0 {
+            let disk = fstatvfs(layer)?;
+            let block = disk.fragment_size();
+            let (all, free) = (disk.blocks() * block, disk.blocks_available() * block);
+            if is_too_little(all, free) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+pub(super) fn is_too_little(all: u64, free: u64) -> bool {
+    free < KEPT_FREE_BYTES.min(all / 20)
+}

@@ -1,0 +1,151 @@
+use super::*;
+use crate::sys::layer;
+use crate::sys::sandbox::Layered;
+use crate::tools::tests::settings;
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// A workspace, and what a line did in a view of it.
+struct Tried {
+    _directory: TempDir,
+    settings: Settings,
+    changes: Vec<Changes>,
+}
+
+/// `None` where no view can be made.
+fn tried(line: &str) -> Option<Tried> {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    let (ws, upper, work) = (root.join("ws"), root.join("upper"), root.join("work"));
+    for path in [&ws.join("src"), &ws.join("target/old"), &upper, &work] {
+        fs::create_dir_all(path).unwrap();
+    }
+    let files = [
+        ("a.txt", "one\ntwo\nthree\n"),
+        ("src/b.rs", "fn b() {}\n"),
+        ("src/c.rs", "fn c() {}\n"),
+        (".gitignore", "target/\n*.log\n!keep/\n"),
+        ("target/old/x", "x"),
+        ("bin", "\0\u{1}\0"),
+    ];
+    for (name, text) in files {
+        fs::write(ws.join(name), text).unwrap();
+    }
+    let began = layer::mark(&root).unwrap();
+    let options = format!("userxattr,lowerdir={0},upperdir={1},workdir={2}", ws.display(), upper.display(), work.display());
+    let script = format!("mount -t overlay overlay -o {options} {0} && cd {0} && ( {line} )", ws.display());
+    if !Command::new("unshare").args(["-Urm", "bash", "-c", &script]).output().is_ok_and(|ran| ran.status.success()) {
+        eprintln!("skipped: no overlay can be mounted here");
+        return None;
+    }
+    let layered = Layered { directory: ws.clone(), upper, work };
+    let changes = vec![layer::changes(&layered, began).unwrap()];
+    Some(Tried { _directory: directory, settings: settings(ws, root.join("home")), changes })
+}
+
+fn told(shown: &Shown) -> Vec<String> {
+    shown.files.iter().map(|file| format!("{} {}", file.path, kind(&file.kind))).collect()
+}
+
+fn kind(kind: &EffectKind) -> String {
+    match kind {
+        EffectKind::Created { bytes, binary } => format!("created {bytes} {binary}"),
+        EffectKind::Changed { bytes_before, bytes_after, binary } => format!("changed {bytes_before} {bytes_after} {binary}"),
+        EffectKind::Deleted { bytes, binary } => format!("deleted {bytes} {binary}"),
+        EffectKind::Renamed { from, changed } => format!("moved from {from} {changed}"),
+        EffectKind::ModeChanged { from, to } => format!("mode {from:o} {to:o}"),
+        EffectKind::DirectoryCreated => "directory".to_owned(),
+        EffectKind::DirectoryDeleted { files } => format!("directory deleted {files}"),
+        EffectKind::Linked { to } => format!("link {to}"),
+    }
+}
+
+#[test]
+fn every_effect_is_told_and_shown_as_git_would() {
+    let line = "echo four >> a.txt; rm bin; printf 'x\\0' > new.bin; ln -s a.txt l; mkdir -p deep/er; echo n > deep/n; chmod 755 src/b.rs; \
+                mv src/c.rs src/d.rs; touch -d 2001-01-01 .gitignore";
+    let Some(mut tried) = tried(line) else { return };
+    let shown = shown(&mut tried.changes, &tried.settings);
+    assert_eq!(
+        told(&shown),
+        [
+            "a.txt changed 14 19 false",
+            "bin deleted 3 true",
+            "deep/er directory",
+            "deep/n created 2 false",
+            "l link a.txt",
+            "new.bin created 2 true",
+            "src/b.rs mode 644 755",
+            "src/d.rs moved from src/c.rs false",
+        ]
+    );
+    assert_eq!(
+        shown.diff,
+        "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,4 @@\n one\n two\n three\n+four\n\
+         diff --git a/bin b/bin\ndeleted file mode 100644\nBinary files a/bin and b/bin differ\n\
+         diff --git a/deep/n b/deep/n\nnew file mode 100644\n--- /dev/null\n+++ b/deep/n\n@@ -0,0 +1 @@\n+n\n\
+         diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+a.txt\n\\ No newline at end of file\n\
+         diff --git a/new.bin b/new.bin\nnew file mode 100644\nBinary files a/new.bin and b/new.bin differ\n\
+         diff --git a/src/b.rs b/src/b.rs\nold mode 100644\nnew mode 100755\n\
+         diff --git a/src/c.rs b/src/d.rs\nsimilarity index 100%\nrename from src/c.rs\nrename to src/d.rs\n"
+    );
+    assert_eq!(shown.notes, ["1 file gets another time of change and nothing else"]);
+    assert_eq!(shown.bytes, 19 + 2 + 2);
+    let ws = &tried.settings.workspace;
+    for path in ["src/c.rs", "src/d.rs", "bin", "deep", "deep/er", "l"] {
+        assert!(shown.paths.contains(&ws.join(path)), "{path}: {:?}", shown.paths);
+    }
+    assert_eq!(kept_words(&tried.changes, &[]), "[files: 4 created, 1 changed, 1 deleted, 1 moved, 1 changed in mode]");
+}
+
+#[test]
+fn what_git_ignores_is_counted_by_the_rules_from_before() {
+    let line = "echo y > target/old/x; mkdir target/new; echo z > target/new/z; rm -r target/old; echo '*' > .gitignore; echo l > a.log; \
+                mkdir src/m; echo m > src/m/m";
+    let Some(mut tried) = tried(line) else { return };
+    let shown = shown(&mut tried.changes, &tried.settings);
+    assert_eq!(told(&shown), [".gitignore changed 21 2 false", "a.log created 2 false", "src/m/m created 2 false"]);
+    assert_eq!(shown.counted, [CountedEffects { path: "target/".to_owned(), created: 1, changed: 0, deleted: 1, bytes: 2 }]);
+    assert!(!shown.diff.contains("target"), "{}", shown.diff);
+}
+
+#[test]
+fn directories_are_told_of_once() {
+    let Some(mut moved) = tried("mv src lib") else { return };
+    let seen = shown(&mut moved.changes, &moved.settings);
+    assert_eq!(told(&seen), ["lib/ moved from src/ false"]);
+    let Some(mut deleted) = tried("rm -r src; rm a.txt; mkdir a.txt") else { return };
+    let seen = shown(&mut deleted.changes, &deleted.settings);
+    assert_eq!(told(&seen), ["a.txt directory", "src directory deleted 2"]);
+    assert_eq!(seen.files[0].notes, ["replaces a file of 14 bytes"]);
+}
+
+#[test]
+fn what_the_policy_refuses_is_said_and_taken_out() {
+    let Some(mut tried) =
+        tried("echo x > .env; mv a.txt moved; mkdir -p .git/hooks; echo x > .git/hooks/h; mkfifo p; rm src/b.rs")
+    else {
+        return;
+    };
+    tried.settings.may_write =
+        Arc::new(|path| !path.components().any(|name| name.as_os_str() == ".git") && !path.ends_with("moved"));
+    tried.settings.may_delete = Arc::new(|path| !path.ends_with("src/b.rs"));
+    let seen = shown(&mut tried.changes, &tried.settings);
+    assert_eq!(told(&seen), [".env created 2 false"]);
+    let refused: Vec<_> = seen.refused.iter().map(|refused| refused.path.as_str()).collect();
+    for path in [".git", ".git/hooks/h", "a.txt", "moved", "p", "src/b.rs"] {
+        assert!(refused.contains(&path), "{path}: {refused:?}");
+    }
+    assert!(kept_words(&tried.changes, &[]).contains("not kept"));
+}
+
+#[test]
+fn a_directory_made_a_repository_for_git_is_not_kept_as_one() {
+    let line = "mkdir -p r/objects r/refs r/hooks; echo ref > r/HEAD; echo '[core]' > r/config; echo x > r/readme";
+    let Some(mut tried) = tried(line) else { return };
+    let seen = shown(&mut tried.changes, &tried.settings);
+    assert_eq!(told(&seen), ["r/readme created 2 false"]);
+    assert!(seen.refused.iter().any(|refused| refused.path == "r/config"));
+}

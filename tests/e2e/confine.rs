@@ -1,0 +1,245 @@
+//! What holds a command that may run: what it sees, where it writes, what is opened for git and for package managers.
+
+use crate::support::Project;
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+/// Every line is allowed, and nothing but the sandbox holds it.
+const ALLOWED: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\nblocked_paths = [\"**/.env\", \"secrets\"]\n\
+    [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nblocked_paths = [\"fixed\"]\n\
+    [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
+
+fn call(project: &Project, line: &str, flags: &[&str]) -> Value {
+    let arguments = json!({"command": line}).to_string();
+    let mut words = vec!["tool", "call", "RunCommand", "--args", &arguments, "--json"];
+    words.extend(flags);
+    project.aye(&words).json()
+}
+
+fn run(project: &Project, line: &str) -> Value {
+    call(project, line, &[])
+}
+
+/// What the line printed, all of it.
+#[track_caller]
+fn output(project: &Project, line: &str) -> String {
+    let result = run(project, line);
+    assert_eq!(result["status"], "succeeded", "{line}: {result}");
+    result["outputText"].as_str().unwrap().to_owned()
+}
+
+#[track_caller]
+fn fails(project: &Project, line: &str) {
+    let output = output(project, line);
+    assert!(!output.starts_with("Exit code: 0\n"), "{line}: {output}");
+}
+
+#[track_caller]
+fn works(project: &Project, line: &str) -> String {
+    let output = output(project, line);
+    assert!(output.starts_with("Exit code: 0\n"), "{line}: {output}");
+    output
+}
+
+/// A project under this policy, or nothing where this system holds no command.
+fn held(policy: &str) -> Option<Project> {
+    let project = Project::outside_tmp().policy(policy);
+    let result = run(&project, "true");
+    if result["error"]["code"] == "NO_APPROVER" {
+        println!("skipped: nothing holds a command here: {}", result["error"]["message"]);
+        return None;
+    }
+    Some(project)
+}
+
+/// Whether a program is here to be tried with.
+fn has(program: &str) -> bool {
+    let found =
+        std::env::var("PATH").unwrap_or_default().split(':').any(|place| fs::metadata(format!("{place}/{program}")).is_ok());
+    if !found {
+        println!("skipped: there is no {program}");
+    }
+    found
+}
+
+#[test]
+fn an_allowed_command_runs_held_and_sees_neither_credentials_nor_aye() {
+    let Some(project) = held(ALLOWED) else { return };
+    let ssh = project.beside("home").join(".ssh");
+    fs::create_dir(&ssh).unwrap();
+    fs::write(ssh.join("id_rsa"), "k3y").unwrap();
+    fs::write(project.beside("home").join(".netrc"), "passw0rd").unwrap();
+    let project = project.file("secrets/a", "s3cret").file("deep/er/.env", "s3cret");
+    let all = "cat ~/.ssh/id_rsa ~/.netrc secrets/a deep/er/.env; ls -A ~/.ssh secrets; cat \"$(dirname ~)\"/config/policy.toml; \
+               find \"$(dirname ~)\"/data -type f";
+    // A line that names such places asks; the sandbox does not rely on that.
+    let seen = call(&project, all, &["--yes"])["outputText"].as_str().unwrap().to_owned();
+    for secret in ["k3y", "passw0rd", "s3cret", "id_rsa\n", "schema_version", "aye.db"] {
+        let printed = seen.split("--- stderr ---").next().unwrap();
+        assert!(!printed.contains(secret), "{secret} in {seen}");
+    }
+    assert_eq!(project.read("secrets/a"), "s3cret");
+}
+
+#[test]
+fn a_command_writes_in_the_workspace_and_nowhere_else() {
+    let Some(project) = held(ALLOWED) else { return };
+    let project = project.file("fixed", "as it was");
+    works(&project, "echo x > inside && mkdir -p a/b && touch a/b/c && echo x > /tmp/its-own && test -w \"$TMPDIR\"");
+    assert!(project.exists("inside") && project.exists("a/b/c"));
+    assert!(!std::path::Path::new("/tmp/its-own").exists());
+    for line in ["echo x > ../outside", "echo x > ~/.bashrc", "touch /etc/x", "echo x > fixed", "rm fixed", "mv fixed other"] {
+        let told = call(&project, line, &["--yes"]);
+        assert!(!told["outputText"].as_str().unwrap().starts_with("Exit code: 0\n"), "{line}: {told}");
+    }
+    assert!(!project.beside("outside").exists() && !project.beside("home").join(".bashrc").exists());
+    assert_eq!(project.read("fixed"), "as it was");
+}
+
+#[test]
+fn what_runs_code_later_is_written_neither_where_it_is_nor_where_it_could_be() {
+    let Some(project) = held(ALLOWED) else { return };
+    let project =
+        project.file(".git/hooks/x.sample", "").file(".git/HEAD", "ref: refs/heads/main\n").file("sub/.vscode/a.json", "{}");
+    for line in [
+        "echo x > .git/hooks/pre-commit",
+        "echo x >> .git/config",
+        "mv .git .g",
+        "rm -rf .git",
+        "mkdir .vscode && echo x > .vscode/tasks.json",
+        "echo x > .envrc",
+        "echo x > .mcp.json",
+        "echo x > sub/.vscode/a.json",
+        "echo x > sub/.vscode/tasks.json",
+    ] {
+        fails(&project, line);
+    }
+    for path in [".git/hooks/pre-commit", ".git/config", ".vscode/tasks.json", "sub/.vscode/tasks.json"] {
+        assert!(!project.exists(path), "{path}");
+    }
+    for path in [".envrc", ".vscode", ".mcp.json", ".claude"] {
+        assert!(fs::symlink_metadata(project.path(path)).is_err(), "`{path}` is left on the disk");
+    }
+    assert_eq!(project.read("sub/.vscode/a.json"), "{}");
+}
+
+#[test]
+fn an_approved_git_command_writes_its_repository_and_none_of_what_git_would_run() {
+    if !has("git") {
+        return;
+    }
+    let Some(project) = held(ALLOWED) else { return };
+    let who = "-c user.name=a -c user.email=a@example.com";
+    let project = project.file("a", "1\n");
+    works(&project, "git init -q -b main . && git add -A");
+    works(&project, &format!("git {who} commit -q -m first && git log --oneline | grep first"));
+    assert!(project.exists(".git/refs/heads/main"));
+    works(&project, &format!("echo 2 > a && git checkout -q -b next && git {who} commit -q -a -m second && git stash list"));
+    for line in [
+        "git add -A; echo x > .git/hooks/pre-commit",
+        "git add -A; echo x >> .git/config",
+        "git add -A; mv .git .g",
+        "git add -A; mv .git/hooks .git/h",
+        "git add -A; echo x > .git/info/attributes",
+        "git add -A; echo x > .git/config.worktree",
+    ] {
+        fails(&project, line);
+    }
+    // What cannot be shut before it exists is gone after the command.
+    let told = output(&project, "git add -A; echo ../evil > .git/commondir");
+    assert!(told.contains("commondir") || !told.starts_with("Exit code: 0"), "{told}");
+    for path in [".git/hooks/pre-commit", ".git/commondir", ".git/config.worktree"] {
+        assert!(!project.exists(path), "{path}");
+    }
+    // A line that names no git writes nothing there.
+    fails(&project, "echo x > .git/refs/heads/other");
+    works(&project, "git status --short && git log --oneline");
+}
+
+#[test]
+fn a_work_tree_beside_its_repository_commits_too() {
+    if !has("git") {
+        return;
+    }
+    let Some(project) = held(ALLOWED) else { return };
+    let main = project.beside("main");
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.arg("-C").arg(&main).args(["-c", "user.name=a", "-c", "user.email=a@example.com"]).args(arguments);
+        assert!(command.env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap().status.success(), "{arguments:?}");
+    };
+    fs::create_dir(&main).unwrap();
+    git(&["init", "-q", "-b", "main"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+    fs::remove_dir(project.path("")).unwrap();
+    git(&["worktree", "add", "-q", "-b", "next", project.beside("work").to_str().unwrap()]);
+    let line =
+        "echo x > a && git add a && git -c user.name=a -c user.email=a@example.com commit -q -m second && git log --oneline";
+    let told =
+        project.aye(&["--trust", "tool", "call", "RunCommand", "--args", &json!({"command": line}).to_string(), "--json"]).json();
+    assert!(told["outputText"].as_str().unwrap().starts_with("Exit code: 0"), "{told}");
+    let hook = format!("git add -A; echo x > {}/.git/hooks/pre-commit", main.display());
+    call(&project, &hook, &["--trust", "--yes"]);
+    assert!(!main.join(".git/hooks/pre-commit").exists());
+}
+
+#[test]
+fn a_read_only_sandbox_writes_nothing_and_nor_does_plan_mode() {
+    let policy = format!("{ALLOWED}sandbox = \"read-only\"\n");
+    let Some(project) = held(&policy) else { return };
+    fails(&project, "echo x > inside");
+    assert!(!project.exists("inside"));
+}
+
+#[test]
+fn what_file_write_narrows_narrows_commands_too() {
+    let policy = "schema_version = 1\n[capabilities.\"File.Write\"]\nallowed_paths = [\"src\"]\n\
+        [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
+    let Some(project) = held(policy) else { return };
+    let project = project.file("src/a", "").file("b", "");
+    works(&project, "echo x > src/made");
+    fails(&project, "echo x > b");
+}
+
+#[test]
+fn package_managers_write_to_a_cache_of_their_own_that_stays() {
+    let Some(project) = held(ALLOWED) else { return };
+    let cache = project.beside("home").join(".npm");
+    fs::create_dir(&cache).unwrap();
+    fs::write(cache.join("fetched"), "before").unwrap();
+    works(&project, "cat ~/.npm/fetched && echo after > ~/.npm/fetched && mkdir ~/.npm/_logs && echo x > ~/.npm/_logs/1");
+    let told = works(&project, "cat ~/.npm/fetched ~/.npm/_logs/1");
+    assert!(told.contains("after"), "{told}");
+    assert_eq!(fs::read_to_string(cache.join("fetched")).unwrap(), "before");
+    assert!(!cache.join("_logs").exists());
+}
+
+#[test]
+fn a_cache_that_is_inherited_is_the_persons_own() {
+    let Some(project) = held(&format!("{ALLOWED}cache = \"inherit\"\n")) else { return };
+    let cache = project.beside("home").join(".npm");
+    fs::create_dir(&cache).unwrap();
+    works(&project, "echo x > ~/.npm/fetched");
+    assert!(cache.join("fetched").exists());
+}
+
+#[test]
+fn cargo_builds_offline_with_a_private_cache() {
+    if !has("cargo") {
+        return;
+    }
+    let Some(project) = held(ALLOWED) else { return };
+    let home = project.beside("home").join(".cargo");
+    fs::create_dir_all(home.join("registry")).unwrap();
+    fs::write(home.join(".package-cache"), "").unwrap();
+    let toolchains = std::env::var("RUSTUP_HOME").ok().or_else(|| Some(format!("{}/.rustup", std::env::var("HOME").ok()?)));
+    let project = project
+        .env("RUSTUP_HOME", &toolchains.unwrap_or_default())
+        .file("Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
+        .file("src/main.rs", "fn main() {}\n");
+    works(&project, "cargo build --offline 2>&1");
+    assert!(project.exists("target/debug/x"));
+    let mode = fs::metadata(project.path("target/debug/x")).unwrap().permissions().mode();
+    assert!(mode & 0o111 != 0, "{mode:o}");
+}
