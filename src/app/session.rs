@@ -170,7 +170,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     };
     let redactor = settings.redactor.clone();
     let router = Arc::new(Router::new(settings));
-    let settled = router.recover().into_iter().map(|recovered| recovered.result).collect();
+    let settled = router.recover();
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let card = llm::card(model.name());
     let priced = model.clone();

@@ -1,7 +1,7 @@
 //! CliSession: a command on a terminal of its own, which goes on while the agent works.
 
 use super::cli_read::{size, told};
-use super::command_run::{self, environment_note, failed, held, unchanged};
+use super::command_run::{self, environment_note, failed, off_thread, unchanged};
 use super::commands::{Entry, Kind, New, Reads, session};
 use super::confine::Wanted;
 use super::paths::{Meant, Paths};
@@ -162,8 +162,9 @@ impl Tool for CliSession {
         async move {
             let Work { line, mut command, reads, size } = work;
             unchanged(&mut command, &settings).await?;
-            let hold = held(Wanted::by(&line, Vec::new()), &settings).await?;
-            let mut spec = command_run::spec(&command, &hold, &settings);
+            let (wanted, holding) = (Wanted::by(&line, Vec::new()), Arc::clone(&settings));
+            let hold = off_thread(move || holding.hold(&wanted)).await?;
+            let mut spec = command_run::spec(&command, hold.confinement.clone(), &settings);
             let cwd = command.cwd;
             spec.terminal = Some(size);
             spec.environment.retain(|(name, _)| name != "TERM" && name != "HISTFILE");

@@ -38,9 +38,8 @@ pub(super) struct Work {
 /// Runs it for good.
 pub(super) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
     unchanged(&mut work, &settings).await?;
-    let opens = work.opens.clone();
-    let opened = off_thread(move || Opened::make(&opens)).await?;
-    let hold = held(Wanted::by(&work.line, work.opens.clone()), &settings).await?;
+    let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
+    let (opened, hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
     let spec = spec(&work, hold.confinement.clone(), &settings);
     let entry = Entry::new(New {
         line: work.line.clone(),
@@ -116,12 +115,6 @@ fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> String {
          it prints from now on, CliStop {id} ends it.\n{}",
         told(entry, settings)
     )
-}
-
-/// How a line is held: a look at the disk.
-pub(super) async fn held(wanted: Wanted, settings: &Arc<Settings>) -> Result<Hold, ToolError> {
-    let settings = Arc::clone(settings);
-    off_thread(move || settings.hold(&wanted)).await
 }
 
 /// What was judged and shown is what runs: the directory and the files that the line names to be run.

@@ -3,7 +3,7 @@
 use super::command_run::Work;
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::paths::Paths;
-use super::preview::{self, Kept, Recovered, Settled, Trial, recover};
+use super::preview::{self, Kept, Settled, Trial, recover};
 use super::registry::{built_in, built_in_names, find, offered, unknown};
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
@@ -32,7 +32,7 @@ impl Router {
     }
 
     /// What calls came to whose process died while it was kept; of others, all is tidied. To be called before anything runs.
-    pub fn recover(&self) -> Vec<Recovered> {
+    pub fn recover(&self) -> Vec<ToolResult> {
         let base = self.settings.holding.base();
         base.map(|base| recover(base, self.settings.session.as_ref())).unwrap_or_default()
     }

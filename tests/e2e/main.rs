@@ -17,6 +17,7 @@ mod harness;
 mod mechanisms;
 mod paths;
 mod policy_cli;
+mod preview;
 mod reload;
 mod resume;
 mod secrets;

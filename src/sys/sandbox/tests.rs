@@ -68,6 +68,7 @@ impl Ground {
 
 fn spec(line: &str, confinement: Confinement) -> Spec {
     Spec {
+        proxy: None,
         line: line.to_owned(),
         directory: confinement.roots[0].clone(),
         environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),

@@ -136,6 +136,7 @@ fn how_it_ended(end: Result<End, &ProcessError>) -> String {
         Ok(End::Signalled(signal)) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),
         Ok(End::TimedOut) => "killed, its time was over".to_owned(),
         Ok(End::Killed) => "stopped".to_owned(),
+        Ok(End::DiskFull) => "killed, the disk was nearly full".to_owned(),
         Err(error) => error.to_string(),
     }
 }
