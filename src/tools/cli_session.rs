@@ -170,8 +170,9 @@ impl Tool for CliSession {
             spec.environment.retain(|(name, _)| name != "TERM" && name != "HISTFILE");
             // What is typed here is nobody's history.
             spec.environment.extend([("TERM".into(), TERM.into()), ("HISTFILE".into(), "".into())]);
-            let (kind, redactor) = (Kind::Session { size, reads }, Arc::clone(&settings.redactor));
-            let entry = Entry::new(New { line, cwd, call: context.tool_call_id, kind, redactor });
+            let (kind, writes) = (Kind::Session { size, reads }, settings.holding.writes);
+            let redactor = Arc::clone(&settings.redactor);
+            let entry = Entry::new(New { line, cwd, call: context.tool_call_id, kind, writes, redactor });
             settings.commands.admit(&entry)?;
             let after = Box::new(move |_: Option<&_>| hold.over().map(|gone| format!("[sandbox: {gone}]")).into_iter().collect());
             if let Err(error) = session(&entry, spec, after).await {

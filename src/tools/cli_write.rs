@@ -196,6 +196,13 @@ impl Tool for CliWrite {
         async move {
             let Work { entry, input, wait, judged } = work;
             let (reads, keys) = writable(&entry)?;
+            if entry.writes && !settings.holding.writes && !input.interrupts() {
+                let message = format!(
+                    "{} was started when commands could write, and now they may only read: nothing was typed; start another session",
+                    entry.id()
+                );
+                return Err(ToolError::new(ErrorCode::PolicyDenied, message).into());
+            }
             let times = if let Some(Judged { times, directory, pinned }) = judged {
                 let real = directory.real.clone();
                 let looked = Arc::clone(&settings);

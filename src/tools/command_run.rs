@@ -46,6 +46,7 @@ pub(super) async fn run(mut work: Work, settings: Arc<Settings>, context: RunCon
         cwd: work.cwd.clone(),
         call: context.tool_call_id.clone(),
         kind: Kind::Background,
+        writes: settings.holding.writes,
         redactor: Arc::clone(&settings.redactor),
     });
     let rest = Rest { work, hold, opened, settings: Arc::clone(&settings) };

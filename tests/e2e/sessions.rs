@@ -114,7 +114,7 @@ fn in_a_shell_each_line_is_asked_about_like_a_command() {
 #[test]
 fn plan_mode_starts_nothing_and_types_nothing() {
     let server = Server::new([
-        Answer::call("c1", "CliSession", json!({"command": "cat"})).and_call("c2", "CliGetPlatform", json!({})),
+        Answer::call("c1", "CliSession", json!({"command": "touch made; cat"})).and_call("c2", "CliGetPlatform", json!({})),
         done(),
     ]);
     let project = Project::with(&server).without_questions();

@@ -30,6 +30,8 @@ pub struct New {
     pub cwd: Target,
     pub call: Option<CallId>,
     pub kind: Kind,
+    /// Whether it may write in the workspace.
+    pub writes: bool,
     pub redactor: Arc<Redactor>,
 }
 
@@ -56,6 +58,7 @@ pub struct Entry {
     pub line: String,
     pub cwd: Target,
     pub kind: Kind,
+    pub writes: bool,
     /// Fires when it is to end.
     pub kill: CancellationToken,
     pub typed: Mutex<Typed>,
@@ -99,7 +102,7 @@ pub enum Read {
 
 impl Entry {
     pub fn new(new: New) -> Arc<Self> {
-        let New { line, cwd, call, kind, redactor } = new;
+        let New { line, cwd, call, kind, writes, redactor } = new;
         let output = match kind {
             Kind::Session { size, .. } => Output::Screen(Box::new(Screen::new(size, KEPT_BYTES))),
             Kind::Background => Output::Tape(Tape::new(KEPT_BYTES)),
@@ -108,6 +111,7 @@ impl Entry {
             line,
             cwd,
             kind,
+            writes,
             kill: CancellationToken::new(),
             typed: Mutex::new(Typed { times: 0, open: String::new(), plain: true }),
             id: OnceLock::new(),

@@ -376,3 +376,15 @@ async fn the_platform_and_the_environment_are_told_without_secrets() {
         assert!(live.plan(tool, json!({})).await.unwrap().actions.is_empty());
     }
 }
+
+#[tokio::test]
+async fn what_may_write_is_not_typed_into_while_commands_may_only_read() {
+    let live = Live::new();
+    live.output("CliSession", json!({"command": "echo ready; cat"})).await;
+    let reading = Settings { holding: live.bench.settings.holding.clone().read_only(), ..live.bench.settings.clone() };
+    let router = Router::new(reading);
+    let plan = router.plan(call("CliWrite", json!({"id": "s1", "text": "x"}))).await.unwrap();
+    let permit = Permit::for_test(plan.actions.clone());
+    let error = router.run(plan, permit, context()).await.error.unwrap();
+    assert!(error.code == ErrorCode::PolicyDenied && error.message.contains("nothing was typed"), "{error}");
+}
