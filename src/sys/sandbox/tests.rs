@@ -75,7 +75,6 @@ fn spec(line: &str, confinement: Confinement) -> Spec {
         stdin: None,
         terminal: None,
         confinement: Some(confinement),
-        proxy: None,
         timeout: Duration::from_secs(60),
         max_output_bytes: 100 * 1024,
         helper: Helper::default(),
