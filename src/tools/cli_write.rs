@@ -114,7 +114,7 @@ impl Input {
 
     /// For people, and for the policy: what was typed before and has no end yet belongs to it.
     fn shown(&self, before: &str) -> String {
-        let keys: String = self.keys.iter().map(|key| format!("<{}>", key.name)).collect();
+        let keys = self.keys.iter().flat_map(|key| ["<", &key.name, ">"]).collect::<String>();
         format!("{before}{}{keys}{}", self.text, if self.enter { "\n" } else { "" })
     }
 

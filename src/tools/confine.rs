@@ -4,7 +4,7 @@ use super::caches::{Caches, ELSEWHERE, Leases};
 use super::git_places::{GitOutside, Opened, take_away};
 use super::survey::Survey;
 use super::tool::Settings;
-use crate::policy::{Cache, GitWrites, Held, Network, Preview, SandboxSetting, git_writes};
+use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, git_writes};
 use crate::protocol::{Outside, SandboxTier};
 use crate::sys::sandbox::{Confinement, NetworkAccess, ResourceLimits, Strength, View};
 use std::ffi::OsString;
@@ -34,8 +34,6 @@ pub struct Holding {
     pub limits: ResourceLimits,
     /// Where commands are previewed, or why they are not.
     pub previews: Result<PathBuf, String>,
-    /// When a command is previewed.
-    pub preview: Preview,
     pub cache: Cache,
     pub caches: Caches,
     /// Where the layers over the caches are kept, where there can be any.
@@ -74,7 +72,6 @@ impl Holding {
             network: NetworkAccess::Open,
             limits: ResourceLimits::default(),
             previews: Err("the sandbox is off".to_owned()),
-            preview: Preview::Never,
             cache: Cache::Inherit,
             caches: Caches::default(),
             layers: None,
@@ -120,7 +117,6 @@ impl Holding {
             } else {
                 Err(ground.layers.clone().err().unwrap_or_else(|| "this system makes no copy-on-write views".to_owned()))
             },
-            preview: held.preview,
             cache: held.cache,
             caches: ground.caches,
             layers: ground.layers.ok(),

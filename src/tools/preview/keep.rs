@@ -8,6 +8,7 @@ use crate::sys::layer::{self, CommitError, Outcome};
 use crate::tools::command_run::off_thread;
 use crate::tools::markers::hide_in_result;
 use crate::tools::tool::{Output, Settings};
+use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -149,6 +150,6 @@ pub(super) fn said_left(mut result: ToolResult, unkept: &Unkept) -> ToolResult {
     let more = left.len().saturating_sub(NAMED);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     let named = left.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    result.output_text.push_str(&format!("\n[not as the command left it: {named}{more}]"));
+    let _ = write!(result.output_text, "\n[not as the command left it: {named}{more}]");
     result
 }

@@ -120,7 +120,7 @@ fn trouble(what: &str, error: &io::Error) -> ToolError {
 fn looked_at(
     finished: &Finished,
     work: &Work,
-    changes: &mut Vec<Changes>,
+    changes: &mut [Changes],
     confinement: &Confinement,
     settings: &Settings,
 ) -> (Effects, Proposal) {

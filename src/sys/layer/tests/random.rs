@@ -45,13 +45,12 @@ proptest! {
         let outcome = if let Ok(outcome) = done {
             outcome
         } else {
-            match recover(&place.preview).unwrap() {
-                Some(outcome) => outcome,
+            if let Some(outcome) = recover(&place.preview).unwrap() {
+                outcome
+            } else {
                 // Nothing had begun.
-                None => {
-                    prop_assert_eq!(&place.tree(), &before, "{}", line);
-                    commit(&place.preview, &[place.changes()]).unwrap()
-                }
+                prop_assert_eq!(&place.tree(), &before, "{}", line);
+                commit(&place.preview, &[place.changes()]).unwrap()
             }
         };
         prop_assert!(outcome.is_whole(), "{}: {:?}", line, outcome);
