@@ -5,12 +5,13 @@ use super::cli::Common;
 use super::exit::Exit;
 use super::place::Place;
 use super::policy;
+use super::standing::{Standing, tier};
 use super::trouble::Trouble;
 use crate::config::{Directories, Environment, NoModel};
 use crate::protocol::SandboxTier;
 use crate::store::{Health, health};
 use crate::sys::process::Helper;
-use crate::sys::sandbox::{self, Held, Kernel, Probe, UserNamespaces};
+use crate::sys::sandbox::{self, Kernel, Probe, UserNamespaces};
 use crate::text::clean;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -71,6 +72,7 @@ pub fn run(common: &Common, json: bool) -> Result<Exit, Trouble> {
     let mut checks = vec![sandbox(tier, &probe)];
     checks.extend(kernel(&Kernel::of_this_machine()));
     checks.extend(files(&place, common, &directories));
+    checks.extend(place.as_ref().map_or_else(|_| Vec::new(), |place| not_kept(place, common, &probe)));
     checks.push(data(&directories.data));
     checks.push(store(&directories.data));
     checks.extend(place.as_ref().ok().map(|place| model(place, common)));
@@ -101,15 +103,6 @@ fn as_text(checks: &[Check]) -> String {
         }
     }
     text
-}
-
-fn tier(held: Held) -> SandboxTier {
-    match held {
-        Held::Bare => SandboxTier::Bare,
-        Held::Landlock => SandboxTier::LandlockOnly,
-        Held::Namespaces => SandboxTier::Guarded,
-        Held::Layers => SandboxTier::Preview,
-    }
 }
 
 /// What becomes of a command here, found out by doing it.
@@ -186,6 +179,14 @@ fn files(place: &Result<Place, Trouble>, common: &Common, directories: &Director
     vec![Check::good("configuration", said), policy]
 }
 
+/// What of the policy no sandbox keeps a command from.
+fn not_kept(place: &Place, common: &Common, probe: &Probe) -> Vec<Check> {
+    let Ok(policy) = policy::in_force(place, common) else { return Vec::new() };
+    let standing = Standing::of(place, false, probe.clone());
+    let enforcer = place.enforcer(&policy, standing.sandbox(), place.mode);
+    standing.holding(&enforcer).unheld().into_iter().map(|what| Check::note("not kept", what)).collect()
+}
+
 /// Whether sessions can be kept.
 fn data(directory: &Path) -> Check {
     // The nearest that is there: the rest is made at the first start.
@@ -245,6 +246,7 @@ fn terminal(environment: &Environment) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::sandbox::Held;
 
     #[test]
     fn what_keeps_a_tier_from_being_the_best_is_said() {

@@ -71,8 +71,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         standing: standing.clone(),
     };
     let mut setup = session::setup(&place, &policy, &mut session, model, terms);
-    let session_id = session.id().clone();
-    let (reload, updates) = Reload::new(place, common.policy.clone(), project, session_id, &policy, standing);
+    let (reload, updates) = Reload::new(place, common.policy.clone(), project, &session, &policy, standing);
     setup.policy_updates = Some(updates);
     let runtime = super::runtime()?;
     let format = match request.format {

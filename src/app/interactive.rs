@@ -202,7 +202,7 @@ impl Backstage {
             standing: standing.clone(),
         };
         let mut setup = session::setup(&place, &policy, &mut session, model, terms);
-        let (reload, updates) = Reload::new(place, file, project, session.id().clone(), &policy, standing);
+        let (reload, updates) = Reload::new(place, file, project, &session, &policy, standing);
         setup.policy_updates = Some(updates);
         let tell = |kind: EventKind| {
             let event = Event {

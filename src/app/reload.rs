@@ -4,14 +4,14 @@ use super::layers::Policy;
 use super::place::Place;
 use super::policy::NOTHING_RUNS;
 use super::project::Brought;
-use super::session;
+use super::session::{self, Session};
 use super::standing::Standing;
 use super::trouble::Trouble;
 use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
-use crate::ports::ToolRouter;
+use crate::ports::{Checkpoints, ToolRouter};
 use crate::protocol::SessionId;
 use crate::sys::watch::Watch;
-use crate::tools::Router;
+use crate::tools::{self, Commands, Router};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
@@ -26,6 +26,8 @@ pub struct Reload {
     file: Option<PathBuf>,
     project: Brought,
     session: SessionId,
+    commands: Commands,
+    checkpoints: Arc<dyn Checkpoints>,
     /// Of the policy in force.
     print: String,
     /// The last thing that was said about a file that cannot be taken.
@@ -49,7 +51,7 @@ impl Reload {
         place: Place,
         file: Option<PathBuf>,
         project: Brought,
-        session: SessionId,
+        session: &Session,
         policy: &Policy,
         standing: Standing,
     ) -> (Self, PolicyUpdates) {
@@ -59,7 +61,9 @@ impl Reload {
             place,
             file,
             project,
-            session,
+            session: session.id().clone(),
+            commands: session.commands.clone(),
+            checkpoints: session.checkpoints.clone(),
             print: policy.print.clone(),
             broken: None,
             project_told: false,
@@ -146,7 +150,12 @@ impl Reload {
         holding.look_through();
         let sandbox = self.standing.words(&holding);
         let sandbox_status = self.standing.status(&holding, &enforcer);
-        let settings = session::tool_settings(&self.place, &enforcer, holding);
+        let settings = tools::Settings {
+            session: Some(self.session.clone()),
+            commands: self.commands.clone(),
+            checkpoints: Some(self.checkpoints.clone()),
+            ..session::tool_settings(&self.place, &enforcer, holding)
+        };
         let settings = crate::tools::Settings { session: Some(self.session.clone()), ..settings };
         let redactor = settings.redactor.clone();
         let router = Router::new(settings);

@@ -27,14 +27,14 @@ pub struct Standing {
 impl Standing {
     /// Tries it out, which takes some milliseconds. `trusted`: nothing of the project waits for the person's yes.
     pub fn find(place: &Place, trusted: bool) -> Self {
+        Self::of(place, trusted, probe(&Helper::default().program, &place.roots, &place.directories.data))
+    }
+
+    /// What was found out by trying.
+    pub fn of(place: &Place, trusted: bool, probe: Probe) -> Self {
         let data = &place.directories.data;
-        let Probe { held, missing, upper_base } = probe(&Helper::default().program, &place.roots, data);
-        let tier = match held {
-            Held::Bare => SandboxTier::Bare,
-            Held::Landlock => SandboxTier::LandlockOnly,
-            Held::Namespaces => SandboxTier::Guarded,
-            Held::Layers => SandboxTier::Preview,
-        };
+        let Probe { held, missing, upper_base } = probe;
+        let tier = tier(held);
         let why = || missing.first().cloned().unwrap_or_else(|| "this system makes no copy-on-write views".to_owned());
         let layers = upper_base.ok_or_else(why);
         let mut never: Vec<&Path> = vec![&place.home, data, &place.directories.config];
@@ -42,10 +42,6 @@ impl Standing {
         let caches = Caches::find(&place.home, |name| place.environment.get(name).map(str::to_owned), &never);
         let git = if trusted { GitOutside::find(&place.workspace) } else { GitOutside::default() };
         Self { ground: Ground { tier, layers, caches, git }, missing, homes: other_homes(&place.home), home: place.home.clone() }
-    }
-
-    pub fn tier(&self) -> SandboxTier {
-        self.ground.tier
     }
 
     /// What a verdict may rely on.
@@ -73,11 +69,6 @@ impl Standing {
         SandboxStatus { tier: holding.tier, words: holding.status(), missing: self.notice(policy) }
     }
 
-    /// What this system lacks, in full.
-    pub fn missing(&self) -> &[String] {
-        &self.missing
-    }
-
     /// What is said once at the start, where the policy wants a sandbox and there is not all of it.
     fn notice(&self, policy: &Enforcer) -> Option<String> {
         if policy.sandbox() == SandboxSetting::Off || !policy.grants("Shell.Exec") {
@@ -96,6 +87,15 @@ impl Standing {
             )),
             SandboxTier::Preview => None,
         }
+    }
+}
+
+pub fn tier(held: Held) -> SandboxTier {
+    match held {
+        Held::Bare => SandboxTier::Bare,
+        Held::Landlock => SandboxTier::LandlockOnly,
+        Held::Namespaces => SandboxTier::Guarded,
+        Held::Layers => SandboxTier::Preview,
     }
 }
 

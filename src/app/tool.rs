@@ -223,7 +223,7 @@ impl Bench {
 
 fn unwatched() -> RunContext {
     let (output, _unwatched) = mpsc::channel(OUTPUT_DEPTH);
-    RunContext { output, kill: CancellationToken::new(), background: CancellationToken::new() }
+    RunContext { tool_call_id: None, output, kill: CancellationToken::new(), background: CancellationToken::new() }
 }
 
 fn report(result: &ToolResult, json: bool) -> Exit {

@@ -1,5 +1,6 @@
 //! Which lines name a git command that writes to its repository, so that the sandbox has to open it for them.
 
+use super::shell::options::{Reading, reading};
 use super::shell::{Arg, Invocation, read};
 
 /// What the git commands of a line need of a repository.
@@ -99,8 +100,11 @@ const LISTING: &[(&str, &[&str])] = &[
     ("branch", &["-a", "--all", "-r", "--remotes", "-v", "-vv", "--verbose", "-l", "--list", "--show-current", "--contains"]),
     ("tag", &["-l", "--list", "-n", "--contains", "--points-at"]),
 ];
-/// Programs beside which a repository may be made: they write nowhere.
-const BESIDE: &[&str] = &["git", "cd", "echo", "true", "pwd", "ls"];
+/// Programs beside which a repository may be made, as beside those that only read: they write nowhere.
+const BESIDE: &[&str] = &["git", "cd", "echo", "printf", "true"];
+
+/// Words by which git would take programs or settings from elsewhere into what it makes.
+const PROGRAMS: &[&str] = &["--template", "--config", "--exec-path"];
 
 /// What the git commands of this line need, seen through wrappers as any command is.
 pub fn git_writes(line: &str) -> GitWrites {
@@ -115,10 +119,14 @@ pub fn git_writes(line: &str) -> GitWrites {
         }
     }
     let plain = line.floors.is_empty() && line.parts.iter().all(|part| part.floors.is_empty() && part.redirects.is_empty());
-    let alone = all().all(|one| !one.wrapped && one.argv[0].text == one.base() && BESIDE.contains(&one.base()));
-    let free = all().flat_map(|one| &one.argv[1..]).any(|word| {
-        let text = word.text.as_str();
-        text == "config" || text == "-c" || ["--template", "--config", "--exec-path"].iter().any(|odd| text.starts_with(odd))
+    let harmless = |one: &Invocation| BESIDE.contains(&one.base()) || matches!(reading(&one.argv), Reading::Reads { .. });
+    let alone = all().all(|one| !one.wrapped && one.argv[0].text == one.base() && harmless(one));
+    let free = all().any(|one| {
+        one.argv.windows(2).any(|pair| match pair {
+            [before, word] if before.text == "-c" => !word.text.starts_with("user."),
+            [_, word] => word.text == "config" || PROGRAMS.iter().any(|odd| word.text.starts_with(odd)),
+            _ => false,
+        })
     });
     if makes && plain && alone && !free { GitWrites::Makes } else { found }
 }
@@ -230,7 +238,15 @@ mod tests {
 
     #[test]
     fn a_repository_is_made_only_where_nothing_but_git_runs() {
-        is(GitWrites::Makes, &["git init", "git init -b main && git add -A && git commit -m first", "cd . && git init"]);
+        is(
+            GitWrites::Makes,
+            &[
+                "git init",
+                "git init -b main && git add -A && git commit -m first",
+                "cd . && git init && git status --short | head",
+                "git init -q && git -c user.name=a commit -m first",
+            ],
+        );
         is(
             GitWrites::Writes,
             &[

@@ -28,4 +28,4 @@ pub use layer::{Layer, Scope};
 pub use named::quoted;
 pub use paths::{Context, Sandbox};
 pub use permit::{Permit, PreviewPermit, Question, Verdict};
-pub use shell::run_files;
+pub use shell::{keeps_meaning, run_files, runs_input};

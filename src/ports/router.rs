@@ -3,7 +3,7 @@
 use super::BoxFuture;
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, Effects, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError, ToolResult,
+    Action, CallId, Effects, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
 use std::any::Any;
 use std::fmt;
@@ -48,6 +48,8 @@ impl fmt::Debug for Plan {
 /// What a running tool is given.
 #[derive(Debug, Clone)]
 pub struct RunContext {
+    /// The call that runs; its router knows it.
+    pub tool_call_id: Option<CallId>,
     /// Live output, lossy: a full channel drops the chunk, the result has it all.
     pub output: mpsc::Sender<String>,
     /// Fires when the person wants running commands killed.

@@ -1,22 +1,26 @@
 //! How a line of the shell runs, for all tools that run one, and what is told of it.
 
+use super::checkpoint::{self, Before};
+use super::cli_read::told;
+use super::commands::{After, Entry, Kind, New, Outcome, finish, in_background, in_front};
 use super::confine::{Hold, Wanted};
 use super::denied::{Denied, Opened};
 use super::network;
 use super::run_command::MAX_TIMEOUT_SECONDS;
 use super::run_files::Pinned;
 use super::tool::{Failed, Output, Settings, Told};
-use crate::ports::RunContext;
+use crate::ports::{CheckpointError, RunContext};
 use crate::protocol::{ErrorCode, Outside, Target, ToolError};
-use crate::sys::process::{
-    Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, run as run_process, signal_name,
-};
+use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, signal_name};
 use crate::sys::sandbox::Confinement;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Exit code that shells give for a signal: this much above its number.
 const SIGNAL_BASE: i32 = 128;
+
+/// How long the first output of a command in the background is waited for.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
 
 /// A line that was planned.
 pub(super) struct Work {
@@ -28,33 +32,92 @@ pub(super) struct Work {
     pub pinned: Option<Pinned>,
     /// What it may reach beyond what all commands may.
     pub opens: Vec<Outside>,
+    /// Nobody waits for it.
+    pub background: bool,
 }
 
 /// Runs it for good.
 pub(super) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
     unchanged(&mut work, &settings).await?;
-    let opens = work.opens.clone();
-    let opened = off_thread(move || Opened::make(&opens)).await?;
-    let hold = held(Wanted::by(&work.line, work.opens.clone()), &settings).await?;
+    let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
+    let (opened, hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
+    let kept = checkpoint::before(&settings, &context.kill).await;
     let spec = spec(&work, hold.confinement.clone(), &settings);
-    let finished = run_process(spec, context.output, context.kill).await.map_err(|error| failed(&error))?;
-    off_thread(move || {
+    let entry = Entry::new(New {
+        line: work.line.clone(),
+        cwd: work.cwd.clone(),
+        call: context.tool_call_id.clone(),
+        kind: Kind::Background,
+        writes: settings.holding.writes,
+        redactor: Arc::clone(&settings.redactor),
+    });
+    let rest = Rest { work, hold, opened, settings: Arc::clone(&settings) };
+    if rest.work.background {
+        return begin_in_background(spec, &entry, rest).await;
+    }
+    match in_front(spec, &entry, &settings.commands, context).await.map_err(|error| failed(&error))? {
+        Outcome::Finished(finished) => {
+            let limit = settings.max_output_bytes;
+            let told = off_thread(move || {
+                let told = answer(&finished, rest.work.timeout_seconds, limit);
+                let (words, denied) = rest.over(&finished);
+                with_words(told, words.into_iter(), denied)
+            });
+            with_changes(told.await?, kept, &settings).await
+        }
+        Outcome::GoesOn(running) => {
+            tokio::spawn(finish(Arc::clone(&entry), running, rest.after()));
+            Ok(on_its_way(&entry, "put there by the person", &settings).into())
+        }
+    }
+}
+
+/// What belongs to a command as long as it runs.
+struct Rest {
+    work: Work,
+    hold: Hold,
+    opened: Opened,
+    settings: Arc<Settings>,
+}
+
+impl Rest {
+    /// After its end: what the sandbox had to do with it, in words, and what it was kept from.
+    fn over(self, finished: &Finished) -> (Vec<String>, Vec<Outside>) {
+        let Self { work, hold, opened, settings } = self;
         drop(opened);
-        let told = answer(&finished, work.timeout_seconds, settings.max_output_bytes);
         let denied = match &hold.confinement {
-            Some(confinement) if finished.end != End::Exited(0) => kept_from(&finished, &work, confinement, &settings),
+            Some(confinement) if finished.end != End::Exited(0) => kept_from(finished, &work, confinement, &settings),
             Some(_) | None => Denied::default(),
         };
         let words = [denied.sentence(), hold.over().map(|gone| format!("[sandbox: {gone}]"))];
-        with_words(told, words.into_iter().flatten(), denied.outside)
-    })
-    .await?
+        (words.into_iter().flatten().collect(), denied.outside)
+    }
+
+    fn after(self) -> After {
+        Box::new(move |finished| finished.map(|finished| self.over(finished).0).unwrap_or_default())
+    }
 }
 
-/// How a line is held: a look at the disk.
-pub(super) async fn held(wanted: Wanted, settings: &Arc<Settings>) -> Result<Hold, ToolError> {
-    let settings = Arc::clone(settings);
-    off_thread(move || settings.hold(&wanted)).await
+/// Starts a line that nobody waits for.
+async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: Rest) -> Output {
+    let settings = Arc::clone(&rest.settings);
+    settings.commands.admit(entry)?;
+    in_background(spec, entry, rest.after());
+    entry.quiet(0, FIRST_LOOK).await;
+    Ok(match entry.ended() {
+        Some(_) => told(entry, &settings),
+        None => on_its_way(entry, "as it was asked to", &settings),
+    }
+    .into())
+}
+
+fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> String {
+    let id = entry.id();
+    format!(
+        "It goes on in the background as {id}, {why}, without a time limit, until it is done or aye ends. CliRead {id} gives what \
+         it prints from now on, CliStop {id} ends it.\n{}",
+        told(entry, settings)
+    )
 }
 
 /// What was judged and shown is what runs: the directory and the files that the line names to be run.
@@ -93,7 +156,7 @@ pub(super) fn spec(work: &Work, confinement: Option<Confinement>, settings: &Set
         terminal: None,
         confinement,
         proxy: Some(settings.proxy(&work.opens)),
-        timeout: Duration::from_secs(work.timeout_seconds),
+        timeout: if work.background { Duration::MAX } else { Duration::from_secs(work.timeout_seconds) },
         max_output_bytes: settings.max_output_bytes,
         helper: settings.helper.clone(),
     }
@@ -110,8 +173,27 @@ pub(super) fn kept_from(finished: &Finished, work: &Work, confinement: &Confinem
 fn with_words(told: Output, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> Output {
     let after = |text: String| words.fold(text, |text, line| format!("{text}\n{line}"));
     match told {
-        Ok(Told { text, .. }) => Ok(Told { text: after(text), denied }),
-        Err(Failed { error, printed, .. }) => Err(Failed { error, printed: after(printed), denied }),
+        Ok(Told { text, changed, .. }) => Ok(Told { text: after(text), denied, changed }),
+        Err(Failed { error, printed, changed, .. }) => Err(Failed { error, printed: after(printed), denied, changed }),
+    }
+}
+
+/// The same answer, and what the command changed since the workspace was kept, or why it was not kept.
+async fn with_changes(told: Output, kept: Result<Option<Before>, CheckpointError>, settings: &Arc<Settings>) -> Output {
+    let kept = match kept {
+        Ok(kept) => kept,
+        Err(error) => {
+            let denied = told.as_ref().map_or_else(|failed| &failed.denied, |told| &told.denied).clone();
+            return with_words(told, std::iter::once(format!("[no snapshot was taken before it: {error}]")), denied);
+        }
+    };
+    let changed = match kept {
+        Some(kept) => kept.changed(settings).await.map(Box::new),
+        None => None,
+    };
+    match told {
+        Ok(told) => Ok(Told { changed, ..told }),
+        Err(failed) => Err(Failed { changed, ..failed }),
     }
 }
 
@@ -138,16 +220,26 @@ pub(super) fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes
                 "killed after {timeout_seconds} s with all it had started; what it printed until then follows. where it needs longer, set \
                  `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run a part of it"
             );
-            Err(Failed { error: ToolError::new(ErrorCode::ToolExecutionTimeout, message), printed, denied: Vec::new() })
+            Err(Failed {
+                error: ToolError::new(ErrorCode::ToolExecutionTimeout, message),
+                printed,
+                denied: Vec::new(),
+                changed: None,
+            })
         }
         End::Killed => {
             let message = "stopped by the person with all it had started; what it printed until then follows";
-            Err(Failed { error: ToolError::new(ErrorCode::Cancelled, message), printed, denied: Vec::new() })
+            Err(Failed { error: ToolError::new(ErrorCode::Cancelled, message), printed, denied: Vec::new(), changed: None })
         }
         End::DiskFull => {
             let message = "killed with all it had started: what it wrote has nearly filled the disk; what it printed until then \
                            follows. make room, or write less";
-            Err(Failed { error: ToolError::new(ErrorCode::ToolExecutionFailed, message), printed, denied: Vec::new() })
+            Err(Failed {
+                error: ToolError::new(ErrorCode::ToolExecutionFailed, message),
+                printed,
+                denied: Vec::new(),
+                changed: None,
+            })
         }
     }
 }

@@ -25,6 +25,12 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("url", &["uri", "link"]),
     ("body", &["data"]),
     ("glob", &["include", "file_pattern"]),
+    ("id", &["session_id", "session", "command_id", "shell_id", "bash_id", "process_id", "pid"]),
+    ("text", &["input", "chars", "keys_text", "data", "line", "command"]),
+    ("waitSeconds", &["wait", "timeout", "timeout_seconds", "yield_time"]),
+    ("background", &["run_in_background", "is_background"]),
+    ("columns", &["cols", "width"]),
+    ("rows", &["lines", "height"]),
     ("limit", &["max_lines", "num_lines"]),
     ("offset", &["start_line", "start"]),
 ];

@@ -2,7 +2,15 @@
 
 mod arguments;
 mod caches;
+mod checkpoint;
+mod cli_environment;
+mod cli_platform;
+mod cli_read;
+mod cli_session;
+mod cli_stop;
+mod cli_write;
 mod command_run;
+mod commands;
 mod confine;
 mod copy;
 mod create_directory;
@@ -42,9 +50,9 @@ mod walk;
 mod write_file;
 
 pub use caches::Caches;
+pub use commands::Commands;
 pub use confine::{Ground, Holding};
 pub use git_places::GitOutside;
-pub use preview::Recovered;
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use tool::Settings;

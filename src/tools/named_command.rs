@@ -82,6 +82,7 @@ impl AnyTool for NamedCommand {
             stdin: None,
             pinned: None,
             opens: Vec::new(),
+            background: false,
         };
         Ok(Draft {
             summary: format!("{} $ {shown}", self.name),

@@ -2,8 +2,8 @@
 
 use super::tool::{AnyTool, Hidden, Settings};
 use super::{
-    copy, create_directory, delete, edit_file, glob, grep, http_request, list_directory, move_path, read_file, run_command,
-    write_file,
+    cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write, copy, create_directory, delete, edit_file, glob,
+    grep, http_request, list_directory, move_path, read_file, run_command, write_file,
 };
 use crate::protocol::{ErrorCode, ToolError};
 use std::marker::PhantomData;
@@ -20,6 +20,12 @@ static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<glob::Glob>(PhantomData),
     &Hidden::<grep::Grep>(PhantomData),
     &Hidden::<run_command::RunCommand>(PhantomData),
+    &Hidden::<cli_session::CliSession>(PhantomData),
+    &Hidden::<cli_write::CliWrite>(PhantomData),
+    &Hidden::<cli_read::CliRead>(PhantomData),
+    &Hidden::<cli_stop::CliStop>(PhantomData),
+    &Hidden::<cli_platform::CliGetPlatform>(PhantomData),
+    &Hidden::<cli_environment::CliEnv>(PhantomData),
     &Hidden::<http_request::HttpRequest>(PhantomData),
 ];
 

@@ -3,7 +3,7 @@
 use super::command_run::Work;
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::paths::Paths;
-use super::preview::{self, Kept, Recovered, Settled, Trial, recover};
+use super::preview::{self, Kept, Settled, Trial, recover};
 use super::registry::{built_in, built_in_names, find, offered, unknown};
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
@@ -32,7 +32,7 @@ impl Router {
     }
 
     /// What calls came to whose process died while it was kept; of others, all is tidied. To be called before anything runs.
-    pub fn recover(&self) -> Vec<Recovered> {
+    pub fn recover(&self) -> Vec<ToolResult> {
         let base = self.settings.holding.base();
         base.map(|base| recover(base, self.settings.session.as_ref())).unwrap_or_default()
     }
@@ -149,17 +149,31 @@ impl ToolRouter for Router {
                 Err(payload) => payload,
             };
             let redactor = Arc::clone(&settings.redactor);
+            let context = RunContext { tool_call_id: Some(id.clone()), ..context };
             let result = match tool.run(payload, Arc::clone(&settings), context).await {
-                Ok(told) => ToolResult { denied: told.denied, ..ToolResult::succeeded(id, plan.tool_name, told.text) },
+                Ok(told) => ToolResult {
+                    denied: told.denied,
+                    changed: told.changed,
+                    ..ToolResult::succeeded(id, plan.tool_name, told.text)
+                },
                 Err(failed) => ToolResult {
                     output_text: failed.printed,
                     denied: failed.denied,
+                    changed: failed.changed,
                     ..ToolResult::refused(id, plan.tool_name, failed.error)
                 },
             };
             hide_in_result(&redactor, result)
         }
         .boxed()
+    }
+
+    fn stop_command(&self, id: &str) {
+        self.settings.commands.stop(id);
+    }
+
+    fn end_commands(&self) -> BoxFuture<'_, ()> {
+        self.settings.commands.end_all().boxed()
     }
 }
 

@@ -5,7 +5,7 @@ use super::paths::{Meant, Paths};
 use super::run_files::Pinned;
 use super::tool::{Draft, Effect, Output, Settings, Tool, invalid};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Place, Proposal, ToolError};
+use crate::protocol::{Action, Place, Proposal, Target, ToolError};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,6 +29,8 @@ pub(super) struct Arguments {
     timeout: Option<u64>,
     /// Text for its standard input, which is empty when absent.
     stdin: Option<String>,
+    /// True for what runs long or for ever, such as a server: it goes on while you work, and CliRead reads what it prints.
+    background: Option<bool>,
 }
 
 impl Tool for RunCommand {
@@ -57,23 +59,22 @@ impl Tool for RunCommand {
         if !(1..=MAX_TIMEOUT_SECONDS).contains(&timeout_seconds) {
             return Err(invalid(format!("`timeout` is {timeout_seconds}; it is in seconds, from 1 to {MAX_TIMEOUT_SECONDS}")));
         }
-        let cwd = Paths::on_disk(settings).target("cwd", arguments.cwd.as_deref().unwrap_or("."), Meant::Directory)?;
-        match cwd.place {
-            Place::Directory => {}
-            Place::Missing => return Err(invalid(format!("`cwd`: `{}` does not exist", cwd.given))),
-            Place::File { .. } | Place::Special => return Err(invalid(format!("`cwd`: `{}` is not a directory", cwd.given))),
+        let cwd = directory(arguments.cwd.as_deref(), settings)?;
+        let background = arguments.background.unwrap_or(false);
+        if background && arguments.timeout.is_some() {
+            return Err(invalid("a command in the background has no time limit; leave `timeout` out, and end it with CliStop"));
         }
         let line = with_input(command, arguments.stdin.as_deref());
         let pinned = Pinned::of(&line, &cwd, settings);
         Ok(Draft {
-            summary: format!("$ {}", first_line(command)),
+            summary: format!("$ {}{}", first_line(command), if background { " (in the background)" } else { "" }),
             proposal: Some(Proposal {
                 summary: format!("Run: {}", first_line(command)),
                 notes: std::iter::once(command_run::environment_note(settings)).chain(settings.hold_notes(&line)).collect(),
                 ..Proposal::default()
             }),
             actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],
-            effect: Effect::Runs { timeout_seconds, files: pinned.files() },
+            effect: Effect::Runs { timeout_seconds: if background { 0 } else { timeout_seconds }, files: pinned.files() },
             work: Work {
                 line: arguments.command,
                 cwd,
@@ -81,6 +82,7 @@ impl Tool for RunCommand {
                 stdin: arguments.stdin,
                 pinned: Some(pinned),
                 opens: Vec::new(),
+                background,
             },
         })
     }
@@ -90,8 +92,18 @@ impl Tool for RunCommand {
     }
 }
 
+/// The directory that a call names, or the workspace.
+pub(super) fn directory(given: Option<&str>, settings: &Settings) -> Result<Target, ToolError> {
+    let cwd = Paths::on_disk(settings).target("cwd", given.unwrap_or("."), Meant::Directory)?;
+    match cwd.place {
+        Place::Directory => Ok(cwd),
+        Place::Missing => Err(invalid(format!("`cwd`: `{}` does not exist", cwd.given))),
+        Place::File { .. } | Place::Special => Err(invalid(format!("`cwd`: `{}` is not a directory", cwd.given))),
+    }
+}
+
 /// The line as it is judged and shown: what it is given to read is as much a part of it as its words.
-fn with_input(command: &str, input: Option<&str>) -> String {
+pub(super) fn with_input(command: &str, input: Option<&str>) -> String {
     let Some(input) = input.filter(|input| !input.is_empty()) else { return command.to_owned() };
     let mut end = "STDIN".to_owned();
     while input.lines().chain(command.lines()).any(|line| line == end) {
@@ -105,7 +117,7 @@ fn with_input(command: &str, input: Option<&str>) -> String {
 }
 
 /// Of a command of several lines the first, and a mark that there are more; the approval shows it whole.
-fn first_line(command: &str) -> String {
+pub(super) fn first_line(command: &str) -> String {
     match command.trim().split_once('\n') {
         Some((first, _)) => format!("{} …", first.trim_end()),
         None => command.trim().to_owned(),

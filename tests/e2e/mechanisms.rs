@@ -128,10 +128,12 @@ fn git_filter_clean_an_allow_for_git_needs_the_sandbox() {
             .file(".git/HEAD", "ref: refs/heads/main\n")
             .file(
                 ".git/config",
-                "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = touch ran\n[filter \"x\"]\n\tclean = touch ran; cat\n",
+                "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = touch ../ran .git/hooks/ran\n\
+                 [filter \"x\"]\n\tclean = touch ../ran .git/hooks/ran; cat\n",
             )
             .file(".git/objects/x", "")
             .file(".git/refs/x", "")
+            .file(".git/hooks/x", "")
             .file(".gitattributes", "* filter=x\n")
             .file("a", "x\n");
         if policy.is_empty() { project } else { project.policy(policy) }
@@ -142,13 +144,16 @@ fn git_filter_clean_an_allow_for_git_needs_the_sandbox() {
         let line = json!({"tool": "RunCommand", "arguments": {"command": "git status && git diff"}}).to_string();
         let told = project.aye_with_input(&["policy", "check", "--jsonl"], &line).exits(0).json();
         assert_eq!((&told["verdict"], &told["needs"]), (&json!("allow"), &json!("sandbox")), "{told}");
+        let held = ["preview", "guarded"].contains(&project.aye(&["doctor", "--json"]).json()["tier"].as_str().unwrap());
         for mode in ["ask", "auto-edit", "auto", "plan"] {
             let told = outcome(&project, status, &["--mode", mode]);
-            assert_eq!(told, "NO_APPROVER", "in {mode} under {policy}");
+            assert_eq!(told, if held { "done" } else { "NO_APPROVER" }, "in {mode} under {policy}");
         }
-        assert!(!project.exists("ran"), "git ran a program of the repository");
+        for path in ["../ran", ".git/hooks/ran"] {
+            assert!(!project.exists(path), "a program of the repository reached `{path}`");
+        }
         let told = project.aye(&["tool", "call", "RunCommand", "--args", r#"{"command": "git status"}"#, "--json"]).stdout;
-        assert!(told.contains("filters, hooks"), "{told}");
+        assert!(held || told.contains("filters, hooks"), "{told}");
     }
     let off = GIT.replace("SANDBOX", "sandbox = \"off\"");
     let project = hostile(&off);

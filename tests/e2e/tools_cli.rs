@@ -3,7 +3,7 @@
 use crate::support::{Output, Project};
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 12] = [
+const TOOLS: [&str; 18] = [
     "ReadFile",
     "WriteFile",
     "EditFile",
@@ -15,6 +15,12 @@ const TOOLS: [&str; 12] = [
     "Glob",
     "Grep",
     "RunCommand",
+    "CliSession",
+    "CliWrite",
+    "CliRead",
+    "CliStop",
+    "CliGetPlatform",
+    "CliEnv",
     "HttpRequest",
 ];
 

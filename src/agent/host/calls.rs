@@ -76,7 +76,9 @@ impl Host {
         self.runs.insert(index, Running { id: id.clone(), is_command, since, background: background.clone() });
         tokio::spawn(async move {
             let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
-            let work = tokio::spawn(async move { router.run(plan, permit, RunContext { output, kill, background }).await });
+            let work = tokio::spawn(async move {
+                router.run(plan, permit, RunContext { tool_call_id: None, output, kill, background }).await
+            });
             let told = inputs.clone();
             let done = async move {
                 tell(chunks, redactor, index, &told).await;

@@ -119,12 +119,14 @@ impl Machine {
     }
 
     pub(super) fn obey(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: Moment) {
-        match self.first_look(verdict, &plan) {
-            Ok(permit) => self.begin_preview(call, Looked { index, plan, permit, approval_id: None }, batch),
-            Err(Verdict::Deny(denial)) => self.refuse_by_policy(call, &denial),
-            Err(_) if call.held.is_some() => self.ask_to_open(call, index, plan, batch, at),
-            Err(Verdict::Ask(question)) => self.ask(call, index, plan, question, batch, at),
-            Err(Verdict::Allow(permit)) => match self.must_ask(call, &plan) {
+        if let Some(permit) = self.first_look(&verdict, &plan) {
+            return self.begin_preview(call, Looked { index, plan, permit, approval_id: None }, batch);
+        }
+        match verdict {
+            Verdict::Deny(denial) => self.refuse_by_policy(call, &denial),
+            _ if call.held.is_some() => self.ask_to_open(call, index, plan, batch, at),
+            Verdict::Ask(question) => self.ask(call, index, plan, question, batch, at),
+            Verdict::Allow(permit) => match self.must_ask(call, &plan) {
                 None => self.permit(call, index, plan, permit, batch),
                 Some(reason) => self.ask_anyway(call, index, plan, reason, batch, at),
             },
@@ -250,7 +252,7 @@ impl Machine {
             latency_ms,
             output_text: result.output_text.clone(),
             error: result.error.clone(),
-            proposal: call.proposal.clone().filter(|_| applied),
+            proposal: result.changed.as_deref().cloned().or_else(|| call.proposal.clone().filter(|_| applied)),
             redactions: result.redactions.clone(),
         });
     }

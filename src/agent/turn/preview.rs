@@ -41,14 +41,14 @@ impl Machine {
         }
     }
 
-    /// Leave to preview what the policy wants previewed before any question; else the verdict as it was.
-    pub(super) fn first_look(&self, verdict: Verdict, plan: &Plan) -> Result<PreviewPermit, Verdict> {
+    /// Leave to preview what the policy wants previewed before any question.
+    pub(super) fn first_look(&self, verdict: &Verdict, plan: &Plan) -> Option<PreviewPermit> {
         let wanted = self.policy.preview() == Preview::Always && plan.preview == PreviewOffer::Possible && plan.effects.is_none();
-        match &verdict {
-            Verdict::Allow(permit) if wanted => Ok(permit.preview()),
+        match verdict {
+            Verdict::Allow(permit) if wanted => Some(permit.preview()),
             // Where nobody answers there is nobody to look.
-            Verdict::Ask(question) if wanted && self.options.approver != Approver::Nobody => Ok(question.preview()),
-            Verdict::Allow(_) | Verdict::Ask(_) | Verdict::Deny(_) => Err(verdict),
+            Verdict::Ask(question) if wanted && self.options.approver != Approver::Nobody => Some(question.preview()),
+            Verdict::Allow(_) | Verdict::Ask(_) | Verdict::Deny(_) => None,
         }
     }
 

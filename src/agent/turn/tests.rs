@@ -30,6 +30,7 @@ decision = "allow"
 requires_approval = true
 "#;
 
+mod prefixes;
 mod random;
 mod show;
 
@@ -373,12 +374,17 @@ impl Sim {
     }
 }
 
+/// A machine as the first line of a case wants it.
+fn sim_of(text: &str) -> Sim {
+    let nobody = text.lines().next().is_some_and(|line| line.contains("approver=nobody"));
+    let steps = text.lines().next().and_then(|line| line.split("steps=").nth(1)).and_then(|word| word.trim().parse().ok());
+    Sim::new(if nobody { Approver::Nobody } else { Approver::Person }, steps.unwrap_or(50))
+}
+
 /// Plays one file; its first line may be `# approver=nobody steps=3`.
 fn check(path: &Path) {
     let text = std::fs::read_to_string(path).unwrap();
-    let nobody = text.lines().next().is_some_and(|line| line.contains("approver=nobody"));
-    let steps = text.lines().next().and_then(|line| line.split("steps=").nth(1)).and_then(|word| word.trim().parse().ok());
-    let mut sim = Sim::new(if nobody { Approver::Nobody } else { Approver::Person }, steps.unwrap_or(50));
+    let mut sim = sim_of(&text);
     let mut played = String::new();
     for line in text.lines() {
         if line.starts_with('#') || line.is_empty() {

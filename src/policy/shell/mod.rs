@@ -9,12 +9,14 @@ pub mod pattern;
 mod run_files;
 mod scan;
 mod see;
+mod typed;
 mod values;
 mod visible;
 mod word;
 mod wrappers;
 
 pub use run_files::run_files;
+pub use typed::{keeps_meaning, runs_input};
 pub use values::Arg;
 pub use visible::hides;
 

@@ -77,6 +77,7 @@ impl<'a> Work<'a> {
     }
 
     fn all(&mut self, outcome: &mut Outcome, pace: Pace<'_>) -> io::Result<()> {
+        self.reopen();
         let mut failed: BTreeSet<PathBuf> = BTreeSet::new();
         let mut changed: BTreeSet<&Path> = BTreeSet::new();
         for step in &self.root.steps {
@@ -107,6 +108,28 @@ impl<'a> Work<'a> {
         pace()?;
         self.settle(&changed);
         Ok(())
+    }
+
+    /// Lets the owner into directories that were shut at the end of an earlier attempt; their last step shuts them again.
+    fn reopen(&mut self) {
+        if Uid::effective().is_root() {
+            return;
+        }
+        // From the outermost on: the last steps go the other way.
+        for step in self.root.steps.iter().rev() {
+            let What::Dress { before, number, mode, .. } = &step.what else { continue };
+            let (Some(name), Some(above)) = (step.path.file_name(), step.path.parent()) else { continue };
+            if mode & 0o700 == 0o700 || self.enter(above).is_err() {
+                continue;
+            }
+            let Some((_, parent)) = &self.parent else { continue };
+            let Ok(Some(now)) = Node::at(parent, name) else { continue };
+            let made = number.is_some() && self.was_placed(&step.path);
+            let ours = made || before.is_some_and(|before| before.inode == now.inode);
+            if ours && now.kind == Kind::Directory && now.mode == *mode {
+                let _ = open_up(parent, name, Some(now), now.inode);
+            }
+        }
     }
 
     /// The names on disk, before it is said that they are. Best effort, as some file systems cannot.
@@ -143,14 +166,14 @@ impl<'a> Work<'a> {
                 self.forget_below(&step.path);
                 Ok(())
             }
-            What::Directory { number } => Ok(self.place((&self.stage, &name_of(*number)), (parent, name), None, now)?),
+            What::Directory { number } => Ok(place((&self.stage, &name_of(*number)), (parent, name), None, now)?),
             What::Place { source: Source::Staged(number), before } => {
-                Ok(self.place((&self.stage, &name_of(*number)), (parent, name), before.as_ref(), now)?)
+                Ok(place((&self.stage, &name_of(*number)), (parent, name), before.as_ref(), now)?)
             }
             What::Place { source: Source::Upper, before } => {
                 let above = step.path.parent().unwrap_or(Path::new(""));
                 let upper = pass_below(&self.upper, above).map_err(Not::from)?;
-                Ok(self.place((&upper, name), (parent, name), before.as_ref(), now)?)
+                Ok(place((&upper, name), (parent, name), before.as_ref(), now)?)
             }
             What::Link { to, number, before } => self.link(to, &name_of(*number), (parent, name), before.as_ref(), now, pace),
             What::Dress { before, mode, owner, group, modified, .. } => {
@@ -220,28 +243,6 @@ impl<'a> Work<'a> {
         inode(to).is_some() && inode(to) == inode(path)
     }
 
-    fn place(
-        &self,
-        source: (&OwnedFd, &OsStr),
-        target: (&OwnedFd, &OsStr),
-        before: Option<&Node>,
-        now: Option<Node>,
-    ) -> Result<(), Not> {
-        // It has no other name: what is not there any more is in its place.
-        if Node::at(source.0, source.1)?.is_none() {
-            return Ok(());
-        }
-        match (before, now) {
-            (None, None) => match rename_to_new(source, target) {
-                Err(Errno::EEXIST) => Err(Not::Foreign(TAKEN)),
-                renamed => Ok(renamed?),
-            },
-            (None, Some(_)) => Err(Not::Foreign(TAKEN)),
-            (Some(before), Some(now)) if before.is_still(&now) => Ok(renameat(source.0, source.1, target.0, target.1)?),
-            (Some(_), _) => Err(Not::Foreign(CHANGED)),
-        }
-    }
-
     /// A second name of a file, which takes the place of another file as a whole.
     fn link(
         &self,
@@ -275,6 +276,22 @@ impl<'a> Work<'a> {
             Err(Errno::EEXIST) => Err(Not::Foreign(TAKEN).into()),
             renamed => Ok(renamed.map_err(Not::from)?),
         }
+    }
+}
+
+fn place(source: (&OwnedFd, &OsStr), target: (&OwnedFd, &OsStr), before: Option<&Node>, now: Option<Node>) -> Result<(), Not> {
+    // It has no other name: what is not there any more is in its place.
+    if Node::at(source.0, source.1)?.is_none() {
+        return Ok(());
+    }
+    match (before, now) {
+        (None, None) => match rename_to_new(source, target) {
+            Err(Errno::EEXIST) => Err(Not::Foreign(TAKEN)),
+            renamed => Ok(renamed?),
+        },
+        (None, Some(_)) => Err(Not::Foreign(TAKEN)),
+        (Some(before), Some(now)) if before.is_still(&now) => Ok(renameat(source.0, source.1, target.0, target.1)?),
+        (Some(_), _) => Err(Not::Foreign(CHANGED)),
     }
 }
 

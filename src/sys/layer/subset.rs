@@ -27,13 +27,13 @@ impl Changes {
             let mut more: Vec<&Path> = ends.get(path.as_path()).copied().into_iter().collect();
             // A directory that is to go, or to become something else, stays with what stays in it.
             let goes = |change: &&Change| change.before.is_some_and(|node| node.kind == Kind::Directory) && change.clears();
-            more.extend(path.ancestors().skip(1).filter(|above| by_path.get(above).is_some_and(|change| goes(change))));
+            more.extend(path.ancestors().skip(1).filter(|above| by_path.get(above).is_some_and(goes)));
             // Without a directory there is nothing in it.
-            let made = |change: &&&Change| {
+            let made = |change: &&Change| {
                 change.after.is_some_and(|node| node.kind == Kind::Directory)
                     && change.before.is_none_or(|node| node.kind != Kind::Directory)
             };
-            if by_path.get(path.as_path()).filter(made).is_some() {
+            if by_path.get(path.as_path()).is_some_and(made) {
                 more.extend(self.below(&path).iter().map(|below| below.path.as_path()));
             }
             for also in more {

@@ -233,9 +233,7 @@ impl Walk {
     /// A directory of the real one. What is in it has to be seen, also where only its entries are looked up.
     fn open_lower(&mut self, path: &Path) -> io::Result<Option<OwnedFd>> {
         let why = match open_below(&self.lower, path, LISTING) {
-            Ok(directory) if nix::unistd::faccessat(&directory, ".", AccessFlags::X_OK, AtFlags::AT_EACCESS).is_ok() => {
-                return Ok(Some(directory));
-            }
+            Ok(directory) if may_pass(&directory) => return Ok(Some(directory)),
             Ok(_) | Err(Errno::EACCES) => Why::Closed,
             Err(Errno::ENAMETOOLONG) => Why::TooDeep,
             Err(errno) => return Err(errno.into()),
@@ -247,6 +245,7 @@ impl Walk {
     /// A directory of the upper one, which is the person's whatever its mode says.
     fn open_upper(&self, path: &Path) -> nix::Result<OwnedFd> {
         match open_below(&self.upper, path, LISTING) {
+            Ok(directory) if !may_pass(&directory) => {}
             Err(Errno::EACCES) => {}
             opened => return opened,
         }
@@ -267,6 +266,11 @@ impl Walk {
     fn unkept(&mut self, path: PathBuf, why: Why) {
         self.changes.unkept.push(Unkept { path, why });
     }
+}
+
+/// Whether what is in the directory can be looked at, not only listed. Asked of the mode: without this right not even `.` is found.
+fn may_pass(directory: &OwnedFd) -> bool {
+    nix::unistd::faccessat(directory, ".", AccessFlags::X_OK, AtFlags::AT_EACCESS).is_ok()
 }
 
 fn change(path: PathBuf, before: Option<Node>, after: Option<Node>, same_content: bool) -> Change {

@@ -1,4 +1,5 @@
 mod faults;
+mod figures;
 mod kills;
 mod random;
 
@@ -41,11 +42,20 @@ impl Place {
 
     /// Runs a line in a view of the directory, and gives the tree as it is seen at the end; `None` where no view can be made.
     fn view(&self, line: &str) -> Option<Tree> {
+        self.view_and(line, LIST)
+    }
+
+    /// The same, without a look at the whole tree.
+    fn view_only(&self, line: &str) -> Option<Tree> {
+        self.view_and(line, "true")
+    }
+
+    fn view_and(&self, line: &str, then: &str) -> Option<Tree> {
         let Layered { directory, upper, work } = self.layered();
         let (directory, upper, work) = (directory.display(), upper.display(), work.display());
         let script = format!(
             "mount -t overlay overlay -o userxattr,lowerdir={directory},upperdir={upper},workdir={work} {directory} && cd {directory} \
-             && ( {line}\n) >&2; {LIST}"
+             && ( {line}\n) >&2; {then}"
         );
         let ran = Command::new("unshare").args(["-Urm", "bash", "-c", &script]).output();
         let ran = ran.ok().filter(|ran| ran.status.success() && !ran.stderr.starts_with(b"mount"));

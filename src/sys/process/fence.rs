@@ -1,6 +1,6 @@
-//! A command held by rules alone, where the kernel makes no namespaces: the helper stays free of them, out of its reach.
+//! A command held by rules alone, where nothing can be mounted: the helper stays free of them, out of its reach.
 
-use crate::sys::sandbox::{Confinement, Strength};
+use super::wire::Job;
 use std::io;
 use std::process::Command;
 
@@ -10,25 +10,67 @@ pub(super) struct Fence {
     _temporary: tempfile::TempDir,
 }
 
-/// Has the command hold itself by Landlock and seccomp before it becomes the shell; nothing where namespaces hold it, or nothing.
-///
-/// `/tmp` is everybody's and cannot be written, so that what asks for the temporary directory finds one of the command's own.
+/// The shell that runs the job's line, free or in namespaces already, or behind a fence of its own.
+#[cfg(not(target_os = "macos"))]
+pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
+    use crate::sys::sandbox::Strength;
+    let mut command = Command::new(&job.shell);
+    command.args(["--noprofile", "--norc", "-c", &job.line]);
+    let fence = match &job.confinement {
+        Some(confinement) if confinement.strength == Strength::Landlock => Some(around(&mut command, confinement)?),
+        Some(_) | None => None,
+    };
+    Ok((command, fence))
+}
+
+/// The same where the system holds a program by a text.
+#[cfg(target_os = "macos")]
+pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
+    let words = ["--noprofile", "--norc", "-c", &job.line];
+    let Some(confinement) = &job.confinement else {
+        let mut command = Command::new(&job.shell);
+        command.args(words);
+        return Ok((command, None));
+    };
+    let mut command = Command::new("/usr/bin/sandbox-exec");
+    let (fence, confinement) = Fence::with_temporary(&mut command, confinement)?;
+    let profile = crate::sys::sandbox::seatbelt::profile(&confinement, None)?;
+    command.args(["-p", &profile, &job.shell]).args(words);
+    Ok((command, Some(fence)))
+}
+
+impl Fence {
+    /// `/tmp` is everybody's and cannot be written, so that what asks for the temporary directory finds one of the command's own.
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    fn with_temporary(
+        command: &mut Command,
+        confinement: &crate::sys::sandbox::Confinement,
+    ) -> io::Result<(Self, crate::sys::sandbox::Confinement)> {
+        let temporary = tempfile::Builder::new().prefix("aye-").tempdir()?;
+        let place = std::fs::canonicalize(temporary.path())?;
+        command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, &place)));
+        let mut confinement = confinement.clone();
+        confinement.writable.push(place);
+        Ok((Self { _temporary: temporary }, confinement))
+    }
+}
+
+/// Has the command hold itself by Landlock and seccomp before it becomes the shell.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "only code between fork and exec can hold the command without the helper")]
-pub(super) fn around(command: &mut Command, confinement: Option<&Confinement>) -> io::Result<Option<Fence>> {
+fn around(command: &mut Command, confinement: &crate::sys::sandbox::Confinement) -> io::Result<Fence> {
+    use crate::sys::sandbox::filter::{Prepared, prepare};
     use std::os::unix::process::CommandExt;
-    let Some(confinement) = confinement.filter(|confinement| confinement.strength == Strength::Landlock) else {
-        return Ok(None);
-    };
-    let temporary = tempfile::Builder::new().prefix("aye-").tempdir()?;
-    let place = std::fs::canonicalize(temporary.path())?;
-    let mut confinement = confinement.clone();
-    confinement.writable.push(place.clone());
-    let mut prepared = Some(crate::sys::sandbox::filter::prepare(&confinement)?);
-    command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, &place)));
+    let (fence, confinement) = Fence::with_temporary(command, confinement)?;
+    let mut prepared = Some(prepare(&confinement)?);
     // SAFETY: the helper has one thread, so that no lock is held by another; what needs the file system was done above.
     unsafe {
-        command.pre_exec(move || prepared.take().map_or(Ok(()), crate::sys::sandbox::filter::Prepared::enforce));
+        command.pre_exec(move || prepared.take().map_or(Ok(()), Prepared::enforce));
     }
-    Ok(Some(Fence { _temporary: temporary }))
+    Ok(fence)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn around(_command: &mut Command, _confinement: &crate::sys::sandbox::Confinement) -> io::Result<Fence> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no way to hold a command"))
 }

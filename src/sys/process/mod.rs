@@ -14,10 +14,12 @@ mod wire;
 
 pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment, environment_words};
-pub use run::{End, Finished, Helper, Namespaces, ProcessError, Spec, run, signal_name};
+#[cfg(test)]
+pub use run::Namespaces;
+pub use run::{Beside, End, Finished, Helper, ProcessError, Spec, run, run_beside, signal_name};
 pub(in crate::sys) use supervise::SUPERVISE;
 pub use supervise::supervise_main;
-pub use terminal::{Ended, Keys, Screen, Terminal, start_terminal};
+pub use terminal::{Ended, Front, Keys, Terminal, start_terminal};
 pub use wire::TerminalSize;
 
 /// Whether this process was started as the helper of an aye.

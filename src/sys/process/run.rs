@@ -140,8 +140,27 @@ pub enum ProcessError {
     Helper(#[from] io::Error),
 }
 
+/// Who goes on with a command when nobody waits for it any more.
+pub struct Beside {
+    /// Is given all of the output, piece by piece; characters are whole in it.
+    pub tap: Box<dyn Fn(&[u8]) + Send + Sync>,
+    /// Fires when its time no longer matters.
+    pub unhurried: CancellationToken,
+}
+
 /// Runs the line to its end. Live output goes to `live` as far as there is room; dropping this future kills everything.
 pub async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<Finished, ProcessError> {
+    run_beside(spec, live, kill, Beside { tap: Box::new(|_| ()), unhurried: CancellationToken::new() }).await
+}
+
+/// The same, with somebody who goes on with it.
+pub async fn run_beside(
+    spec: Spec,
+    live: mpsc::Sender<String>,
+    kill: CancellationToken,
+    beside: Beside,
+) -> Result<Finished, ProcessError> {
+    let Beside { tap, unhurried } = beside;
     let Some(Running { mut child, mut control, pieces: _, mut way_out }) = start(&spec, None, &kill).await? else {
         return Ok(Finished {
             end: End::Killed,
@@ -154,12 +173,18 @@ pub async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken
     let stop = CancellationToken::new();
     let outputs = async {
         tokio::join!(
-            keep(stdout, spec.max_output_bytes, live.clone(), stop.clone()),
-            keep(stderr, spec.max_output_bytes, live.clone(), stop.clone())
+            keep(stdout, spec.max_output_bytes, live.clone(), &*tap, stop.clone()),
+            keep(stderr, spec.max_output_bytes, live.clone(), &*tap, stop.clone())
         )
     };
     let end = async {
-        let end = wait_for_end(&mut control, spec.timeout, &kill).await;
+        let late = async {
+            tokio::select! {
+                () = tokio::time::sleep(spec.timeout) => {}
+                () = unhurried.cancelled() => std::future::pending().await,
+            }
+        };
+        let end = wait_for_end(&mut control, late, &kill).await;
         let drained = stop.clone();
         tokio::spawn(async move {
             tokio::time::sleep(DRAIN_LIMIT).await;
@@ -244,7 +269,7 @@ fn is_executable(path: &Path) -> bool {
 
 pub(super) async fn wait_for_end(
     control: &mut UnixStream,
-    timeout: Duration,
+    late: impl Future<Output = ()>,
     kill: &CancellationToken,
 ) -> Result<End, ProcessError> {
     let (from_helper, mut to_helper) = control.split();
@@ -253,7 +278,7 @@ pub(super) async fn wait_for_end(
     let (end, grace) = tokio::select! {
         report = &mut report => return ended(report),
         () = kill.cancelled() => (End::Killed, KILL_GRACE),
-        () = tokio::time::sleep(timeout) => (End::TimedOut, TIMEOUT_GRACE),
+        () = late => (End::TimedOut, TIMEOUT_GRACE),
     };
     // A helper that is gone cannot be told; its report says so.
     let _ = to_helper.write_all(&[TERMINATE]).await;
@@ -290,12 +315,13 @@ async fn keep(
     from: Option<impl AsyncRead + Unpin>,
     limit: usize,
     live: mpsc::Sender<String>,
+    tap: &(dyn Fn(&[u8]) + Send + Sync),
     stop: CancellationToken,
 ) -> Captured {
     let mut captured = Captured::new(limit);
     let Some(mut from) = from else { return captured };
     let mut buffer = vec![0; CHUNK_BYTES];
-    let mut carried = Vec::new();
+    let (mut carried, mut cut) = (Vec::new(), Vec::new());
     let mut late = 0;
     while late < DRAIN_BYTES {
         let count = tokio::select! {
@@ -309,6 +335,13 @@ async fn keep(
         late += if stop.is_cancelled() { count } else { 0 };
         captured.push(&buffer[..count]);
         show(&buffer[..count], &mut carried, &live);
+        cut.extend_from_slice(&buffer[..count]);
+        let whole = whole_start(&cut).len();
+        tap(&cut[..whole]);
+        cut.drain(..whole);
+    }
+    if !cut.is_empty() {
+        tap(&cut);
     }
     if !carried.is_empty() {
         let _ = live.try_send(String::from_utf8_lossy(&carried).into_owned());

@@ -19,7 +19,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Stdio, exit};
+use std::process::{Stdio, exit};
 use std::time::Duration;
 
 /// The first argument that makes this program a helper.
@@ -139,19 +139,17 @@ fn start(job: &Job, left: Left) -> Result<(Pid, Option<Fence>), String> {
             Stdio::from(kept.map_err(|error| format!("its input could not be kept: {error}"))?)
         }
     };
-    let mut command = Command::new(&job.shell);
-    command.args(["--noprofile", "--norc", "-c", &job.line]).env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
-    if job.confinement.is_some() {
+    let held = |error: io::Error| not_held(&error.to_string());
+    let (mut command, fence) = fence::shell(job).map_err(held)?;
+    command.env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
+    tree::detach(&mut command);
+    left.give(&mut command).map_err(|error| format!("its terminal could not be kept: {error}"))?;
+    if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
         // The directory of its own for such files.
         for name in ["TMPDIR", "TMP", "TEMP"].into_iter().filter(|name| std::env::var_os(name).is_some()) {
             command.env(name, "/tmp");
         }
-    }
-    tree::detach(&mut command);
-    left.give(&mut command).map_err(|error| format!("its terminal could not be kept: {error}"))?;
-    let fence = fence::around(&mut command, job.confinement.as_ref()).map_err(|error| not_held(&error.to_string()))?;
-    if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Strength::Namespaces) {
-        sandbox::filter::apply(confinement).map_err(|error| not_held(&error.to_string()))?;
+        sandbox::filter::apply(confinement).map_err(held)?;
     }
     let child = command.spawn().map_err(|error| format!("`{}`: {error}", job.shell))?;
     Ok((Pid::from_raw(child.id().cast_signed()), fence))

@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use nix::errno::Errno;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::io::unix::AsyncFd;
 use tokio_util::sync::CancellationToken;
@@ -44,6 +45,17 @@ pub struct Keys {
     master: Arc<AsyncFd<OwnedFd>>,
 }
 
+/// How things stand on a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Front {
+    /// The program that the terminal was opened for has it, and none that it started.
+    pub is_leader: bool,
+    /// It gets whole lines, not keys.
+    pub takes_lines: bool,
+    /// Where that first program works, by the names that it sees; nothing where that cannot be told.
+    pub directory: Option<PathBuf>,
+}
+
 /// Starts the line on a terminal of the size in `spec`. Its end comes as for any command: by itself, by its time, by `kill`.
 pub async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Terminal, ProcessError> {
     let Some(running) = start(&spec, Some(spec.terminal.unwrap_or(USUAL)), &kill).await? else {
@@ -56,7 +68,7 @@ pub async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Termi
     let screen = Screen { master: Arc::clone(&master), stop: stop.clone() };
     let ending = async move {
         let end = tokio::select! {
-            end = wait_for_end(&mut control, spec.timeout, &kill) => end,
+            end = wait_for_end(&mut control, tokio::time::sleep(spec.timeout), &kill) => end,
             never = way_out.serve() => match never {},
         };
         tokio::spawn(async move {
@@ -102,6 +114,18 @@ impl Keys {
                 self.master.async_io(tokio::io::Interest::WRITABLE, |master| Ok(nix::unistd::write(master, rest)?)).await?;
         }
         Ok(())
+    }
+
+    /// Who would be given what is typed now.
+    pub fn front(&self) -> io::Result<Front> {
+        let group = nix::unistd::tcgetpgrp(&self.master)?;
+        let leader = nix::sys::termios::tcgetsid(&self.master)?;
+        let modes = nix::sys::termios::tcgetattr(&self.master)?;
+        Ok(Front {
+            is_leader: group == leader,
+            takes_lines: modes.local_flags.contains(nix::sys::termios::LocalFlags::ICANON),
+            directory: std::fs::read_link(format!("/proc/{leader}/cwd")).ok().filter(|directory| directory.is_absolute()),
+        })
     }
 
     /// Gives the terminal another size; what runs on it is told.

@@ -23,7 +23,7 @@ mod reserve;
 #[cfg(target_os = "linux")]
 mod room;
 #[cfg(any(test, target_os = "macos"))]
-mod seatbelt;
+pub(in crate::sys) mod seatbelt;
 #[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(all(test, target_os = "linux"))]

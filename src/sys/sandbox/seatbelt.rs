@@ -40,7 +40,7 @@ const OPEN_NETWORK: &str = "(allow network* system-socket)
 ";
 
 /// The profile of a confinement. `proxy` is the port on this machine where aye's own proxy listens.
-pub(super) fn profile(confinement: &Confinement, proxy: Option<u16>) -> io::Result<String> {
+pub(in crate::sys) fn profile(confinement: &Confinement, proxy: Option<u16>) -> io::Result<String> {
     let mut profile = BASE.to_owned();
     let places = named(confinement);
     for (path, access) in &places {

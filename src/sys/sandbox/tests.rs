@@ -68,13 +68,13 @@ impl Ground {
 
 fn spec(line: &str, confinement: Confinement) -> Spec {
     Spec {
+        proxy: None,
         line: line.to_owned(),
         directory: confinement.roots[0].clone(),
         environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),
         stdin: None,
         terminal: None,
         confinement: Some(confinement),
-        proxy: None,
         timeout: Duration::from_secs(60),
         max_output_bytes: 100 * 1024,
         helper: Helper::default(),

@@ -42,14 +42,10 @@ impl Drop for Settled {
 fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolResult, Option<Settled>) {
     let Kept { mut view, mut changes, output } = kept;
     // The policy may have changed since it was shown.
-    let mut refused = Vec::new();
     for changes in &mut changes {
-        let places = refusals(changes, settings);
-        let more = changes.without(&places);
-        let directory = changes.directory().to_owned();
-        refused.extend(places.into_iter().chain(more.into_iter().map(|(path, _)| path)).map(|path| directory.join(path)));
+        changes.refuse(&refusals(changes, settings));
     }
-    let words = kept_words(&changes, &refused);
+    let words = kept_words(&changes, &[]);
     let result = hide_in_result(&settings.redactor, result_of(output, id.clone(), tool_name, &words));
     if changes.iter().all(layer::Changes::is_empty) {
         return (result, None);

@@ -11,5 +11,5 @@ mod view;
 
 pub(super) use keep::{Settled, commit};
 pub(super) use offer::offer;
-pub use recover::{Recovered, recover};
+pub(super) use recover::recover;
 pub(super) use trial::{Kept, Trial, run};

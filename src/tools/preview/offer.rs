@@ -38,6 +38,9 @@ pub(in crate::tools) fn offer(work: &Work, settings: &Settings) -> PreviewOffer 
 
 fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
     let holding = &settings.holding;
+    if work.background {
+        return Some("it goes on in the background, and a preview ends with its command".to_owned());
+    }
     if holding.only_reads() {
         return Some("commands may only read the workspace, so there is nothing to preview".to_owned());
     }

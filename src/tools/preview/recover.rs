@@ -2,7 +2,7 @@
 
 use super::keep::{Unkept, said_left};
 use super::view::{Call, View, previews};
-use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolResult};
+use crate::protocol::{ErrorCode, SessionId, ToolError, ToolResult};
 use crate::sys::layer;
 use std::fs;
 use std::io;
@@ -14,16 +14,9 @@ const IN_THE_MAKING: Duration = Duration::from_secs(60);
 /// How long an outcome waits for a session that nobody takes up.
 const WAITS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// What a call came to whose process died while it was kept.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Recovered {
-    pub tool_call_id: CallId,
-    pub session_id: SessionId,
-    pub result: ToolResult,
-}
-
-/// Looks through the previews below `base`. Given are the outcomes of calls of `session`; those of others wait for theirs.
-pub fn recover(base: &Path, session: Option<&SessionId>) -> Vec<Recovered> {
+/// Looks through the previews below `base`. Given are the outcomes of calls of `session` whose process died while they were
+/// kept; those of others wait for theirs.
+pub fn recover(base: &Path, session: Option<&SessionId>) -> Vec<ToolResult> {
     let Ok(entries) = fs::read_dir(previews(base)) else { return Vec::new() };
     let mut found = Vec::new();
     for entry in entries.flatten() {
@@ -35,7 +28,7 @@ pub fn recover(base: &Path, session: Option<&SessionId>) -> Vec<Recovered> {
     found
 }
 
-fn one(path: &Path, session: Option<&SessionId>) -> io::Result<Option<Recovered>> {
+fn one(path: &Path, session: Option<&SessionId>) -> io::Result<Option<ToolResult>> {
     let age = path.symlink_metadata()?.modified()?.elapsed().unwrap_or_default();
     let Some(mut view) = View::left_over(path)? else { return Ok(None) };
     let Some(call) = view.call() else {
@@ -55,7 +48,7 @@ fn one(path: &Path, session: Option<&SessionId>) -> io::Result<Option<Recovered>
         Some(outcome) => said_left(kept, &Unkept::of(&outcome)),
         None => {
             let message = "aye ended before anything that the command did was kept; nothing was written, run it again";
-            ToolResult::refused(tool_call_id.clone(), tool_name, ToolError::new(ErrorCode::Cancelled, message))
+            ToolResult::refused(tool_call_id, tool_name, ToolError::new(ErrorCode::Cancelled, message))
         }
     };
     view.shrink()?;
@@ -75,5 +68,5 @@ fn one(path: &Path, session: Option<&SessionId>) -> io::Result<Option<Recovered>
     } else {
         view.note_told()?;
     }
-    Ok(Some(Recovered { tool_call_id, session_id: owner, result }))
+    Ok(Some(result))
 }

@@ -326,7 +326,7 @@ fn an_outcome_waits_for_its_session() {
     for _ in 0..2 {
         let found = recover(directory.path(), Some(&SessionId::new("mine")));
         assert_eq!(found.len(), 1, "told again at the next start");
-        let error = found[0].result.error.as_ref().unwrap();
+        let error = found[0].error.as_ref().unwrap();
         assert!(error.message.contains("nothing was written"), "its commit had not begun: {error}");
     }
     assert!(recover(directory.path(), Some(&SessionId::new("mine"))).is_empty());
@@ -397,7 +397,7 @@ fn a_commit_that_is_killed_is_finished_or_never_began() {
         child.wait().unwrap();
         let found = recover(&root.join("base"), Some(&SessionId::new("s")));
         let new = (1..=FILES).filter(|number| fs::read(root.join(format!("ws/f{number}"))).unwrap() == b"new\n").count();
-        match found.first().map(|recovered| &recovered.result) {
+        match found.first() {
             Some(result) if result.status == ToolStatus::Succeeded => {
                 assert_eq!(new, FILES, "finished");
                 assert!(result.output_text.contains("said"), "{}", result.output_text);

@@ -9,11 +9,10 @@ use crate::sys::process::{End, Finished, run as run_process, signal_name};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength};
 use crate::sys::sandbox::{Layered, View as Seen};
 use crate::tools::command_run::{Work, answer, failed, kept_from, off_thread, spec, unchanged};
-use crate::tools::confine::{Hold, Wanted};
+use crate::tools::confine::Wanted;
 use crate::tools::denied::Denied;
 use crate::tools::tool::{Output, Settings};
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What programs print that meet a limit of the view, and what it means.
@@ -90,7 +89,7 @@ impl Prepared {
             let view = View::make(base, call)?;
             let began = layer::mark(view.path())?;
             let layers = view.layers("upper", &held.roots)?;
-            // What package managers keep is a copy of the copy, and goes with the view.
+            // What package managers keep is a copy here, too, and goes with the view.
             let caches = view.layers("cache", &settings.holding.caches.directories)?;
             Ok((view, layers, caches, began))
         };

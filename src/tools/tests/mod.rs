@@ -8,10 +8,12 @@ mod random_trees;
 mod reads;
 mod requests;
 mod secrets;
+mod sessions;
 #[cfg(target_os = "linux")]
 mod swap;
 mod trees;
 
+use super::commands::Commands;
 use super::confine::Holding;
 use super::{Router, Settings, actions_for};
 use crate::policy::redact::Redactor;
@@ -105,7 +107,9 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         relative_paths: true,
         follow_links: true,
         helper: Helper::default(),
+        checkpoints: None,
         holding: Holding::nothing(),
+        commands: Commands::default(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
@@ -120,7 +124,12 @@ pub(super) fn call(tool: &str, arguments: Value) -> ToolCall {
 }
 
 pub(super) fn context() -> RunContext {
-    RunContext { output: mpsc::channel(16).0, kill: CancellationToken::new(), background: CancellationToken::new() }
+    RunContext {
+        tool_call_id: None,
+        output: mpsc::channel(16).0,
+        kill: CancellationToken::new(),
+        background: CancellationToken::new(),
+    }
 }
 
 pub(super) fn block_on<F: Future>(future: F) -> F::Output {
@@ -266,8 +275,9 @@ fn numbers_and_truth_values_are_taken_as_text() {
 fn a_schema_is_plain_and_names_no_alias() {
     let definitions = Router::new(Bench::new().settings).definitions();
     let names: Vec<_> = definitions.iter().map(|definition| definition.tool_name.as_str()).collect();
+    const SESSIONS: [&str; 6] = ["CliSession", "CliWrite", "CliRead", "CliStop", "CliGetPlatform", "CliEnv"];
     let files = ["ReadFile", "WriteFile", "EditFile", "Delete", "Move", "Copy", "CreateDirectory"];
-    assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand", "HttpRequest"]].concat());
+    assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"], &SESSIONS, &["HttpRequest"]].concat());
     let edit = &definitions[2].input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");

@@ -110,7 +110,11 @@ impl Body {
         if let Some(command) = &approval.command {
             let notes: Vec<_> = approval.proposal.notes.iter().map(|note| text::reveal(note)).collect();
             let notes = notes.iter().flat_map(|note| ["   ", note]).collect::<String>();
-            let facts = format!("in {}   time limit {}{notes}", text::reveal(&command.cwd), duration(command.timeout_seconds));
+            let limit = match command.timeout_seconds {
+                0 => "no time limit".to_owned(),
+                seconds => format!("time limit {}", duration(seconds)),
+            };
+            let facts = format!("in {}   {limit}{notes}", text::reveal(&command.cwd));
             let command = Command {
                 line: text::reveal(&command.line).into_owned(),
                 facts,

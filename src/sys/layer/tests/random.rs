@@ -42,16 +42,17 @@ proptest! {
             if steps > stop { Err(io::Error::other("stopped")) } else { Ok(()) }
         };
         let done = commit_at_pace(&place.preview, &changes, &mut pace);
-        let outcome = match done {
-            Ok(outcome) => outcome,
-            Err(_) => match recover(&place.preview).unwrap() {
+        let outcome = if let Ok(outcome) = done {
+            outcome
+        } else {
+            match recover(&place.preview).unwrap() {
                 Some(outcome) => outcome,
                 // Nothing had begun.
                 None => {
                     prop_assert_eq!(&place.tree(), &before, "{}", line);
                     commit(&place.preview, &[place.changes()]).unwrap()
                 }
-            },
+            }
         };
         prop_assert!(outcome.is_whole(), "{}: {:?}", line, outcome);
         prop_assert_eq!(place.tree(), seen, "{}", line);

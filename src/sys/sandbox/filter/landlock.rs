@@ -26,6 +26,9 @@ pub(super) struct Rules {
 }
 
 pub(super) fn prepare(confinement: &Confinement) -> io::Result<Rules> {
+    if confinement.strength == Strength::Landlock && version() == 0 {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel has none"));
+    }
     let ruleset = match confinement.strength {
         Strength::Namespaces => beneath_mounts(confinement).map_err(io::Error::other)?,
         Strength::Landlock => alone(confinement, &grants(confinement)?).map_err(io::Error::other)?,

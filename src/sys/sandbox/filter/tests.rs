@@ -465,6 +465,22 @@ mod in_namespaces {
         }
     }
 
+    #[tokio::test]
+    async fn a_fork_bomb_ends_with_its_command() {
+        if !possible() {
+            return;
+        }
+        for who in everyone() {
+            let (_directory, root) = workspace();
+            let limits = ResourceLimits { processes: Some(200), ..ResourceLimits::default() };
+            let line = "exec 2>/dev/null; mkfifo f; exec 3<>f; bomb() { bomb | bomb & }; bomb; read -t 0.3 -u 3; exit 5";
+            let begin = std::time::Instant::now();
+            let finished = execute(who, Confinement { limits, ..inside(&root) }, line).await.unwrap();
+            assert_eq!(finished.end, End::Exited(5), "{who:?}");
+            println!("{who:?}: over after {:?}", begin.elapsed());
+        }
+    }
+
     /// What it is called by, what it runs, what it prints.
     const NEEDED: [(&str, &str, &str); 10] = [
         ("gcc", "echo 'int main(){return 7;}' > a.c && gcc -g -o a a.c && ./a; echo $?", "7"),
@@ -488,7 +504,7 @@ mod in_namespaces {
         ("bash", "exec 2>/dev/null; set -m; sleep 0.01 & wait; (exit 4) & fg >/dev/null; echo $?", "4"),
         ("strace", "strace -f -o t sh -c 'true; true' && grep -c exited t", "1"),
         ("gdb", "gdb -nx -batch -ex run -ex 'print 6*7' /bin/true 2>/dev/null | tail -1", "$1 = 42"),
-        ("cargo", "cargo init -q --vcs none --name a . && cargo run -q --offline", "Hello, world!"),
+        ("cargo", "cargo init -q --vcs none a && cd a && cargo run -q --offline", "Hello, world!"),
     ];
 
     #[tokio::test]
@@ -499,7 +515,9 @@ mod in_namespaces {
         for who in everyone() {
             for (name, line, expected) in NEEDED {
                 let (_directory, root) = workspace();
-                let line = format!("export HOME=$PWD; command -v {name} >/dev/null || {{ echo absent; exit; }}; {line}");
+                let line = format!(
+                    "export RUSTUP_HOME=${{RUSTUP_HOME:-$HOME/.rustup}} CARGO_HOME=${{CARGO_HOME:-$HOME/.cargo}} HOME=$PWD; command -v {name} >/dev/null || {{ echo absent; exit; }}; {line}"
+                );
                 let output = told(who, inside(&root), &line).await;
                 if output.starts_with("absent") {
                     println!("skipped: {name} ({who:?} has none)");

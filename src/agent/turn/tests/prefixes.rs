@@ -1,0 +1,104 @@
+//! The process dies after any record of any case: what a person is to be asked about never runs unasked, and what ran
+//! and was kept from something is told to the model.
+
+use super::*;
+
+/// The records of a case, as they were committed.
+fn records_of(path: &Path) -> (Sim, Vec<Record>) {
+    let mut sim = sim_of(&std::fs::read_to_string(path).unwrap());
+    let mut all = Vec::new();
+    for input in std::fs::read_to_string(path).unwrap().lines().filter_map(|line| line.strip_prefix("> ")) {
+        // What a version after this one wrote is another test's.
+        if input.starts_with("unreadable") {
+            break;
+        }
+        let effects = sim.play(input);
+        sim.perform(effects);
+        all.clone_from(&sim.records);
+    }
+    (sim, all)
+}
+
+/// What is begun where every call that is to be planned turns out to be a command that asks.
+fn begun(sim: &mut Sim, how: &str) -> Vec<Effect> {
+    let mut effects = sim.crash(how);
+    let mut begun = Vec::new();
+    while !effects.is_empty() {
+        let mut planned = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::Plan(calls) => planned.extend(calls.into_iter().map(|(index, call)| (index, call, "make"))),
+                Effect::PlanOpened { index, call, .. } => planned.push((index, call, "+example.com make")),
+                other => begun.push(other),
+            }
+        }
+        for (index, call, _) in &planned {
+            sim.calls.resize(sim.calls.len().max(index + 1), call.clone());
+            sim.calls[*index].clone_from(call);
+        }
+        let plans = planned.iter().map(|(index, _, line)| sim.plan(&format!("{index}=exec {line}"))).collect::<Vec<_>>();
+        let at = sim.at();
+        effects = if plans.is_empty() { Vec::new() } else { sim.machine.handle(Input::Planned(plans), at) };
+    }
+    begun
+}
+
+/// Results in the journal's last step that no run after them made old.
+fn kept_back(records: &[Record]) -> Vec<&ToolResult> {
+    let mut kept: Vec<&ToolResult> = Vec::new();
+    for record in records {
+        match record {
+            Record::KeptFrom { result, .. } => kept.push(result),
+            Record::Started { tool_call_id, .. } => kept.retain(|result| result.tool_call_id != *tool_call_id),
+            Record::Finished { result, .. } => kept.retain(|kept| kept.tool_call_id != result.tool_call_id),
+            Record::StepCompleted { .. } | Record::TaskEnded { .. } => kept.clear(),
+            _ => {}
+        }
+    }
+    kept
+}
+
+fn is_result_of(part: &Part, kept: &ToolResult) -> bool {
+    matches!(part, Part::ToolResult(result)
+        if result.tool_call_id == kept.tool_call_id && result.output_text.starts_with(&kept.output_text))
+}
+
+#[test]
+fn wherever_the_process_dies_nothing_runs_unasked_and_no_result_is_lost() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/turn");
+    let mut looked_at = 0;
+    for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let (mut sim, all) = records_of(&file);
+        for length in 1..=all.len() {
+            for how in ["", "go-on", "replace"] {
+                sim.records = all[..length].to_vec();
+                let effects = begun(&mut sim, how);
+                let place = format!("{} after {length} records, {how}", file.display());
+                let acts = |effect: &Effect| matches!(effect, Effect::Run { .. } | Effect::Preview { .. });
+                assert!(!effects.iter().any(acts), "{place}: it acts unasked");
+                for kept in kept_back(&all[..length]) {
+                    let asked = |effect: &Effect| {
+                        matches!(effect, Effect::Emit { kind: EventKind::ApprovalRequested(approval), .. }
+                            if approval.tool_call_id == kept.tool_call_id && !approval.opens.is_empty())
+                    };
+                    let told = |effect: &Effect| {
+                        matches!(effect, Effect::Emit { kind: EventKind::ToolCompleted { output_text, .. }, .. }
+                            if output_text.starts_with(&kept.output_text))
+                    };
+                    // Where the answer was saved and the result was not, it is in the step all the same.
+                    let in_the_step = |effect: &Effect| {
+                        let Effect::Commit(records, _) = effect else { return false };
+                        records.iter().any(|record| {
+                            matches!(record, Record::StepCompleted { message, .. }
+                                if message.content.iter().any(|part| is_result_of(part, kept)))
+                        })
+                    };
+                    let kept_there = |effect: &Effect| asked(effect) || told(effect) || in_the_step(effect);
+                    assert!(effects.iter().any(kept_there), "{place}: a result is lost");
+                    looked_at += 1;
+                }
+            }
+        }
+    }
+    assert!(looked_at > 20, "only {looked_at} results were kept back");
+}

@@ -1,0 +1,133 @@
+//! Lines that are typed into a shell one after the other: whether one changes what the next will mean.
+
+use super::read;
+
+/// Builtins after which a shell may mean something else by the same words, or is no longer there.
+const CHANGES: &[&str] = &[
+    ".",
+    "alias",
+    "bg",
+    "bind",
+    "builtin",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "coproc",
+    "declare",
+    "dirs",
+    "disown",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "history",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "trap",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+];
+
+/// Whether a shell that ran this line means the same by the next one as it did before. Where it works is another question,
+/// which it can be asked.
+pub fn keeps_meaning(line: &str) -> bool {
+    let line = read(line);
+    let alone = line.parts.len() == 1;
+    let plain = !(line.hopeless || line.multiplies || line.too_long) && line.floors.is_empty();
+    plain
+        && line.parts.iter().all(|part| {
+            let [invocation] = &part.invocations[..] else { return false };
+            let name = invocation.argv[0].text.as_str();
+            let known = part.floors.is_empty() && part.redirects.is_empty() && !part.unknown_code && !part.reads_code;
+            // Behind `&&` or in a pipe it may or may not have been done.
+            let moves = name == "cd" && !alone;
+            known && !invocation.wrapped && !moves && !name.starts_with('%') && !CHANGES.contains(&name)
+        })
+}
+
+/// Whether a shell of this line would run what it is given on its input.
+pub fn runs_input(line: &str) -> bool {
+    let line = read(line);
+    line.hopeless || line.parts.iter().any(|part| part.reads_code || part.unknown_code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_line_leaves_behind_in_the_shell_is_seen() {
+        for line in ["ls", "ls -la src | grep x", "git status && cargo test", "cd src", "cat a; cat b", "python3", "echo hi"] {
+            assert!(keeps_meaning(line), "{line}");
+        }
+        let changing = [
+            "alias ls='rm -rf'",
+            "ls() { rm -rf .; }",
+            "PATH=.:$PATH",
+            "export A=b",
+            "set -H",
+            "source x",
+            ". x",
+            "cd x && ls",
+            "ls; cd x",
+            "ls $(id)",
+            "echo $x",
+            "ls \\",
+            "ls &&",
+            "ls &",
+            "cat <<X",
+            "if true",
+            "ls \"a",
+            "read x",
+            "trap ls INT",
+            "exec ls",
+            "eval ls",
+            "command cd x",
+            "%1",
+            "fg",
+            "printf -v ls x",
+            "coproc ls",
+            "time bash",
+            "bash",
+            "unset x",
+            "ls > x",
+        ];
+        for line in changing {
+            assert!(!keeps_meaning(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_shell_that_takes_lines_is_seen_through_what_starts_it() {
+        for line in ["bash", "sh -i", "env A=b bash", "nohup sh", "cd x; bash", "sudo -s"] {
+            assert!(runs_input(line), "{line}");
+        }
+        for line in ["python3 -i", "less x", "cargo run", "bash -c ls", "git log"] {
+            assert!(!runs_input(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Keys by their names, as a terminal sends them.
+
+/// Keys that a terminal turns into a signal or an end, and the end of a line.
+const PLAIN: &[(&str, &str)] =
+    &[("enter", "\r"), ("ctrl-c", "\x03"), ("ctrl-d", "\x04"), ("ctrl-z", "\x1a"), ("ctrl-\\", "\x1c")];
+
+const OTHERS: &[(&str, &str)] = &[
+    ("tab", "\t"),
+    ("shift-tab", "\x1b[Z"),
+    ("escape", "\x1b"),
+    ("backspace", "\x7f"),
+    ("delete", "\x1b[3~"),
+    ("space", " "),
+    ("up", "\x1b[A"),
+    ("down", "\x1b[B"),
+    ("right", "\x1b[C"),
+    ("left", "\x1b[D"),
+    ("home", "\x1b[H"),
+    ("end", "\x1b[F"),
+    ("pageup", "\x1b[5~"),
+    ("pagedown", "\x1b[6~"),
+    ("f1", "\x1bOP"),
+    ("f2", "\x1bOQ"),
+    ("f3", "\x1bOR"),
+    ("f4", "\x1bOS"),
+    ("f5", "\x1b[15~"),
+    ("f6", "\x1b[17~"),
+    ("f7", "\x1b[18~"),
+    ("f8", "\x1b[19~"),
+    ("f9", "\x1b[20~"),
+    ("f10", "\x1b[21~"),
+    ("f11", "\x1b[23~"),
+    ("f12", "\x1b[24~"),
+];
+
+/// Other names of the same.
+const ALSO: &[(&str, &str)] =
+    &[("return", "enter"), ("esc", "escape"), ("del", "delete"), ("pgup", "pageup"), ("pgdn", "pagedown")];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    pub name: String,
+    pub bytes: String,
+    /// It edits no line: what a shell has been typed stays what it is, or is gone.
+    pub is_plain: bool,
+}
+
+impl Key {
+    /// `ctrl-c`, `C-c`, `^C`, `Up`.
+    pub fn named(given: &str) -> Option<Self> {
+        let lower = given.trim().to_ascii_lowercase().replace(['+', '_', ' '], "-");
+        let lower = lower.trim_start_matches('<').trim_end_matches('>');
+        let letter = ["ctrl-", "control-", "c-", "^"].iter().find_map(|start| lower.strip_prefix(start));
+        let name = match letter {
+            Some(letter) => format!("ctrl-{letter}"),
+            None => ALSO.iter().find(|(other, _)| *other == lower).map_or(lower, |(_, name)| *name).replace("page-", "page"),
+        };
+        let found = |table: &[(&str, &str)]| table.iter().find(|(known, _)| *known == name).map(|(_, bytes)| (*bytes).to_owned());
+        if let Some(bytes) = found(PLAIN) {
+            return Some(Self { name, bytes, is_plain: true });
+        }
+        let control = || match name.strip_prefix("ctrl-")?.as_bytes() {
+            [letter @ b'a'..=b'z'] => Some(char::from(letter - b'a' + 1).to_string()),
+            _ => None,
+        };
+        let bytes = found(OTHERS).or_else(control)?;
+        Some(Self { name, bytes, is_plain: false })
+    }
+
+    /// The key of a lone control character, which models write too.
+    pub fn of_character(text: &str) -> Option<Self> {
+        let all = PLAIN.iter().chain(OTHERS).filter(|(name, _)| *name != "space");
+        let known = all.clone().find(|(_, bytes)| *bytes == text).map(|(name, _)| (*name).to_owned());
+        let control = || match text.as_bytes() {
+            [byte @ 1..=26] if !matches!(byte, b'\n') => Some(format!("ctrl-{}", char::from(byte - 1 + b'a'))),
+            _ => None,
+        };
+        Self::named(&known.or_else(control)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_many_names_and_sends_one_thing() {
+        for name in ["ctrl-c", "Ctrl+C", "C-c", "^C", "<ctrl-c>", "control-c"] {
+            assert_eq!(Key::named(name).unwrap().bytes, "\x03", "{name}");
+        }
+        for (name, bytes) in [("Up", "\x1b[A"), ("esc", "\x1b"), ("Return", "\r"), ("page up", "\x1b[5~"), ("ctrl-l", "\x0c")] {
+            assert_eq!(Key::named(name).unwrap().bytes, bytes, "{name}");
+        }
+        assert_eq!(Key::named("hyper-q"), None);
+        assert!(Key::named("ctrl-d").unwrap().is_plain && !Key::named("tab").unwrap().is_plain);
+    }
+
+    #[test]
+    fn a_lone_control_character_is_its_key() {
+        for (text, name) in [("\x03", "ctrl-c"), ("\x1b", "escape"), ("\x1b[A", "up"), ("\x0c", "ctrl-l"), ("\r", "enter")] {
+            assert_eq!(Key::of_character(text).unwrap().name, name);
+        }
+        assert_eq!(Key::of_character("a"), None);
+        assert_eq!(Key::of_character("\n"), None);
+        assert_eq!(Key::of_character(" "), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! What a command without a terminal printed: the end of it in bounded memory, and how far it was read.
+
+use std::collections::VecDeque;
+
+/// The last bytes of a stream of any length.
+#[derive(Debug)]
+pub struct Tape {
+    kept: VecDeque<u8>,
+    limit: usize,
+    /// Where in the stream the kept bytes begin.
+    start: u64,
+    /// Up to where it was read.
+    read: u64,
+}
+
+/// What a reader had not seen.
+#[derive(Debug, PartialEq, Eq, Default)]
+pub struct Fresh {
+    pub text: String,
+    /// What it missed, for it was too much to be kept: `12 lines`, `4096 bytes`.
+    pub missed: Option<String>,
+}
+
+impl Tape {
+    pub fn new(limit: usize) -> Self {
+        Self { kept: VecDeque::new(), limit, start: 0, read: 0 }
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        let skipped = bytes.len().saturating_sub(self.limit);
+        self.kept.extend(&bytes[skipped..]);
+        let excess = self.kept.len().saturating_sub(self.limit);
+        self.kept.drain(..excess);
+        self.start += (skipped + excess) as u64;
+    }
+
+    /// Bytes there were.
+    pub fn total(&self) -> u64 {
+        self.start + self.kept.len() as u64
+    }
+
+    /// What came since the last time. A line that is not at its end waits for it, as long as more can come: half a line may be
+    /// half a secret.
+    pub fn fresh(&mut self, more_comes: bool) -> Fresh {
+        let missed = self.start.saturating_sub(self.read);
+        let from = usize::try_from(self.read.max(self.start) - self.start).unwrap_or(usize::MAX);
+        let mut bytes: Vec<u8> = self.kept.iter().skip(from).copied().collect();
+        if more_comes && bytes.len() < self.limit / 2 {
+            let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            bytes.truncate(end);
+        }
+        self.read = self.start + (from + bytes.len()) as u64;
+        Fresh { text: String::from_utf8_lossy(&bytes).into_owned(), missed: (missed > 0).then(|| format!("{missed} bytes")) }
+    }
+
+    /// The last of it.
+    pub fn tail(&self, count: usize) -> Vec<u8> {
+        self.kept.iter().skip(self.kept.len().saturating_sub(count)).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_gets_only_what_is_new_and_is_told_what_it_missed() {
+        let mut tape = Tape::new(10);
+        tape.push(b"one\ntwo\n");
+        assert_eq!(tape.fresh(true), Fresh { text: "one\ntwo\n".into(), missed: None });
+        assert_eq!(tape.fresh(true), Fresh::default());
+        tape.push(b"0123456789abcde\n");
+        assert_eq!(tape.fresh(true), Fresh { text: "6789abcde\n".into(), missed: Some("6 bytes".into()) });
+        assert_eq!((tape.total(), tape.tail(3)), (24, b"de\n".to_vec()));
+    }
+
+    #[test]
+    fn half_a_line_waits_for_its_end() {
+        let mut tape = Tape::new(100);
+        tape.push(b"done\nAPI_KEY=ab");
+        assert_eq!(tape.fresh(true).text, "done\n");
+        tape.push(b"cd\n");
+        assert_eq!(tape.fresh(true).text, "API_KEY=abcd\n");
+        tape.push(b"no end");
+        assert_eq!((tape.fresh(true).text.as_str(), tape.fresh(false).text.as_str()), ("", "no end"));
+    }
+
+    #[test]
+    fn a_flood_stays_in_its_bounds() {
+        let mut tape = Tape::new(1000);
+        for _ in 0..1000 {
+            tape.push(&[b'x'; 4096]);
+        }
+        assert_eq!((tape.kept.len(), tape.total()), (1000, 4_096_000));
+    }
+}

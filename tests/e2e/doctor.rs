@@ -1,0 +1,44 @@
+//! `aye doctor`: what is there, what is missing, and that it keeps keys to itself.
+
+use crate::support::Project;
+
+const KEY: &str = "sk-ant-api03-notakeyofanybody";
+
+fn check(found: &serde_json::Value, name: &str) -> (String, String) {
+    let checks = found["checks"].as_array().unwrap();
+    let check = checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("no `{name}` in {found}"));
+    (check["state"].as_str().unwrap().to_owned(), check["says"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_key_is_named_and_never_shown() {
+    let project = Project::empty().env("ANTHROPIC_API_KEY", KEY);
+    let output = project.aye(&["doctor"]);
+    let words = ["ANTHROPIC_API_KEY", "sandbox", "policy", "terminal"];
+    assert!(words.iter().all(|word| output.stdout.contains(word)), "{}", output.stdout);
+    assert!(!output.stdout.contains(KEY) && !output.stderr.contains(KEY));
+    let found = project.aye(&["doctor", "--json"]);
+    assert!(!found.stdout.contains(KEY));
+    assert_eq!(check(&found.json(), "model").0, "good");
+}
+
+#[test]
+fn what_is_broken_is_said_and_the_rest_is_looked_at_all_the_same() {
+    let project = Project::empty().policy("this is no policy").config("[model]\ndefault = 7\n");
+    let found = project.aye(&["doctor", "--json"]).exits(1).json();
+    assert_eq!(found["ok"], false);
+    let (state, says) = check(&found, "configuration");
+    assert!(state == "missing" && says.contains("config.toml"), "{says}");
+    assert_eq!(check(&found, "data directory").0, "good");
+    let project = Project::empty().policy("this is no policy");
+    let (state, says) = check(&project.aye(&["doctor", "--json"]).exits(1).json(), "policy");
+    assert!(state == "missing" && says.contains("policy.toml"), "{says}");
+}
+
+#[test]
+fn the_tier_is_one_of_four() {
+    let found = Project::empty().aye(&["doctor", "--json"]).json();
+    let tier = found["tier"].as_str().unwrap();
+    assert!(["bare", "landlock_only", "guarded", "preview"].contains(&tier), "{tier}");
+    assert_eq!(check(&found, "sandbox").0 == "good", tier == "preview");
+}

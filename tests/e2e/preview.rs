@@ -1,0 +1,197 @@
+//! Commands whose effects are known before they happen, by the built binary.
+#![cfg(target_os = "linux")]
+
+use crate::support::{Output, PATIENCE, Project, wait_until};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+const ALWAYS: &str = r#"
+schema_version = 1
+bundle_version = "test"
+
+[capabilities."File.Read"]
+
+[capabilities."File.Write"]
+allowed_paths = ["${workspace}"]
+
+[capabilities."File.Delete"]
+allowed_paths = ["${workspace}"]
+
+[capabilities."Shell.Exec"]
+requires_approval = true
+preview = "always"
+blocked_commands = ["sudo"]
+"#;
+
+fn run(project: &Project, line: &str, flags: &[&str]) -> Output {
+    let arguments = json!({"command": line}).to_string();
+    let mut words = vec!["--trust", "tool", "call", "RunCommand", "--args", &arguments, "--json"];
+    words.extend(flags);
+    project.aye(&words)
+}
+
+/// What the command would do; `None`, and why is said, where this system makes no previews.
+fn foretold(project: &Project, line: &str) -> Option<Value> {
+    let foretold = run(project, line, &["--plan"]).exits(0).json();
+    if foretold.get("effects").is_none() {
+        eprintln!("skipped: {}", foretold["notes"]);
+        return None;
+    }
+    Some(foretold)
+}
+
+/// Whether nothing of a preview is left.
+fn tidy(project: &Project) -> bool {
+    let previews = project.beside("data").join("previews");
+    fs::read_dir(previews).map_or(true, |left| left.count() == 0)
+}
+
+fn paths(foretold: &Value) -> Vec<String> {
+    let paths = foretold["paths"].as_array().unwrap();
+    let name = |path: &Value| path.as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    let mut names: Vec<String> = paths.iter().map(name).collect();
+    names.sort();
+    names
+}
+
+const ALL: &str = "echo new > made.txt; echo more >> changed.txt; rm gone.txt; mv old.txt moved.txt; chmod 755 mode.sh; \
+                   ln -s changed.txt link; head -c 64 /dev/zero > binary; echo said; exit 3";
+
+fn project() -> Project {
+    Project::empty()
+        .policy(ALWAYS)
+        .file("changed.txt", "one\n")
+        .file("gone.txt", "gone\n")
+        .file("old.txt", "a text that is moved as it is, and is long enough to be known again\n")
+        .file("mode.sh", "true\n")
+}
+
+#[test]
+fn a_plan_of_a_command_shows_its_effects_and_changes_nothing() {
+    let project = project();
+    let Some(foretold) = foretold(&project, ALL) else { return };
+    assert_eq!(foretold["effects"]["ended"], "exit 3");
+    assert!(foretold["effects"]["output"].as_str().unwrap().contains("said"));
+    assert_eq!(paths(&foretold), ["binary", "changed.txt", "gone.txt", "link", "made.txt", "mode.sh", "moved.txt", "old.txt"]);
+    let diff = foretold["diff"].as_str().unwrap();
+    assert!(diff.contains("+more") && diff.contains("+new") && diff.contains("-gone"), "{diff}");
+    assert!(foretold["summary"].is_string() && foretold["bytes"].is_number());
+    assert_eq!(project.read("changed.txt"), "one\n");
+    assert!(project.exists("gone.txt") && !project.exists("made.txt") && !project.exists("link") && tidy(&project));
+    let nothing = self::foretold(&project, "cat changed.txt").unwrap();
+    assert_eq!((&nothing["paths"], &nothing["diff"]), (&json!([]), &json!("")));
+}
+
+#[test]
+fn a_yes_keeps_what_the_preview_did() {
+    let project = project();
+    if foretold(&project, "true").is_none() {
+        return;
+    }
+    let result = run(&project, ALL, &["--yes"]).exits(0).json();
+    let text = result["outputText"].as_str().unwrap();
+    assert!(text.starts_with("Exit code: 3\n--- stdout ---\nsaid\n--- stderr ---\n["), "{text}");
+    assert_eq!((project.read("made.txt"), project.read("changed.txt")), ("new\n".to_owned(), "one\nmore\n".to_owned()));
+    assert!(!project.exists("gone.txt") && !project.exists("old.txt") && project.read("moved.txt").starts_with("a text"));
+    assert_eq!(fs::metadata(project.path("mode.sh")).unwrap().permissions().mode() & 0o777, 0o755);
+    assert_eq!(fs::read_link(project.path("link")).unwrap().to_str(), Some("changed.txt"));
+    assert_eq!(fs::read(project.path("binary")).unwrap(), [0; 64]);
+    assert!(tidy(&project));
+}
+
+#[test]
+fn without_a_yes_a_command_does_not_run_at_all() {
+    let project = project();
+    let result = run(&project, "touch made", &[]).exits(1).json();
+    assert_eq!(result["error"]["code"], "NO_APPROVER");
+    assert!(!project.exists("made"));
+}
+
+#[test]
+fn what_is_protected_is_not_kept_and_said() {
+    let project =
+        project().file(".git/config", "[core]\n").file(".git/HEAD", "ref: refs/heads/main\n").file(".git/objects/x", "");
+    let line = "echo ok > fine; printf '[alias]\\nx = !sh\\n' >> .git/config; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; \
+                mkdir .vscode; echo {} > .vscode/tasks.json";
+    let Some(foretold) = foretold(&project, line) else { return };
+    let refused = foretold["effects"]["refused"].to_string();
+    assert!(refused.contains(".git") && refused.contains(".vscode"), "{foretold}");
+    assert_eq!(paths(&foretold), ["fine"]);
+    let result = run(&project, line, &["--yes"]).exits(0).json();
+    assert!(result["outputText"].as_str().unwrap().contains(".git"), "{result}");
+    assert_eq!((project.read(".git/config"), project.read("fine")), ("[core]\n".to_owned(), "ok\n".to_owned()));
+    assert!(!project.exists(".git/hooks/pre-commit") && !project.exists(".vscode/tasks.json"));
+}
+
+#[test]
+fn what_git_ignores_is_counted_and_kept() {
+    let project = project().file(".gitignore", "target/\n");
+    let line = "mkdir -p target/debug; for n in 1 2 3; do echo $n > target/debug/$n; done; echo x > seen";
+    let Some(foretold) = foretold(&project, line) else { return };
+    let counted = &foretold["effects"]["counted"][0];
+    assert!(counted["path"].as_str().unwrap().contains("target"), "{foretold}");
+    assert_eq!(counted["created"], 3);
+    assert!(!foretold["diff"].as_str().unwrap().contains("target/"));
+    run(&project, line, &["--yes"]).exits(0);
+    assert_eq!(project.read("target/debug/3"), "3\n");
+}
+
+#[test]
+fn what_cannot_be_previewed_is_planned_with_the_reason() {
+    let project = project();
+    for (line, why) in [("git commit -m x", "git"), ("sleep 99 &", "background"), ("npm run dev", "background")] {
+        let foretold = run(&project, line, &["--plan"]).exits(0).json();
+        assert!(foretold["notes"].to_string().contains(why), "{foretold}");
+        assert_eq!((&foretold["paths"], &foretold["diff"]), (&json!([]), &json!("")));
+    }
+    let denied = run(&project, "sudo true", &["--plan"]).exits(1).json();
+    assert_eq!(denied["error"]["code"], "POLICY_DENIED");
+}
+
+#[test]
+fn nothing_outside_is_reached_from_a_preview() {
+    let project = project();
+    let home = project.beside("home");
+    let line = format!(
+        "echo x > {0}/escaped; cat {1}/config/policy.toml; ls {1}/data",
+        home.display(),
+        home.parent().unwrap().display()
+    );
+    let Some(foretold) = foretold(&project, &line) else { return };
+    assert!(!home.join("escaped").exists());
+    assert!(!foretold["effects"]["output"].as_str().unwrap().contains("schema_version"), "{foretold}");
+}
+
+#[test]
+fn a_crash_in_the_middle_of_keeping_is_finished_at_the_next_start() {
+    let project = project();
+    if foretold(&project, "true").is_none() {
+        return;
+    }
+    const FILES: usize = 1500;
+    let line = format!("for n in $(seq {FILES}); do echo new > f$n; done");
+    let arguments = json!({"command": line}).to_string();
+    let running = project.start(&["--trust", "tool", "call", "RunCommand", "--args", &arguments, "--json", "--yes"]);
+    let previews = project.beside("data").join("previews");
+    let begun = || {
+        let entries = fs::read_dir(&previews).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).any(|path| path.join("commit.json").exists())
+    };
+    assert!(wait_until(PATIENCE, begun), "the commit begins");
+    running.kill();
+    let done = || (1..=FILES).filter(|number| project.exists(&format!("f{number}"))).count();
+    eprintln!("{} of {FILES} were kept when it was killed", done());
+    project.aye(&["tool", "call", "ReadFile", "--args", r#"{"path": "changed.txt"}"#]).exits(0);
+    assert_eq!(done(), FILES);
+    assert!(tidy(&project));
+}
+
+#[test]
+fn a_gigabyte_of_output_is_kept_in_its_bounds() {
+    let project = project();
+    let line = "head -c 300000000 /dev/zero | tr '\\0' 'x'";
+    let Some(foretold) = foretold(&project, line) else { return };
+    let output = foretold["effects"]["output"].as_str().unwrap();
+    assert!(output.len() < 110 * 1024 && output.contains("truncated"), "{}", output.len());
+}
