@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench sandbox` prints one row a figure: the median of 200 runs, and the limit it is meant to hold.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
 
 #[allow(dead_code, unused_imports)]
 #[path = "../src/sys/mod.rs"]

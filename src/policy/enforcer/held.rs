@@ -1,7 +1,7 @@
 //! What holds a command while it runs, by the policy alone: names of places. What exists is looked up elsewhere.
 
 use super::Enforcer;
-use crate::policy::bundle::{Cache, Limits, Network, Preview, SandboxSetting};
+use crate::policy::bundle::{Cache, Limits, Network, SandboxSetting};
 use crate::policy::decided::counts;
 use crate::policy::files::keeps_credentials;
 use crate::policy::layer::{FileRules, Ready};
@@ -130,7 +130,11 @@ impl Enforcer {
             cache: terms.cache.unwrap_or_default(),
             limits: terms.limits,
             roots: context.roots.clone(),
-            read_only_if_there: writable.iter().flat_map(|place| names_in(place)).filter(|place| !reopened.contains(place)).collect(),
+            read_only_if_there: writable
+                .iter()
+                .flat_map(|place| names_in(place))
+                .filter(|place| !reopened.contains(place))
+                .collect(),
             written,
             writable,
             reopened,

@@ -1,3 +1,5 @@
+#![cfg(target_os = "linux")]
+
 use super::*;
 use crate::sys::process::{End, Environment, Finished, Helper, ProcessError, Spec, command_environment, run};
 use std::fs;
