@@ -153,7 +153,6 @@ impl Reload {
             commands: self.commands.clone(),
             ..session::tool_settings(&self.place, &enforcer, holding)
         };
-        let settings = crate::tools::Settings { session: Some(self.session.clone()), ..settings };
         let redactor = settings.redactor.clone();
         let router = Router::new(settings);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
