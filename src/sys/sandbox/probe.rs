@@ -19,9 +19,12 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The argument of a helper that probes.
 pub(in crate::sys) const PROBE: &str = "probe";
+/// How long the answer is waited for.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// Mounts below a workspace that are named; of more only the number is said.
 const NAMED_MOUNTS: usize = 3;
 
@@ -52,8 +55,15 @@ fn ask(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Result<P
     let question = Question { roots: roots.to_vec(), bases: bases(data_directory) };
     ours.write_all(&serde_json::to_vec(&question)?)?;
     ours.shutdown(Shutdown::Write)?;
+    ours.set_read_timeout(Some(ANSWER_LIMIT))?;
     let mut answer = Vec::new();
-    ours.read_to_end(&mut answer)?;
+    if let Err(error) = ours.read_to_end(&mut answer) {
+        // A mount that does not answer may hold it for ever.
+        let _ = child.kill();
+        let late = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+        let said = format!("it took more than {} s; a disk here may not answer", ANSWER_LIMIT.as_secs());
+        return Err(if late { io::Error::new(io::ErrorKind::TimedOut, said) } else { error });
+    }
     child.wait()?;
     Ok(serde_json::from_slice(&answer)?)
 }
@@ -203,7 +213,7 @@ impl Trial {
         let trial = Self { base: base.to_owned(), directory, layers };
         for layer in &trial.layers {
             for directory in [&layer.upper, &layer.work] {
-                DirBuilder::new().mode(0o700).create(directory).map_err(what)?;
+                DirBuilder::new().mode(0o700).create(directory).inspect_err(|_| trial.remove()).map_err(what)?;
             }
             let mark = rustix::fs::setxattr(&layer.upper, "user.aye", b"1", XattrFlags::empty());
             if let Err(errno) = mark {
