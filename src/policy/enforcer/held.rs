@@ -1,7 +1,7 @@
 //! What holds a command while it runs, by the policy alone: names of places. What exists is looked up elsewhere.
 
 use super::Enforcer;
-use crate::policy::bundle::{Cache, Limits, Network, Preview, SandboxSetting};
+use crate::policy::bundle::{Cache, Limits, Network, SandboxSetting};
 use crate::policy::decided::counts;
 use crate::policy::files::keeps_credentials;
 use crate::policy::layer::{FileRules, Ready};
@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 pub struct Held {
     pub sandbox: SandboxSetting,
     pub network: Network,
-    pub preview: Preview,
     pub cache: Cache,
     pub limits: Limits,
     /// The workspace and what was added to it.
@@ -128,7 +127,6 @@ impl Enforcer {
         Held {
             sandbox,
             network: terms.network.unwrap_or_default(),
-            preview: terms.preview.unwrap_or_default(),
             cache: terms.cache.unwrap_or_default(),
             limits: terms.limits,
             roots: context.roots.clone(),
