@@ -196,9 +196,9 @@ impl Tool for CliWrite {
         async move {
             let Work { entry, input, wait, judged } = work;
             let (reads, keys) = writable(&entry)?;
-            if entry.writes && !settings.holding.writes && !input.interrupts() {
+            if entry.writes > settings.holding.writes_in_workspace() && !input.interrupts() {
                 let message = format!(
-                    "{} was started when commands could write, and now they may only read: nothing was typed; start another session",
+                    "{} was started when commands could write more than they may now: nothing was typed; start another session",
                     entry.id()
                 );
                 return Err(ToolError::new(ErrorCode::PolicyDenied, message).into());

@@ -46,6 +46,14 @@ pub struct Holding {
     pub(super) unheld: Vec<String>,
 }
 
+/// How much of the workspace may be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Writes {
+    Nothing,
+    Part,
+    All,
+}
+
 /// What of the machine and of the person the policy does not know.
 #[derive(Debug, Clone)]
 pub struct Ground {
@@ -127,10 +135,14 @@ impl Holding {
         }
     }
 
-    /// Whether a command may write nowhere in the workspace.
-    pub(super) fn only_reads(&self) -> bool {
+    /// How much of the workspace a command may write.
+    pub(super) fn writes_in_workspace(&self) -> Writes {
         let inside = |place: &PathBuf| self.roots.iter().any(|root| place.starts_with(root));
-        !self.writes && !self.writable.iter().any(inside)
+        match (self.writes, self.writable.iter().any(inside)) {
+            (true, _) => Writes::All,
+            (false, true) => Writes::Part,
+            (false, false) => Writes::Nothing,
+        }
     }
 
     /// Where the layers of dead processes may still lie.

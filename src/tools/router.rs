@@ -236,7 +236,7 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
         proposal.notes.push(format!("opens {words} for this one run"));
     }
     let offer =
-        PreviewOffer::Impossible { reason: "it is given what lies outside the sandbox, and a preview has none of that".into() };
+        PreviewOffer::Impossible { reason: "it is given the network or a place outside, and a preview has none of that".into() };
     work.opens.clone_from(&opens);
     Ok(Plan {
         summary: format!("{}, with {words} open", plan.summary),

@@ -44,7 +44,6 @@ pub struct Left {
     pub why: String,
 }
 
-#[cfg(test)]
 impl Outcome {
     pub fn is_whole(&self) -> bool {
         self.left.is_empty()

@@ -597,10 +597,10 @@ fn the_probe_finds_what_works() {
     let program = std::env::current_exe().unwrap();
     let data = ground.path("data");
     let found = probe(&program, &[ground.workspace()], &data);
-    assert_eq!(found, Probe { held: Held::Layers, missing: vec![], upper_base: Some(data.clone()) });
+    assert_eq!(found, Probe { tier: Tier::Layers, missing: vec![], upper_base: Some(data.clone()) });
     assert_eq!(fs::read_dir(&data).unwrap().count(), 0, "nothing of the trial is left");
     let everywhere = probe(&program, &["/".into()], &data);
-    assert_eq!((everywhere.held, everywhere.upper_base), (Held::Namespaces, None));
+    assert_eq!((everywhere.tier, everywhere.upper_base), (Tier::Namespaces, None));
     assert!(everywhere.missing[0].contains("mounted below the workspace: `/"), "{:?}", everywhere.missing);
 }
 

@@ -3,6 +3,7 @@
 use crate::protocol::{CallId, SessionId};
 use crate::sys::layer;
 use crate::sys::sandbox::Layered;
+use crate::tools::command_run::beside;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -152,16 +153,12 @@ impl Drop for View {
             return;
         }
         let path = std::mem::take(&mut self.path);
-        let remove = move || {
+        // It can take long.
+        beside(move || {
             if let Err(error) = layer::discard(&path) {
                 tracing::warn!(%error, path = %path.display(), "a preview could not be removed");
             }
-        };
-        // It can take long; what is not done when aye ends is done when it starts.
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(remove)),
-            Err(_) => remove(),
-        }
+        });
     }
 }
 
