@@ -44,10 +44,6 @@ impl Standing {
         Self { ground: Ground { tier, layers, caches, git }, missing, homes: other_homes(&place.home), home: place.home.clone() }
     }
 
-    pub fn tier(&self) -> SandboxTier {
-        self.ground.tier
-    }
-
     /// What a verdict may rely on.
     pub fn sandbox(&self) -> Sandbox {
         if self.ground.tier.holds() { Sandbox::Present } else { Sandbox::Absent }

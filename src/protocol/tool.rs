@@ -109,6 +109,9 @@ pub struct ToolResult {
     /// What a command was kept from, where that is why it failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<Outside>,
+    /// What a command changed in the workspace, for the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Box<Proposal>>,
 }
 
 impl ToolResult {
@@ -122,6 +125,7 @@ impl ToolResult {
             artifact_uris: Vec::new(),
             redactions: Vec::new(),
             denied: Vec::new(),
+            changed: None,
         }
     }
 
@@ -149,11 +153,14 @@ impl ToolResult {
             artifact_uris: Vec::new(),
             redactions: Vec::new(),
             denied: Vec::new(),
+            changed: None,
         }
     }
 
-    /// With at most about `most_bytes` of output: its start and its end, and between them how much is left out.
+    /// What the thread has of it: at most about `most_bytes` of output, its start and its end, and between them how much is left
+    /// out; and not what is for the person.
     pub fn fitted(mut self, most_bytes: usize) -> Self {
+        self.changed = None;
         let text = &self.output_text;
         if text.len() > most_bytes {
             let whole = |at: &usize| text.is_char_boundary(*at);

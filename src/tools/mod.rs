@@ -2,6 +2,7 @@
 
 mod arguments;
 mod caches;
+mod checkpoint;
 mod cli_environment;
 mod cli_platform;
 mod cli_read;

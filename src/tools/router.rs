@@ -151,10 +151,15 @@ impl ToolRouter for Router {
             let redactor = Arc::clone(&settings.redactor);
             let context = RunContext { tool_call_id: Some(id.clone()), ..context };
             let result = match tool.run(payload, Arc::clone(&settings), context).await {
-                Ok(told) => ToolResult { denied: told.denied, ..ToolResult::succeeded(id, plan.tool_name, told.text) },
+                Ok(told) => ToolResult {
+                    denied: told.denied,
+                    changed: told.changed,
+                    ..ToolResult::succeeded(id, plan.tool_name, told.text)
+                },
                 Err(failed) => ToolResult {
                     output_text: failed.printed,
                     denied: failed.denied,
+                    changed: failed.changed,
                     ..ToolResult::refused(id, plan.tool_name, failed.error)
                 },
             };

@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -58,19 +60,21 @@ pub fn probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> Probe 
 }
 
 fn ask(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Result<Probe> {
+    let (mut ours, theirs) = UnixStream::pair()?;
     let mut child = Command::new(program)
         .args([crate::sys::process::SUPERVISE, PROBE])
         .current_dir("/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
     let question = Question { roots: roots.to_vec(), bases: bases(data_directory) };
-    if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(&serde_json::to_vec(&question)?)?;
-    }
-    let output = child.wait_with_output()?;
-    Ok(serde_json::from_slice(&output.stdout)?)
+    ours.write_all(&serde_json::to_vec(&question)?)?;
+    ours.shutdown(Shutdown::Write)?;
+    let mut answer = Vec::new();
+    ours.read_to_end(&mut answer)?;
+    child.wait()?;
+    Ok(serde_json::from_slice(&answer)?)
 }
 
 /// Where layers could go, the best first.
@@ -83,11 +87,12 @@ fn bases(data_directory: &Path) -> Vec<PathBuf> {
 
 /// The helper's side: reads the question, tries, and says what it found.
 pub(in crate::sys) fn answer_probe() -> io::Result<()> {
+    let mut asked = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut question = Vec::new();
-    io::stdin().read_to_end(&mut question)?;
+    asked.read_to_end(&mut question)?;
     let question: Question = serde_json::from_slice(&question)?;
     let found = try_out(question);
-    File::from(io::stdout().as_fd().try_clone_to_owned()?).write_all(&serde_json::to_vec(&found)?)
+    asked.write_all(&serde_json::to_vec(&found)?)
 }
 
 /// One base that was made ready: a pair of directories for each root.

@@ -126,7 +126,8 @@ async fn refused(line: &str, confinement: Confinement) -> String {
 
 /// Whether each of these lines ends with an error, as the command sees it.
 async fn all_fail(lines: &[&str], confinement: Confinement) {
-    let script: String = lines.iter().map(|line| format!("if ( {line} ) >/dev/null 2>&1; then echo {line:?}; fi\n")).collect();
+    let tried = lines.iter().map(|line| format!("if ( {line} ) >/dev/null 2>&1; then echo {line:?}; fi"));
+    let script = tried.collect::<Vec<_>>().join("\n");
     assert_eq!(output(&script, confinement).await, "");
 }
 
