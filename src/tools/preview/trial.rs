@@ -8,9 +8,8 @@ use crate::sys::layer::{self, Changes};
 use crate::sys::process::{End, Finished, run as run_process, signal_name};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength};
 use crate::sys::sandbox::{Layered, View as Seen};
-use crate::tools::command_run::{Work, answer, failed, kept_from, off_thread, spec, unchanged};
+use crate::tools::command_run::{asked_for, Work, answer, failed, kept_from, off_thread, spec, unchanged};
 use crate::tools::confine::Wanted;
-use crate::tools::denied::Denied;
 use crate::tools::tool::{Output, Settings};
 use std::io;
 use std::sync::Arc;
@@ -130,7 +129,8 @@ fn looked_at(
     };
     let output = settings.redactor.redact(&told).text.into_owned();
     let denied = match finished.end {
-        End::Exited(0) => Denied::default(),
+        // What it printed is no sign of anything where it went well; what it asked the proxy for is.
+        End::Exited(0) => asked_for(finished, work, confinement, settings),
         End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::DiskFull => {
             kept_from(finished, work, confinement, settings)
         }
