@@ -133,6 +133,11 @@ impl Card {
         matches!(self.state, CardState::Done { .. }) && self.exit.as_ref().is_some_and(|exit| exit != "0")
     }
 
+    /// Whether it ran for good, and is to run once more with something opened: what it printed helps to decide.
+    fn waits_after_a_run(&self) -> bool {
+        self.state == CardState::Waiting && !self.is_preview && !self.live.is_empty()
+    }
+
     pub fn is_running(&self) -> bool {
         matches!(self.state, CardState::Running { .. })
     }
@@ -228,6 +233,7 @@ impl Card {
     fn is_open(&self, fold: Fold) -> bool {
         match self.state {
             CardState::Failed { .. } | CardState::Denied { .. } | CardState::Stopped { .. } | CardState::Running { .. } => true,
+            CardState::Waiting if self.waits_after_a_run() => true,
             CardState::Requested | CardState::Waiting | CardState::Done { .. } | CardState::Unknown => {
                 fold != Fold::Quiet || self.has_failed_exit()
             }
@@ -236,7 +242,7 @@ impl Card {
 
     fn body(&self, width: u16, look: Look<'_>) -> Vec<Line<'static>> {
         let muted = look.theme.style(Token::Muted);
-        if self.is_running() {
+        if self.is_running() || self.waits_after_a_run() {
             return self
                 .live
                 .tail()

@@ -67,6 +67,22 @@ fn a_command_says_what_it_ended_with_and_its_output_is_what_it_printed() {
 }
 
 #[test]
+fn what_a_command_printed_stands_there_while_it_is_asked_whether_it_may_run_again() {
+    let waiting = |is_preview: bool| {
+        let mut transcript = Transcript::default();
+        let mut card = Card::new(call("1"), "$ curl x");
+        card.started("you", 0);
+        card.is_preview = is_preview;
+        card.printed("refused\n");
+        card.state = CardState::Waiting;
+        transcript.push(Kind::Card(card));
+        rows(&mut transcript, Fold::Quiet)
+    };
+    assert_eq!(waiting(false)[1..], ["  │ refused"]);
+    assert_eq!(waiting(true).len(), 1, "the question about a preview says it");
+}
+
+#[test]
 fn a_failed_card_is_open() {
     let state = CardState::Failed { latency_ms: 100, message: "it broke".to_owned() };
     let mut transcript = card(state, "why", None);
