@@ -35,7 +35,7 @@ mod why;
 pub(in crate::sys) use enter::{Side, enter};
 pub use kernel::{Kernel, UserNamespaces};
 #[cfg(target_os = "linux")]
-pub use probe::{Held, Probe, probe};
+pub use probe::{Held, Probe, left_bases, probe};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use probe::{PROBE, answer_probe};
 #[cfg(target_os = "linux")]
