@@ -130,7 +130,7 @@ fn kernel(kernel: &Kernel) -> Vec<Check> {
         UserNamespaces::Off => Check::missing(
             "user namespaces",
             "off",
-            Some("`sudo sysctl user.max_user_namespaces=15000`; in a container, start it with a profile that allows them"),
+            Some("`sudo sysctl user.max_user_namespaces=10000`; in a container, start it with a profile that allows them"),
         ),
         UserNamespaces::OnlyRoot => {
             Check::missing("user namespaces", "only root may make them", Some("`sudo sysctl kernel.unprivileged_userns_clone=1`"))

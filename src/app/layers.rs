@@ -2,7 +2,7 @@
 
 use super::project::Brought;
 use super::trouble::Trouble;
-use crate::policy::{Bundle, BundleError, Layer, Scope};
+use crate::policy::{Bundle, BundleError, Layer, Scope, redact};
 use crate::protocol::SessionId;
 use std::fs::Metadata;
 use std::io::{ErrorKind, Read};
@@ -50,6 +50,11 @@ impl Policy {
     /// These layers, wherever they come from.
     pub fn of(layers: Vec<Layer>, name: String) -> Self {
         Self { layers, name, print: String::new() }
+    }
+
+    /// What its layers add to what is known to be secret.
+    pub fn redactions(&self) -> Vec<redact::Rule> {
+        self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
     pub fn assemble(sources: &Sources, project: Option<&Brought>) -> Result<Self, Trouble> {

@@ -171,6 +171,11 @@ pub(super) fn kept_from(finished: &Finished, work: &Work, confinement: &Confinem
     Denied::look(&[&stderr, &stdout], &work.cwd.real, hosts, confinement, settings)
 }
 
+/// The hosts it was kept from, whatever it printed about them.
+pub(super) fn asked_for(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> Denied {
+    Denied::look(&[], &work.cwd.real, network::kept(&finished.denied_hosts), confinement, settings)
+}
+
 /// The same answer, and after it what the sandbox had to do with it.
 fn with_words(told: Output, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> Output {
     let after = |text: String| words.fold(text, |text, line| format!("{text}\n{line}"));

@@ -260,7 +260,7 @@ impl Settings {
             match (holding.cache, &holding.layers) {
                 (Cache::Inherit, _) => confinement.writable.extend(holding.caches.directories.iter().cloned()),
                 (Cache::Private, Some(base)) => {
-                    hold.leases = Leases::take(base, &holding.caches.directories);
+                    hold.leases = Leases::take(base, &holding.caches.directories, &holding.roots);
                     confinement.caches.clone_from(&hold.leases.layers);
                 }
                 (Cache::Private, None) => {}

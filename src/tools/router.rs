@@ -143,7 +143,9 @@ impl ToolRouter for Router {
                 }
                 Ok(kept) => {
                     let (result, settled) = preview::commit(*kept, id, plan.tool_name, settings).await;
-                    settled.into_iter().for_each(|settled| self.keep_settled(settled));
+                    if let Some(settled) = settled {
+                        self.keep_settled(settled);
+                    }
                     return result;
                 }
                 Err(payload) => payload,

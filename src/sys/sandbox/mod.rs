@@ -28,7 +28,7 @@ mod room;
 pub(in crate::sys) mod seatbelt;
 #[cfg(target_os = "linux")]
 mod sockets;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests;
 #[cfg(target_os = "linux")]
 mod why;

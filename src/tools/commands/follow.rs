@@ -92,8 +92,7 @@ pub async fn finish(entry: Arc<Entry>, running: Running, after: After) {
 async fn end(entry: &Entry, how: String, after: impl FnOnce() -> Vec<String> + Send + 'static) {
     // What cannot be told any more has been done all the same.
     let words = tokio::task::spawn_blocking(after).await.unwrap_or_default();
-    let words = words.into_iter().map(|word| format!("; {word}")).collect::<String>();
-    entry.end(format!("{how}{words}"));
+    entry.end(std::iter::once(how).chain(words).collect::<Vec<_>>().join("; "));
 }
 
 /// Starts the line on a terminal, and follows it.

@@ -8,6 +8,7 @@ use crate::sys::layer::{self, CommitError, Outcome};
 use crate::tools::command_run::off_thread;
 use crate::tools::markers::hide_in_result;
 use crate::tools::tool::{Output, Settings};
+use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 
@@ -126,7 +127,7 @@ fn result_of(output: Output, id: CallId, tool_name: &str, words: &str) -> ToolRe
 pub(super) fn said_left(mut result: ToolResult, outcome: &Outcome) -> ToolResult {
     if !outcome.is_whole() {
         let left = outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why));
-        result.output_text.push_str(&format!("\n[not as the command left it: {}]", listed(left)));
+        let _ = write!(result.output_text, "\n[not as the command left it: {}]", listed(left));
     }
     result
 }

@@ -53,7 +53,8 @@ impl View {
         let held = open_lock(&path)?;
         held.lock()?;
         let view = Self { path, _held: held, stays: false };
-        view.write(CALL, call)?;
+        // It is of use once there is a result to keep, and on the disk by then.
+        fs::write(view.path.join(CALL), serde_json::to_vec(call)?)?;
         Ok(view)
     }
 
@@ -96,7 +97,9 @@ impl View {
         self.read(CALL)
     }
 
+    /// On the disk with all that it takes to know whose it is.
     pub fn keep_result<T: Serialize>(&self, result: &T) -> io::Result<()> {
+        File::open(self.path.join(CALL))?.sync_all()?;
         self.write(RESULT, result)
     }
 

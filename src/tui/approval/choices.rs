@@ -6,6 +6,9 @@ use crate::protocol::{Approval, GrantScope, PreviewOffer, Resolution};
 use crate::tui::front::TrustAnswer;
 use crate::tui::guard::{Confirm, Key};
 
+/// Reasons why nothing can be remembered that a question has room for.
+const NEVER: usize = 3;
+
 /// What a choice does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
@@ -85,13 +88,18 @@ pub(super) fn of(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choi
         choices.push(always(approval));
     }
     let deny = match (&approval.effects, again) {
+        (Some(effects), _) if effects.is_empty() => "drop it: the model is told no, and sees nothing of it",
         (Some(_), _) => "drop them: nothing happens, the model is told no",
         (None, true) => "leave it: the model gets what came of the first run",
         (None, false) => "deny",
     };
     choices.push(choice('n', Confirm::Letter, Act::Deny, deny.to_owned(), "deny"));
     choices.push(choice('N', Confirm::Letter, Act::DenyWithWords, "deny and say why".to_owned(), "why"));
-    choices.push(choice('x', Confirm::Letter, Act::Look, "explain: which rules have a say, and where".to_owned(), "explain"));
+    let explain = match &approval.effects {
+        Some(effects) if !effects.output.trim().is_empty() => "all it printed, and which rules have a say",
+        Some(_) | None => "explain: which rules have a say, and where",
+    };
+    choices.push(choice('x', Confirm::Letter, Act::Look, explain.to_owned(), "explain"));
     choices
 }
 
@@ -103,7 +111,7 @@ fn preview(approval: &Approval) -> Option<Choice> {
         PreviewOffer::None => None,
         PreviewOffer::Possible => Some(choice('p', Confirm::Letter, Act::Preview, words.to_owned(), "preview")),
         PreviewOffer::Impossible { reason } => {
-            let off = choice('p', Confirm::Letter, Act::Preview, format!("no preview: {}", line(reason)), "preview");
+            let off = choice('p', Confirm::Letter, Act::Preview, format!("no preview: {}", line(reason)), "no preview");
             Some(Choice { enabled: false, ..off })
         }
     }
@@ -119,7 +127,15 @@ fn always(approval: &Approval) -> Choice {
     if always.never.is_empty() {
         return off("always …  nothing here can be remembered".to_owned());
     }
-    off(format!("always …  nothing here can be remembered: {}", line(&always.never.join(", "))))
+    off(format!("always …  nothing here can be remembered: {}", never_words(&always.never)))
+}
+
+/// Why no rule can be kept: of many reasons the first ones.
+pub(super) fn never_words(never: &[String]) -> String {
+    let shown: Vec<String> = never.iter().take(NEVER).map(|why| line(why)).collect();
+    let more = never.len().saturating_sub(NEVER);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
 }
 
 pub(super) fn choice(letter: char, confirm: Confirm, act: Act, words: String, short: &'static str) -> Choice {

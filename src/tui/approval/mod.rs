@@ -109,7 +109,11 @@ impl Panel {
         let title = match &approval.command {
             Some(_) if approval.effects.is_some() => "Keep what a command did".to_owned(),
             Some(_) if again => "Run a command again".to_owned(),
-            Some(_) => "Run a command".to_owned(),
+            Some(_) => match approval.tool_name.as_str() {
+                "CliSession" => "Start a session".to_owned(),
+                "CliWrite" => "Type into a session".to_owned(),
+                _ => "Run a command".to_owned(),
+            },
             None if approval.action_summary.is_empty() => line(&approval.title),
             None => line(&approval.action_summary),
         };
