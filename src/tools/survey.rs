@@ -250,7 +250,7 @@ mod tests {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
         let (marks, mut seen) = (marks(&root), Seen::new());
-        let first = walk(&[root.clone()], &marks, MOST_ENTRIES, &mut seen);
+        let first = walk(std::slice::from_ref(&root), &marks, MOST_ENTRIES, &mut seen);
         // What is not said here of `a` is not found either.
         let listed = |name: &str, kept: Vec<Mark>, below: &[&str]| {
             let path = root.join(name);
@@ -260,15 +260,16 @@ mod tests {
         let git = Mark { name: ".git".into(), kept: Kept::ReadOnly, is_link: false };
         seen = Seen::new();
         seen.extend([listed("", vec![git.clone()], &["a"]), listed("a", vec![git], &[])]);
-        let again = walk(&[root.clone()], &marks, MOST_ENTRIES, &mut seen);
+        let again = walk(std::slice::from_ref(&root), &marks, MOST_ENTRIES, &mut seen);
         assert_eq!(again.read_only, [root.join(".git"), root.join("a/.git")]);
         let (path, mut earlier) = listed("a", Vec::new(), &[]);
         earlier.stamp.changed.0 -= 1;
         seen = Seen::new();
         seen.insert(path, earlier);
-        let mut changed = walk(&[root.clone()], &marks, MOST_ENTRIES, &mut seen);
+        let mut changed = walk(std::slice::from_ref(&root), &marks, MOST_ENTRIES, &mut seen);
         let mut all = first.read_only.clone();
-        (changed.read_only.sort(), all.sort());
+        changed.read_only.sort();
+        all.sort();
         assert_eq!((changed.read_only, changed.hidden), (all, first.hidden));
     }
 }
