@@ -1,6 +1,7 @@
 //! Where package managers keep what they fetched: which of these directories there are, and the layer over each that
 //! takes what commands write to them.
 
+use super::command_run::beside;
 use crate::sys::layer;
 use crate::sys::sandbox::Layered;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -86,15 +87,19 @@ pub(super) struct Leases {
 
 #[derive(Debug)]
 struct Lease {
-    /// Who holds it has the layer alone.
-    _lock: File,
+    /// Who holds it has the layer alone, until it is thrown away.
+    lock: Option<File>,
     thrown_away: Option<PathBuf>,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let Some(directory) = &self.thrown_away {
-            remove(directory);
+        let lock = self.lock.take();
+        if let Some(directory) = self.thrown_away.take() {
+            beside(move || {
+                remove(&directory);
+                drop(lock);
+            });
         }
     }
 }
@@ -136,12 +141,12 @@ fn lease(layers: &Path, cache: &Path, roots: &[PathBuf]) -> io::Result<(Layered,
     let directory = layers.join(&name[..16]);
     private(&directory)?;
     if let Some(lock) = locked(&directory)? {
-        return Ok((layered(&directory, cache)?, Lease { _lock: lock, thrown_away: None }));
+        return Ok((layered(&directory, cache)?, Lease { lock: Some(lock), thrown_away: None }));
     }
     let directory = layers.join(format!("{ONCE}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
     private(&directory)?;
     let lock = locked(&directory)?.ok_or_else(|| io::Error::other("another process has its layer"))?;
-    Ok((layered(&directory, cache)?, Lease { _lock: lock, thrown_away: Some(directory) }))
+    Ok((layered(&directory, cache)?, Lease { lock: Some(lock), thrown_away: Some(directory) }))
 }
 
 fn layered(directory: &Path, cache: &Path) -> io::Result<Layered> {

@@ -114,7 +114,7 @@ impl Input {
 
     /// For people, and for the policy: what was typed before and has no end yet belongs to it.
     fn shown(&self, before: &str) -> String {
-        let keys: String = self.keys.iter().map(|key| format!("<{}>", key.name)).collect();
+        let keys = self.keys.iter().flat_map(|key| ["<", &key.name, ">"]).collect::<String>();
         format!("{before}{}{keys}{}", self.text, if self.enter { "\n" } else { "" })
     }
 
@@ -197,9 +197,9 @@ impl Tool for CliWrite {
         async move {
             let Work { entry, input, wait, judged } = work;
             let (reads, keys) = writable(&entry)?;
-            if entry.writes && !settings.holding.writes && !input.interrupts() {
+            if entry.writes > settings.holding.writes_in_workspace() && !input.interrupts() {
                 let message = format!(
-                    "{} was started when commands could write, and now they may only read: nothing was typed; start another session",
+                    "{} was started when commands could write more than they may now: nothing was typed; start another session",
                     entry.id()
                 );
                 return Err(ToolError::new(ErrorCode::PolicyDenied, message).into());

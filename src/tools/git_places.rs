@@ -179,8 +179,8 @@ mod tests {
         let tree = tempfile::tempdir().expect("a directory");
         made(tree.path(), &[(".git/HEAD", "x"), (".git/modules/a/b/HEAD", "x")]);
         let git = tree.path().join(".git");
-        let opened = Opened::of(&[git.clone()]);
-        assert_eq!(opened.writable, [git.clone()]);
+        let opened = Opened::of(std::slice::from_ref(&git));
+        assert_eq!(opened.writable, std::slice::from_ref(&git));
         for name in ["hooks", "config", "config.worktree", "info", "modules/a/b/hooks", "modules/a/b/config"] {
             assert!(opened.read_only.contains(&git.join(name)), "{name}");
         }

@@ -143,7 +143,9 @@ impl ToolRouter for Router {
                 }
                 Ok(kept) => {
                     let (result, settled) = preview::commit(*kept, id, plan.tool_name, settings).await;
-                    settled.into_iter().for_each(|settled| self.keep_settled(settled));
+                    if let Some(settled) = settled {
+                        self.keep_settled(settled);
+                    }
                     return result;
                 }
                 Err(payload) => payload,
@@ -234,7 +236,7 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
         proposal.notes.push(format!("opens {words} for this one run"));
     }
     let offer =
-        PreviewOffer::Impossible { reason: "it is given what lies outside the sandbox, and a preview has none of that".into() };
+        PreviewOffer::Impossible { reason: "it is given the network or a place outside, and a preview has none of that".into() };
     work.opens.clone_from(&opens);
     Ok(Plan {
         summary: format!("{}, with {words} open", plan.summary),

@@ -1,3 +1,5 @@
+#![cfg(target_os = "linux")]
+
 use super::*;
 use crate::sys::process::{End, Environment, Finished, Helper, ProcessError, Spec, command_environment, run};
 use std::fs;
@@ -157,6 +159,8 @@ async fn the_machine_cannot_be_changed() {
         "cat /proc/sys/kernel/printk > /proc/sys/kernel/printk",
         "cat /proc/sys/vm/swappiness > /proc/sys/vm/swappiness",
         "cat /proc/sys/kernel/hostname > /proc/sys/kernel/hostname",
+        "echo 0 > /proc/self/oom_score_adj",
+        "head -c 1 /proc/keys | grep -q .",
         "chmod 600 /dev/null",
         "rm /dev/null",
         "touch /dev/new /sys/new /run/new /new",
@@ -659,10 +663,10 @@ fn the_probe_finds_what_works() {
     let program = std::env::current_exe().unwrap();
     let data = ground.path("data");
     let found = probe(&program, &[ground.workspace()], &data);
-    assert_eq!(found, Probe { held: Held::Layers, missing: vec![], upper_base: Some(data.clone()) });
+    assert_eq!(found, Probe { tier: Tier::Layers, missing: vec![], upper_base: Some(data.clone()) });
     assert_eq!(fs::read_dir(&data).unwrap().count(), 0, "nothing of the trial is left");
     let everywhere = probe(&program, &["/".into()], &data);
-    assert_eq!((everywhere.held, everywhere.upper_base), (Held::Namespaces, None));
+    assert_eq!((everywhere.tier, everywhere.upper_base), (Tier::Namespaces, None));
     assert!(everywhere.missing[0].contains("mounted below the workspace: `/"), "{:?}", everywhere.missing);
 }
 

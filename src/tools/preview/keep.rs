@@ -8,8 +8,8 @@ use crate::sys::layer::{self, CommitError, Outcome};
 use crate::tools::command_run::off_thread;
 use crate::tools::markers::hide_in_result;
 use crate::tools::tool::{Output, Settings};
+use std::fmt::Write as _;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// More of what was not kept is counted.
@@ -45,7 +45,7 @@ fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolRe
     for changes in &mut changes {
         changes.refuse(&refusals(changes, settings));
     }
-    let words = kept_words(&changes, &[]);
+    let words = kept_words(&changes);
     let result = hide_in_result(&settings.redactor, result_of(output, id.clone(), tool_name, &words));
     if changes.iter().all(layer::Changes::is_empty) {
         return (result, None);
@@ -63,7 +63,7 @@ fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolRe
     });
     match outcome {
         Ok(outcome) => {
-            let result = said_left(result, &Unkept::of(&outcome));
+            let result = said_left(result, &outcome);
             if settings.session.is_none() {
                 view.give_up();
                 return (result, None);
@@ -101,7 +101,7 @@ fn refusal(error: CommitError) -> ToolError {
         CommitError::Conflict(paths) => {
             let message = format!(
                 "{} changed since the command ran in its preview; nothing of it was written. look at it, and run the command again",
-                listed(&paths)
+                listed(paths.iter().map(|path| format!("`{}`", path.display())))
             );
             ToolError::new(ErrorCode::Conflict, message)
         }
@@ -109,14 +109,6 @@ fn refusal(error: CommitError) -> ToolError {
             let message = format!("what the command did could not be kept: {error}; nothing was written");
             ToolError::new(ErrorCode::ToolExecutionFailed, message)
         }
-    }
-}
-
-pub(super) fn listed(paths: &[PathBuf]) -> String {
-    let named: Vec<String> = paths.iter().take(NAMED).map(|path| format!("`{}`", path.display())).collect();
-    match paths.len().saturating_sub(NAMED) {
-        0 => named.join(", "),
-        more => format!("{} and {more} more", named.join(", ")),
     }
 }
 
@@ -131,24 +123,18 @@ fn result_of(output: Output, id: CallId, tool_name: &str, words: &str) -> ToolRe
     }
 }
 
-/// What a commit could not do in the middle.
-pub(super) struct Unkept(Vec<String>);
-
-impl Unkept {
-    pub fn of(outcome: &Outcome) -> Self {
-        Self(outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why)).collect())
+/// The same result, and what a commit could not do in the middle.
+pub(super) fn said_left(mut result: ToolResult, outcome: &Outcome) -> ToolResult {
+    if !outcome.is_whole() {
+        let left = outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why));
+        let _ = write!(result.output_text, "\n[not as the command left it: {}]", listed(left));
     }
+    result
 }
 
-/// The same result, and what is not as it should be.
-pub(super) fn said_left(mut result: ToolResult, unkept: &Unkept) -> ToolResult {
-    let Unkept(left) = unkept;
-    if left.is_empty() {
-        return result;
-    }
-    let more = left.len().saturating_sub(NAMED);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    let named = left.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    result.output_text.push_str(&format!("\n[not as the command left it: {named}{more}]"));
-    result
+/// The first of some names, and how many more there are.
+pub(super) fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let named = names.take(NAMED).collect::<Vec<_>>().join(", ");
+    if more == 0 { named } else { format!("{named} and {more} more") }
 }

@@ -1,6 +1,6 @@
 //! What dead processes left: commits that were begun are finished, all else of theirs is removed.
 
-use super::keep::{Unkept, said_left};
+use super::keep::said_left;
 use super::view::{Call, View, previews};
 use crate::protocol::{ErrorCode, SessionId, ToolError, ToolResult};
 use crate::sys::layer;
@@ -44,12 +44,11 @@ fn one(path: &Path, session: Option<&SessionId>) -> io::Result<Option<ToolResult
         return Ok(None);
     };
     let Call { tool_call_id, tool_name, session_id } = call;
-    let result = match outcome {
-        Some(outcome) => said_left(kept, &Unkept::of(&outcome)),
-        None => {
-            let message = "aye ended before anything that the command did was kept; nothing was written, run it again";
-            ToolResult::refused(tool_call_id, tool_name, ToolError::new(ErrorCode::Cancelled, message))
-        }
+    let result = if let Some(outcome) = outcome {
+        said_left(kept, &outcome)
+    } else {
+        let message = "aye ended before anything that the command did was kept; nothing was written, run it again";
+        ToolResult::refused(tool_call_id, tool_name, ToolError::new(ErrorCode::Cancelled, message))
     };
     view.shrink()?;
     let Some(owner) = session_id else {

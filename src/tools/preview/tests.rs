@@ -269,7 +269,7 @@ fn why_there_is_no_preview_is_said() {
     assert_eq!(offer(&bench, "git status"), PreviewOffer::Possible);
     assert!(reason(offer(&bench, "sleep 9 &")).contains("background"));
     bench.settings.holding.network = NetworkAccess::Open;
-    assert!(reason(offer(&bench, "true")).contains("outside the sandbox"));
+    assert!(reason(offer(&bench, "true")).contains("given the network"));
     bench.settings.holding.network = NetworkAccess::Proxied;
     bench.settings.holding.writes = false;
     assert!(reason(offer(&bench, "true")).contains("only read"));

@@ -3,6 +3,7 @@
 use crate::protocol::{CallId, SessionId};
 use crate::sys::layer;
 use crate::sys::sandbox::Layered;
+use crate::tools::command_run::beside;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -52,7 +53,8 @@ impl View {
         let held = open_lock(&path)?;
         held.lock()?;
         let view = Self { path, _held: held, stays: false };
-        view.write(CALL, call)?;
+        // It is of use once there is a result to keep, and on the disk by then.
+        fs::write(view.path.join(CALL), serde_json::to_vec(call)?)?;
         Ok(view)
     }
 
@@ -95,7 +97,9 @@ impl View {
         self.read(CALL)
     }
 
+    /// On the disk with all that it takes to know whose it is.
     pub fn keep_result<T: Serialize>(&self, result: &T) -> io::Result<()> {
+        File::open(self.path.join(CALL))?.sync_all()?;
         self.write(RESULT, result)
     }
 
@@ -152,16 +156,12 @@ impl Drop for View {
             return;
         }
         let path = std::mem::take(&mut self.path);
-        let remove = move || {
+        // It can take long.
+        beside(move || {
             if let Err(error) = layer::discard(&path) {
                 tracing::warn!(%error, path = %path.display(), "a preview could not be removed");
             }
-        };
-        // It can take long; what is not done when aye ends is done when it starts.
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(remove)),
-            Err(_) => remove(),
-        }
+        });
     }
 }
 

@@ -399,13 +399,17 @@ async fn the_platform_and_the_environment_are_told_without_secrets() {
 }
 
 #[tokio::test]
-async fn what_may_write_is_not_typed_into_while_commands_may_only_read() {
+async fn what_may_write_is_not_typed_into_while_commands_may_write_less() {
     let live = Live::new();
     live.output("CliSession", json!({"command": "echo ready; cat"})).await;
-    let reading = Settings { holding: live.bench.settings.holding.clone().read_only(), ..live.bench.settings.clone() };
-    let router = Router::new(reading);
-    let plan = router.plan(call("CliWrite", json!({"id": "s1", "text": "x"}))).await.unwrap();
-    let permit = Permit::for_test(plan.actions.clone());
-    let error = router.run(plan, permit, context()).await.error.unwrap();
-    assert!(error.code == ErrorCode::PolicyDenied && error.message.contains("nothing was typed"), "{error}");
+    let own = &live.bench.settings;
+    let workspace = own.workspace.clone();
+    let part = Holding { writes: false, writable: vec![workspace.join("sub")], roots: vec![workspace], ..own.holding.clone() };
+    for holding in [own.holding.clone().read_only(), part] {
+        let router = Router::new(Settings { holding, ..own.clone() });
+        let plan = router.plan(call("CliWrite", json!({"id": "s1", "text": "x"}))).await.unwrap();
+        let permit = Permit::for_test(plan.actions.clone());
+        let error = router.run(plan, permit, context()).await.error.unwrap();
+        assert!(error.code == ErrorCode::PolicyDenied && error.message.contains("nothing was typed"), "{error}");
+    }
 }

@@ -159,7 +159,7 @@ fn two_names_of_one_file_stay_that_and_broken_ones_are_said() {
     let find = |name: &str| changes.entries().iter().find(|change| change.path == Path::new(name)).unwrap();
     assert_eq!(find("b").breaks_links(), 1);
     assert_eq!(find("again").link_of.as_deref(), Some(Path::new("a")));
-    commit(&place.preview, &[changes.clone()]).unwrap();
+    commit(&place.preview, std::slice::from_ref(&changes)).unwrap();
     let inode = |name: &str| fs::metadata(place.lower.join(name)).unwrap().ino();
     assert_eq!(inode("a"), inode("again"));
     assert!(inode("p") == inode("q") && inode("p") == inode("d/r"));
