@@ -279,7 +279,7 @@ impl Settings {
         let Some(mut confinement) = self.confine(wanted) else { return Hold::default() };
         let holding = &self.holding;
         let mut hold = Hold { must_not_appear: self.opened(wanted).must_not_appear, ..Hold::default() };
-        if wanted.git != GitWrites::Makes && !holding.only_reads() {
+        if wanted.git != GitWrites::Makes && holding.writes_in_workspace() > Writes::Nothing {
             hold.survey = holding.survey.as_ref().map(|survey| (Arc::clone(survey), survey.now()));
         }
         if confinement.strength == Strength::Namespaces && holding.setting == SandboxSetting::WorkspaceWrite {

@@ -109,8 +109,8 @@ impl Survey {
             self.look_again();
             return Vec::new();
         }
-        let _walking = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.walk_now();
+        let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.walk_now(&mut seen);
         now.read_only.iter().filter(|place| !before.read_only.contains(place)).cloned().collect()
     }
 
@@ -152,7 +152,7 @@ fn walk(roots: &[PathBuf], marks: &Marks, most: usize, seen: &mut Seen) -> Found
             seen.insert(directory, listed);
         }
     }
-    found.entries = seen;
+    found.entries = entries;
     found
 }
 
