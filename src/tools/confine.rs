@@ -145,11 +145,6 @@ impl Holding {
         }
     }
 
-    /// Where the layers of dead processes may still lie.
-    pub(super) fn base(&self) -> Option<&Path> {
-        self.previews.as_ref().ok().or(self.layers.as_ref()).map(PathBuf::as_path)
-    }
-
     /// Nothing of what is there can be written: how a command runs in plan mode.
     #[must_use]
     pub fn read_only(self) -> Self {

@@ -76,6 +76,11 @@ fn bases(data_directory: &Path) -> Vec<PathBuf> {
     std::iter::once(data_directory.to_owned()).chain(private).collect()
 }
 
+/// Where layers of dead processes may lie, whatever can be done here now: only what nobody else could have put there.
+pub fn left_bases(data_directory: &Path) -> Vec<PathBuf> {
+    bases(data_directory).into_iter().filter(|base| check_private(base).is_ok()).collect()
+}
+
 /// The helper's side: reads the question, tries, and says what it found.
 pub(in crate::sys) fn answer_probe() -> io::Result<()> {
     let mut asked = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
