@@ -8,7 +8,7 @@ use crate::sys::layer::{self, Changes};
 use crate::sys::process::{End, Finished, run as run_process, signal_name};
 use crate::sys::sandbox::{Confinement, NetworkAccess, Strength};
 use crate::sys::sandbox::{Layered, View as Seen};
-use crate::tools::command_run::{asked_for, Work, answer, failed, kept_from, off_thread, spec, unchanged};
+use crate::tools::command_run::{Work, answer, asked_for, failed, kept_from, off_thread, spec, unchanged};
 use crate::tools::confine::Wanted;
 use crate::tools::tool::{Output, Settings};
 use std::io;
