@@ -1,6 +1,7 @@
-//! What it costs to hold a command: a plain spawn, one under aye's helper, and one in each kind of sandbox.
+//! What it costs to hold a command, and to show what it did before it happens: a plain spawn, one under aye's helper, one in
+//! each kind of sandbox, ten changes in a large workspace.
 //!
-//! `cargo bench --bench sandbox` prints one row a figure: the median of 200 runs, and the limit it is meant to hold.
+//! `cargo bench --bench sandbox` prints one row a figure: the median, what 95 of 100 runs stay under, and the limit.
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be made ends the run")]
 
@@ -8,73 +9,152 @@
 #[path = "../src/sys/mod.rs"]
 mod sys;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use sys::process::{End, Environment, Helper, Spec, command_environment, is_helper, run, supervise_main};
 use sys::sandbox::{Confinement, Layered, NetworkAccess, ResourceLimits, Strength, View, probe};
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 const RUNS: usize = 200;
+const FEWER_RUNS: usize = 50;
+/// Of the large workspace.
+const DIRECTORIES: usize = 1_000;
+const FILES_EACH: usize = 100;
+/// As many as a person has who works in several languages.
+const CACHES: usize = 8;
+/// A model that prints more than anyone reads.
+const FLOOD: &str = "head -c 1073741824 /dev/zero";
+
+const CHANGES: &str = "for number in 0 1 2 3 4; do echo more >> d$number/f$number; echo new > d$number/new; done";
 
 fn main() {
     if is_helper() {
         supervise_main();
     }
     let directory = tempfile::tempdir_in(std::env::current_exe().unwrap().parent().unwrap()).unwrap();
-    let base = std::fs::canonicalize(directory.path()).unwrap();
-    for name in ["workspace", "upper", "work"] {
-        std::fs::create_dir(base.join(name)).unwrap();
-    }
-    std::fs::create_dir_all(base.join("workspace/.git/hooks")).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let timed = |confinement: Option<Confinement>| {
-        median(|| {
-            let (live, _received) = mpsc::channel(1);
-            let finished = runtime.block_on(run(spec(&base, confinement.clone()), live, CancellationToken::new())).unwrap();
-            assert_eq!(finished.end, End::Exited(0), "{}", finished.stderr.text(1000));
-        })
-    };
-    println!("{:<44} {:>10} {:>10}", "figure (median)", "measured", "limit");
-    let plain = median(|| {
-        let status = Command::new("bash").args(["--noprofile", "--norc", "-c", "true"]).stdin(Stdio::null()).status().unwrap();
-        assert!(status.success());
-    });
-    row("plain spawn of a shell", plain, None);
-    row("under aye's helper, sandbox off", timed(None), None);
-    let guarded = timed(Some(confinement(&base, View::Real)));
-    row("sandboxed", guarded, None);
-    row("sandboxed, over plain", guarded.saturating_sub(plain), Some(5));
-    let layer = Layered { directory: base.join("workspace"), upper: base.join("upper"), work: base.join("work") };
-    let layered = timed(Some(confinement(&base, View::CopyOnWrite(vec![layer]))));
-    row("with a layer over the workspace", layered, None);
-    row("the layer, over sandboxed", layered.saturating_sub(guarded), Some(20));
-    let program = Path::new("/proc/self/exe");
-    row("probe", median(|| drop(probe(program, &[base.join("workspace")], &base.join("data")))), Some(10));
+    let base = fs::canonicalize(directory.path()).unwrap();
+    let bench = Bench { runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(), base };
+    println!("{:<52} {:>10} {:>10} {:>10}", "figure", "median", "95 of 100", "limit");
+    bench.spawns();
+    bench.large_workspace();
+    bench.flood();
 }
 
-fn spec(base: &Path, confinement: Option<Confinement>) -> Spec {
-    Spec {
-        line: "true".to_owned(),
-        directory: base.join("workspace"),
-        environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),
-        stdin: None,
-        terminal: None,
-        confinement,
-        proxy: None,
-        timeout: Duration::from_secs(60),
-        max_output_bytes: 1024,
-        helper: Helper::default(),
+struct Bench {
+    runtime: Runtime,
+    base: PathBuf,
+}
+
+impl Bench {
+    fn spawns(&self) {
+        let workspace = self.directory("workspace");
+        fs::create_dir_all(workspace.join(".git/hooks")).unwrap();
+        let plain = times(RUNS, || {
+            let line = ["--noprofile", "--norc", "-c", "true"];
+            let status = Command::new("bash").args(line).stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
+            assert!(status.success());
+        });
+        row("plain spawn of a shell", &plain, None);
+        row("under aye's helper, sandbox off", &times(RUNS, || self.run(&workspace, "true", None)), None);
+        let held = |view| confinement(&self.base, &workspace, view);
+        let guarded = times(RUNS, || self.run(&workspace, "true", Some(held(View::Real))));
+        row("sandboxed", &guarded, None);
+        over("sandboxed, over plain", &guarded, &plain, 5);
+        let caches: Vec<_> = (0..CACHES).map(|number| self.layer(&self.directory(&format!("cache-{number}")))).collect();
+        let with_caches = Confinement { caches, ..held(View::Real) };
+        let cached = times(RUNS, || self.run(&workspace, "true", Some(with_caches.clone())));
+        over(&format!("sandboxed with {CACHES} caches, over plain"), &cached, &plain, 5);
+        let layer = self.layer(&workspace);
+        let layered = times(RUNS, || self.run(&workspace, "true", Some(held(View::CopyOnWrite(vec![layer.clone()])))));
+        row("with a layer over the workspace", &layered, None);
+        over("the layer, over sandboxed", &layered, &guarded, 20);
+        let program = Path::new("/proc/self/exe");
+        let data = self.directory("probed");
+        row("probe", &times(RUNS, || drop(probe(program, std::slice::from_ref(&workspace), &data))), None);
+    }
+
+    /// Ten changes, shown and kept, against the same command without a layer in a workspace of its own.
+    fn large_workspace(&self) {
+        let large = self.directory("large");
+        for directory in 0..DIRECTORIES {
+            let directory = large.join(format!("d{directory}"));
+            fs::create_dir(&directory).unwrap();
+            (0..FILES_EACH).for_each(|file| fs::write(directory.join(format!("f{file}")), "a line\n").unwrap());
+        }
+        let real = times(FEWER_RUNS, || self.run(&large, CHANGES, Some(confinement(&self.base, &large, View::Real))));
+        let shown = times(FEWER_RUNS, || drop(self.previewed(&large)));
+        let kept = times(FEWER_RUNS, || {
+            let (view, changes) = self.previewed(&large);
+            assert!(sys::layer::commit(&view, &[changes]).unwrap().is_whole());
+            sys::layer::discard(&view).unwrap();
+        });
+        let files = DIRECTORIES * FILES_EACH;
+        row(&format!("10 changes among {files} files, made for real"), &real, None);
+        over("the same shown, over that", &shown, &real, 50);
+        over("the same shown and kept, over that", &kept, &real, 50);
+    }
+
+    fn previewed(&self, workspace: &Path) -> (PathBuf, sys::layer::Changes) {
+        let view = self.directory("view");
+        sys::layer::discard(&view).unwrap();
+        self.directory("view");
+        let began = sys::layer::mark(&view).unwrap();
+        let layer =
+            Layered { directory: workspace.to_owned(), upper: self.directory("view/upper"), work: self.directory("view/work") };
+        self.run(workspace, CHANGES, Some(confinement(&self.base, workspace, View::CopyOnWrite(vec![layer.clone()]))));
+        let changes = sys::layer::changes(&layer, began).unwrap();
+        assert_eq!(changes.entries().len(), 10);
+        (view, changes)
+    }
+
+    fn flood(&self) {
+        let workspace = self.directory("workspace");
+        let before = peak_kib();
+        let took = times(1, || self.run(&workspace, FLOOD, Some(confinement(&self.base, &workspace, View::Real))));
+        row("output of 1 GiB", &took, None);
+        println!("{:<52} {:>7} KiB", "memory more for that", peak_kib().saturating_sub(before));
+    }
+
+    fn run(&self, workspace: &Path, line: &str, confinement: Option<Confinement>) {
+        let spec = Spec {
+            line: line.to_owned(),
+            directory: workspace.to_owned(),
+            environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),
+            stdin: None,
+            terminal: None,
+            confinement,
+            proxy: None,
+            timeout: Duration::from_secs(600),
+            max_output_bytes: 64 * 1024,
+            helper: Helper::default(),
+        };
+        let (live, _received) = mpsc::channel(1);
+        let finished = self.runtime.block_on(run(spec, live, CancellationToken::new())).unwrap();
+        assert_eq!(finished.end, End::Exited(0), "{}", finished.stderr.text(1000));
+    }
+
+    fn directory(&self, name: &str) -> PathBuf {
+        let directory = self.base.join(name);
+        fs::create_dir_all(&directory).unwrap();
+        directory
+    }
+
+    fn layer(&self, directory: &Path) -> Layered {
+        let name = directory.file_name().unwrap().to_string_lossy();
+        let [upper, work] = ["upper", "work"].map(|kind| self.directory(&format!("{kind}-{name}")));
+        Layered { directory: directory.to_owned(), upper, work }
     }
 }
 
 /// As an ordinary command has it: some places hidden, some protected, one of them missing.
-fn confinement(base: &Path, view: View) -> Confinement {
-    let workspace = base.join("workspace");
+fn confinement(base: &Path, workspace: &Path, view: View) -> Confinement {
     Confinement {
         strength: Strength::Namespaces,
-        roots: vec![workspace.clone()],
+        roots: vec![workspace.to_owned()],
         view,
         writable: Vec::new(),
         read_only: [".git/hooks", ".aye", ".git/config"].map(|name| workspace.join(name)).into(),
@@ -86,21 +166,46 @@ fn confinement(base: &Path, view: View) -> Confinement {
     }
 }
 
-fn median(mut action: impl FnMut()) -> Duration {
-    let mut times: Vec<_> = (0..RUNS)
-        .map(|_| {
-            let start = Instant::now();
-            action();
-            start.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    times[RUNS / 2]
+/// Of this process until now.
+fn peak_kib() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap()
 }
 
-fn row(figure: &str, measured: Duration, limit: Option<u64>) {
-    let limit = limit.map(Duration::from_millis);
-    let mark = if limit.is_some_and(|limit| measured > limit) { "  over" } else { "" };
-    let limit = limit.map_or_else(String::new, |limit| format!("{:>7.2} ms", limit.as_secs_f64() * 1000.0));
-    println!("{figure:<44} {:>7.2} ms {limit:>10}{mark}", measured.as_secs_f64() * 1000.0);
+/// In order, the shortest first.
+fn times(runs: usize, mut action: impl FnMut()) -> Vec<Duration> {
+    let once = |_| {
+        let start = Instant::now();
+        action();
+        start.elapsed()
+    };
+    let mut times: Vec<_> = (0..runs).map(once).collect();
+    times.sort_unstable();
+    times
+}
+
+fn at(times: &[Duration], percent: usize) -> Duration {
+    times[(times.len() * percent / 100).min(times.len() - 1)]
+}
+
+fn row(figure: &str, times: &[Duration], limit: Option<u64>) {
+    print_row(figure, at(times, 50), Some(at(times, 95)), limit);
+}
+
+/// What the one takes beyond the other.
+fn over(figure: &str, times: &[Duration], base: &[Duration], limit_ms: u64) {
+    print_row(figure, at(times, 50).saturating_sub(at(base, 50)), None, Some(limit_ms));
+}
+
+fn print_row(figure: &str, median: Duration, most: Option<Duration>, limit_ms: Option<u64>) {
+    let said = |time: Duration| format!("{:>7.2} ms", time.as_secs_f64() * 1000.0);
+    let limit = limit_ms.map(Duration::from_millis);
+    let mark = if limit.is_some_and(|limit| median > limit) { "  over" } else { "" };
+    println!(
+        "{figure:<52} {} {:>10} {:>10}{mark}",
+        said(median),
+        most.map_or_else(String::new, said),
+        limit.map_or_else(String::new, said)
+    );
 }

@@ -54,6 +54,7 @@ pub mod fuzzing {
             follow_links: true,
             helper: sys::process::Helper::default(),
             named: Vec::new(),
+            checkpoints: None,
             holding: tools::Holding::nothing(),
             session: None,
             redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),

@@ -9,6 +9,7 @@ mod stalled;
 mod tests;
 
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
+use super::secrets::LastNet;
 use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, SandboxStatus, Unfinished};
 use crate::policy::Enforcer;
 use crate::policy::redact::Redactor;
@@ -100,6 +101,7 @@ struct Host {
     session_id: SessionId,
     events: mpsc::UnboundedSender<Event>,
     redactor: Arc<Redactor>,
+    last_net: LastNet,
     reload: Option<Arc<Notify>>,
     /// What spawned work brings back.
     inputs: mpsc::Sender<Input>,
@@ -135,6 +137,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         session_id: setup.session_id,
         events,
         redactor: setup.redactor,
+        last_net: LastNet::default(),
         reload,
         inputs,
         stream: None,
@@ -236,6 +239,8 @@ impl Host {
                 self.emit(None, None, change.sandbox_status.clone().into());
                 self.router = router;
                 self.redactor = redactor;
+                // It may hide more than the one before.
+                self.last_net = LastNet::default();
                 return Some(change);
             }
             PolicyUpdate::Rejected { message } => EventKind::PolicyRejected { message },
@@ -266,7 +271,7 @@ impl Host {
                 | Command::UndoGrant
                 | Command::Preview { .. }
                 | Command::Background { .. }
-                | Command::StopCommand { .. }
+                | Command::Stop { .. }
                 | Command::ListGrants
                 | Command::Cancel
                 | Command::Kill),
@@ -353,7 +358,7 @@ impl Host {
             Effect::Commit(..) => {}
             Effect::Emit { task_id, step_id, kind } => self.emit(task_id, step_id, self.with_places(kind)),
             Effect::Request(request) => {
-                let request = super::secrets::hide_in_request(&self.redactor, request);
+                let request = self.last_net.hide_in_request(&self.redactor, request);
                 let redactor = self.redactor.clone();
                 let hide = move |error| super::secrets::hide_in_failure(&redactor, error);
                 self.stream = Some(self.model.stream(request).map_err(hide).boxed());

@@ -4,6 +4,7 @@ use crate::policy::redact::Redactor;
 use crate::ports::{ModelError, ModelRequest};
 use crate::protocol::{Command, Decision, Message, Part, Role};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The command without secrets, and what to tell the person about it.
@@ -29,16 +30,41 @@ pub fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Optio
 
 /// The last net, for sessions that were kept before there was one: what the person and the tools said. What the model
 /// said itself, and what only its provider can read, goes back as it came.
-pub fn hide_in_request(redactor: &Redactor, mut request: ModelRequest) -> ModelRequest {
-    for message in &mut request.messages {
-        if let Some(hidden) = hide_in_message(redactor, message) {
-            *message = Arc::new(hidden);
+///
+/// A request repeats all that was sent before it; what was looked at once is not looked at again.
+#[derive(Default)]
+pub struct LastNet {
+    system: Option<(Arc<str>, Arc<str>)>,
+    /// The messages of the last request as they are and as they were sent, by their address: they are held, so that no
+    /// other message can have it.
+    sent: HashMap<usize, (Arc<Message>, Arc<Message>)>,
+}
+
+impl LastNet {
+    pub fn hide_in_request(&mut self, redactor: &Redactor, mut request: ModelRequest) -> ModelRequest {
+        let mut sent = HashMap::with_capacity(request.messages.len());
+        for message in &mut request.messages {
+            let address = Arc::as_ptr(message).addr();
+            let (_, hidden) = sent.entry(address).or_insert_with(|| {
+                self.sent.remove(&address).unwrap_or_else(|| {
+                    let hidden = hide_in_message(redactor, message).map_or_else(|| Arc::clone(message), Arc::new);
+                    (Arc::clone(message), hidden)
+                })
+            });
+            *message = Arc::clone(hidden);
         }
+        self.sent = sent;
+        let known = self.system.take().filter(|(system, _)| Arc::ptr_eq(system, &request.system));
+        let (_, hidden) = self.system.insert(known.unwrap_or_else(|| {
+            let hidden = match redactor.redact(&request.system).text {
+                Cow::Owned(hidden) => hidden.into(),
+                Cow::Borrowed(_) => Arc::clone(&request.system),
+            };
+            (Arc::clone(&request.system), hidden)
+        }));
+        request.system = Arc::clone(hidden);
+        request
     }
-    if let Cow::Owned(system) = redactor.redact(&request.system).text {
-        request.system = system.into();
-    }
-    request
 }
 
 /// What a provider says went wrong can repeat what it was sent, the key included.
@@ -83,4 +109,48 @@ fn hide_in_message(redactor: &Redactor, message: &Message) -> Option<Message> {
     });
     let content = content.collect();
     changed.then(|| Message { content, ..message.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{MessageId, TaskId};
+
+    const SECRET: &str = "correct-horse-battery-staple";
+
+    fn redactor(known: &[&str]) -> Redactor {
+        Redactor::new(Vec::new(), known.iter().copied(), || [7; 32])
+    }
+
+    fn said(id: &str, text: &str) -> Arc<Message> {
+        let content = vec![Part::Text { text: text.to_owned() }];
+        Arc::new(Message {
+            message_id: MessageId::new(id),
+            role: Role::User,
+            content,
+            token_count: 1,
+            task_id: TaskId::new("task"),
+            step_id: None,
+            timestamp: jiff::Timestamp::UNIX_EPOCH,
+        })
+    }
+
+    fn request(messages: &[&Arc<Message>]) -> ModelRequest {
+        let messages = messages.iter().map(|message| Arc::clone(message)).collect();
+        ModelRequest { system: SECRET.into(), messages, tools: Arc::new([]), max_output_tokens: 1 }
+    }
+
+    #[test]
+    fn what_was_looked_at_for_one_request_is_the_same_in_the_next() {
+        let (redactor, mut net) = (redactor(&[SECRET]), LastNet::default());
+        let (plain, secret) = (said("one", "hello"), said("two", &format!("it is {SECRET}")));
+        let first = net.hide_in_request(&redactor, request(&[&plain, &secret]));
+        assert!(Arc::ptr_eq(&first.messages[0], &plain));
+        assert!(!format!("{:?}", (&first.messages, &first.system)).contains(SECRET));
+        let marked = said("three", &format!("truncated; {SECRET}"));
+        let second = net.hide_in_request(&redactor, request(&[&marked, &secret, &plain]));
+        assert!(Arc::ptr_eq(&second.messages[1], &first.messages[1]) && Arc::ptr_eq(&second.messages[2], &plain));
+        assert!(!format!("{:?}", (&second.messages, &second.system)).contains(SECRET));
+        assert_eq!(net.sent.len(), 3);
+    }
 }

@@ -13,7 +13,6 @@ use super::standing::Standing;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
-use crate::policy::Sandbox;
 use crate::ports::Model;
 use crate::protocol::{Command, Event, EventKind, Mode};
 use crate::tui::{
@@ -41,7 +40,8 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     }
     let mut place = Place::find(common)?;
     // What is wrong with the person's own files is said before anything is made.
-    place.policy(common.policy.as_deref(), None)?;
+    let own = place.policy(common.policy.as_deref(), None)?;
+    let started_in = place.workspace.clone();
     let _log = super::start_log(&place, common.verbosity);
     let runtime = super::runtime()?;
     runtime.block_on(async {
@@ -58,7 +58,12 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         let name = model.as_ref().map_or_else(|_| String::new(), |model| model.name().to_owned());
         // Who said yes on the command line hears at once what is wrong with it; else the screen is there first.
         let project = (common.trust == TrustFlag::ForThisRun).then(|| Brought::look(&place, common.trust));
-        let policy = place.policy(common.policy.as_deref(), project.as_ref())?;
+        // A session brings its workspace along, and the rules that are kept for that.
+        let policy = if project.is_none() && place.workspace == started_in {
+            own
+        } else {
+            place.policy(common.policy.as_deref(), project.as_ref())?
+        };
         let mut session = session::open(store, &place, &policy, chosen, &name)?;
         // The screen hides what was said before it.
         let said = session.store.notices().to_vec();
@@ -104,7 +109,7 @@ fn farewell(outcome: &Outcome) -> Exit {
 }
 
 fn options(place: &Place, policy: &Policy, color: Color) -> Options {
-    let rules = place.enforcer(policy, Sandbox::Absent, place.mode).redactions();
+    let rules = policy.redactions();
     let (own, redactor) = (place.clone(), OnceLock::new());
     // Made for the first prompt: the first frame does not wait for it.
     let kept_as = move |prompt: &str| {
@@ -202,6 +207,7 @@ impl Backstage {
             standing: standing.clone(),
         };
         let mut setup = session::setup(&place, &policy, &mut session, model, terms);
+        notices.append(&mut session.notices);
         let (reload, updates) = Reload::new(place, file, project, &session, &policy, standing);
         setup.policy_updates = Some(updates);
         let tell = |kind: EventKind| {

@@ -8,7 +8,7 @@ use super::session::{self, Session};
 use super::standing::Standing;
 use super::trouble::Trouble;
 use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
-use crate::ports::ToolRouter;
+use crate::ports::{Checkpoints, ToolRouter};
 use crate::protocol::SessionId;
 use crate::sys::watch::Watch;
 use crate::tools::{self, Commands, Router};
@@ -27,6 +27,7 @@ pub struct Reload {
     project: Brought,
     session: SessionId,
     commands: Commands,
+    checkpoints: Arc<dyn Checkpoints>,
     /// Of the policy in force.
     print: String,
     /// The last thing that was said about a file that cannot be taken.
@@ -62,6 +63,7 @@ impl Reload {
             project,
             session: session.id().clone(),
             commands: session.commands.clone(),
+            checkpoints: session.checkpoints.clone(),
             print: policy.print.clone(),
             broken: None,
             project_told: false,
@@ -151,9 +153,9 @@ impl Reload {
         let settings = tools::Settings {
             session: Some(self.session.clone()),
             commands: self.commands.clone(),
+            checkpoints: Some(self.checkpoints.clone()),
             ..session::tool_settings(&self.place, &enforcer, holding)
         };
-        let settings = crate::tools::Settings { session: Some(self.session.clone()), ..settings };
         let redactor = settings.redactor.clone();
         let router = Router::new(settings);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

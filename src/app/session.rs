@@ -10,13 +10,14 @@ use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfini
 use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
 use crate::llm::{self, ProviderSpec};
 use crate::policy::{self, Enforcer, Layer};
-use crate::ports::{Model, Record, ToolRouter};
-use crate::protocol::{Action, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
-use crate::store::{Claim, Loaded, NewSession, SessionSummary, Store};
+use crate::ports::{Checkpoints, Model, Record, ToolRouter};
+use crate::protocol::{Action, CallId, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
+use crate::store::{Claim, Loaded, NewSession, SessionSummary, Snapshots, Store};
 use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
-use crate::tools::{self, Commands, Holding, Router};
+use crate::sys::sandbox::left_bases;
+use crate::tools::{self, Commands, Holding, Recovered, Router};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,6 +38,8 @@ pub struct Session {
     pub notices: Vec<String>,
     /// Those that go on while the agent works, under whatever policy.
     pub commands: Commands,
+    /// The workspace as it was before what changed it.
+    pub checkpoints: Arc<dyn Checkpoints>,
 }
 
 impl Session {
@@ -71,6 +74,10 @@ pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Resul
     Ok(Some(summary))
 }
 
+fn checkpoints(place: &Place) -> Arc<dyn Checkpoints> {
+    Arc::new(Snapshots::new(&place.directories.data))
+}
+
 /// Takes the chosen session for this process, or makes a new one.
 pub fn open(
     store: Store,
@@ -98,14 +105,22 @@ pub fn open(
             workspace: place.workspace.clone(),
             model: model.to_owned(),
         });
-        return Ok(Session { store, claim, records: Vec::new(), draft: String::new(), notices, commands: Commands::default() });
+        return Ok(Session {
+            store,
+            claim,
+            records: Vec::new(),
+            draft: String::new(),
+            notices,
+            commands: Commands::default(),
+            checkpoints: checkpoints(place),
+        });
     };
     let claim = store.claim(&summary.session_id)?;
     let Loaded { records, skipped, draft, .. } = store.load(&summary.session_id)?;
     if skipped > 0 {
         notices.push(format!("{skipped} records of this session cannot be read by this version; they stay where they are"));
     }
-    Ok(Session { store, claim, records, draft, notices, commands: Commands::default() })
+    Ok(Session { store, claim, records, draft, notices, commands: Commands::default(), checkpoints: checkpoints(place) })
 }
 
 /// The model to ask: the flag's, the resumed session's, or the one that is set.
@@ -166,11 +181,14 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     let settings = tools::Settings {
         session: Some(session.id().clone()),
         commands: session.commands.clone(),
+        checkpoints: Some(session.checkpoints.clone()),
         ..tool_settings(place, &policy, holding)
     };
     let redactor = settings.redactor.clone();
     let router = Arc::new(Router::new(settings));
-    let settled = router.recover();
+    let Recovered { settled, notices } =
+        router.recover(&left_bases(&place.directories.data), &|call| awaits(&session.records, call));
+    session.notices.extend(notices);
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let card = llm::card(model.name());
     let priced = model.clone();
@@ -213,6 +231,19 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     }
 }
 
+/// Whether the call began and nothing says what came of it.
+fn awaits(records: &[Record], call: &CallId) -> bool {
+    let open = records.iter().rev().find_map(|record| match record {
+        Record::Started { tool_call_id, .. } if tool_call_id == call => Some(true),
+        Record::Finished { result, .. } if result.tool_call_id == *call => Some(false),
+        // What began before these has an end, also where it cannot be read.
+        Record::Answer { .. } | Record::StepStarted { .. } | Record::StepCompleted { .. } => Some(false),
+        Record::TaskStarted { .. } | Record::TaskEnded { .. } => Some(false),
+        _ => None,
+    });
+    open.unwrap_or(false)
+}
+
 /// What the tools are told: the policy's bounds, and what commands must not see.
 pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tools::Settings {
     let judge = policy.clone();
@@ -249,6 +280,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         follow_links: place.settings.tools.follow_symlinks,
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
+        checkpoints: None,
         holding,
         commands: Commands::default(),
         session: None,
@@ -262,7 +294,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
 }
 
 pub fn router(place: &Place, policy: &Enforcer, holding: Holding) -> Router {
-    Router::new(tool_settings(place, policy, holding))
+    Router::new(tools::Settings { checkpoints: Some(checkpoints(place)), ..tool_settings(place, policy, holding) })
 }
 
 /// What the model is offered: the tools whose capability is granted and that no layer disables.

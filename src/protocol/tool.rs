@@ -1,6 +1,6 @@
 //! Tools: what is offered, what a call would do, what it did.
 
-use super::{CallId, Outside};
+use super::{CallId, Outside, cut_after, cut_before};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -109,6 +109,9 @@ pub struct ToolResult {
     /// What a command was kept from, where that is why it failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<Outside>,
+    /// What a command changed in the workspace, for the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Box<Proposal>>,
 }
 
 impl ToolResult {
@@ -122,6 +125,7 @@ impl ToolResult {
             artifact_uris: Vec::new(),
             redactions: Vec::new(),
             denied: Vec::new(),
+            changed: None,
         }
     }
 
@@ -149,16 +153,18 @@ impl ToolResult {
             artifact_uris: Vec::new(),
             redactions: Vec::new(),
             denied: Vec::new(),
+            changed: None,
         }
     }
 
-    /// With at most about `most_bytes` of output: its start and its end, and between them how much is left out.
+    /// What the thread has of it: at most about `most_bytes` of output, its start and its end, and between them how much is left
+    /// out; and not what is for the person.
     pub fn fitted(mut self, most_bytes: usize) -> Self {
+        self.changed = None;
         let text = &self.output_text;
         if text.len() > most_bytes {
-            let whole = |at: &usize| text.is_char_boundary(*at);
-            let start = (0..=most_bytes / 5 * 4).rev().find(whole).unwrap_or(0);
-            let end = (text.len() - most_bytes / 5..=text.len()).find(whole).unwrap_or(text.len());
+            let start = cut_before(text, most_bytes / 5 * 4);
+            let end = cut_after(text, text.len() - most_bytes / 5);
             let (head, tail, cut) = (&text[..start], &text[end..], end - start);
             self.output_text = format!(
                 "{head}\n[... truncated {cut} bytes, they would not fit the conversation; ask for less at a time ...]\n{tail}"

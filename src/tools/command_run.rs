@@ -1,5 +1,6 @@
 //! How a line of the shell runs, for all tools that run one, and what is told of it.
 
+use super::checkpoint::{self, Before};
 use super::cli_read::told;
 use super::commands::{After, Entry, Kind, New, Outcome, finish, in_background, in_front};
 use super::confine::{Hold, Wanted};
@@ -8,7 +9,7 @@ use super::network;
 use super::run_command::MAX_TIMEOUT_SECONDS;
 use super::run_files::Pinned;
 use super::tool::{Failed, Output, Settings, Told};
-use crate::ports::RunContext;
+use crate::ports::{CheckpointError, RunContext};
 use crate::protocol::{ErrorCode, Outside, Target, ToolError};
 use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, signal_name};
 use crate::sys::sandbox::Confinement;
@@ -40,29 +41,35 @@ pub(super) async fn run(mut work: Work, settings: Arc<Settings>, context: RunCon
     unchanged(&mut work, &settings).await?;
     let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
     let (opened, hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
+    let kept = checkpoint::before(&settings, &context.kill).await;
     let spec = spec(&work, hold.confinement.clone(), &settings);
     let entry = Entry::new(New {
         line: work.line.clone(),
         cwd: work.cwd.clone(),
         call: context.tool_call_id.clone(),
         kind: Kind::Background,
-        writes: settings.holding.writes,
+        writes: settings.holding.writes_in_workspace(),
         redactor: Arc::clone(&settings.redactor),
     });
     let rest = Rest { work, hold, opened, settings: Arc::clone(&settings) };
     if rest.work.background {
         return begin_in_background(spec, &entry, rest).await;
     }
-    match in_front(spec, &entry, &settings.commands, context).await.map_err(|error| failed(&error))? {
-        Outcome::Finished(finished) => {
-            off_thread(move || {
-                let told = answer(&finished, rest.work.timeout_seconds, settings.max_output_bytes);
-                let (words, denied) = rest.over(&finished);
-                with_words(told, words.into_iter(), denied)
-            })
-            .await?
+    match in_front(spec, &entry, &settings.commands, context).await {
+        Err(error) => {
+            let (words, denied) = off_thread(move || rest.over(None)).await?;
+            Err(Failed { error: failed(&error), printed: words.join("\n"), denied, changed: None })
         }
-        Outcome::GoesOn(running) => {
+        Ok(Outcome::Finished(finished)) => {
+            let limit = settings.max_output_bytes;
+            let told = off_thread(move || {
+                let told = answer(&finished, rest.work.timeout_seconds, limit);
+                let (words, denied) = rest.over(Some(&finished));
+                with_words(told, words.into_iter(), denied)
+            });
+            with_changes(told.await?, kept, &settings).await
+        }
+        Ok(Outcome::GoesOn(running)) => {
             tokio::spawn(finish(Arc::clone(&entry), running, rest.after()));
             Ok(on_its_way(&entry, "put there by the person", &settings).into())
         }
@@ -78,20 +85,18 @@ struct Rest {
 }
 
 impl Rest {
-    /// After its end: what the sandbox had to do with it, in words, and what it was kept from.
-    fn over(self, finished: &Finished) -> (Vec<String>, Vec<Outside>) {
+    /// After its end, also where nothing is known of it: what the sandbox had to do with it, in words, and what it was kept from.
+    fn over(self, finished: Option<&Finished>) -> (Vec<String>, Vec<Outside>) {
         let Self { work, hold, opened, settings } = self;
         drop(opened);
-        let denied = match &hold.confinement {
-            Some(confinement) if finished.end != End::Exited(0) => kept_from(finished, &work, confinement, &settings),
-            Some(_) | None => Denied::default(),
-        };
+        let failed = finished.filter(|finished| finished.end != End::Exited(0)).zip(hold.confinement.as_ref());
+        let denied = failed.map(|(finished, confinement)| kept_from(finished, &work, confinement, &settings)).unwrap_or_default();
         let words = [denied.sentence(), hold.over().map(|gone| format!("[sandbox: {gone}]"))];
         (words.into_iter().flatten().collect(), denied.outside)
     }
 
     fn after(self) -> After {
-        Box::new(move |finished| finished.map(|finished| self.over(finished).0).unwrap_or_default())
+        Box::new(move |finished| self.over(finished).0)
     }
 }
 
@@ -175,8 +180,47 @@ pub(super) fn asked_for(finished: &Finished, work: &Work, confinement: &Confinem
 fn with_words(told: Output, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> Output {
     let after = |text: String| words.fold(text, |text, line| format!("{text}\n{line}"));
     match told {
-        Ok(Told { text, .. }) => Ok(Told { text: after(text), denied }),
-        Err(Failed { error, printed, .. }) => Err(Failed { error, printed: after(printed), denied }),
+        Ok(Told { text, changed, .. }) => Ok(Told { text: after(text), denied, changed }),
+        Err(Failed { error, printed, changed, .. }) => Err(Failed { error, printed: after(printed), denied, changed }),
+    }
+}
+
+/// The same answer, and what the command changed since the workspace was kept, or why it was not kept.
+async fn with_changes(told: Output, kept: Result<Option<Before>, CheckpointError>, settings: &Arc<Settings>) -> Output {
+    let kept = match kept {
+        Ok(kept) => kept,
+        Err(error) => {
+            let denied = told.as_ref().map_or_else(|failed| &failed.denied, |told| &told.denied).clone();
+            return with_words(told, std::iter::once(format!("[no snapshot was taken before it: {error}]")), denied);
+        }
+    };
+    let changed = match kept {
+        Some(kept) => kept.changed(settings).await.map(Box::new),
+        None => None,
+    };
+    match told {
+        Ok(told) => Ok(Told { changed, ..told }),
+        Err(failed) => Err(Failed { changed, ..failed }),
+    }
+}
+
+/// `exit 0`, `killed by SIGKILL`.
+pub(super) fn how_it_ended(end: End) -> String {
+    match end {
+        End::Exited(code) => format!("exit {code}"),
+        End::Signalled(signal) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),
+        End::TimedOut => "killed, its time was over".to_owned(),
+        End::Killed => "stopped".to_owned(),
+        End::DiskFull => "killed, the disk was nearly full".to_owned(),
+    }
+}
+
+/// Does what may wait for a disk, beside the runtime where this is a thread of one. What is not done when aye ends is done
+/// when it starts.
+pub(super) fn beside(work: impl FnOnce() + Send + 'static) {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn_blocking(work)),
+        Err(_) => work(),
     }
 }
 
@@ -203,16 +247,26 @@ pub(super) fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes
                 "killed after {timeout_seconds} s with all it had started; what it printed until then follows. where it needs longer, set \
                  `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run a part of it"
             );
-            Err(Failed { error: ToolError::new(ErrorCode::ToolExecutionTimeout, message), printed, denied: Vec::new() })
+            Err(Failed {
+                error: ToolError::new(ErrorCode::ToolExecutionTimeout, message),
+                printed,
+                denied: Vec::new(),
+                changed: None,
+            })
         }
         End::Killed => {
             let message = "stopped by the person with all it had started; what it printed until then follows";
-            Err(Failed { error: ToolError::new(ErrorCode::Cancelled, message), printed, denied: Vec::new() })
+            Err(Failed { error: ToolError::new(ErrorCode::Cancelled, message), printed, denied: Vec::new(), changed: None })
         }
         End::DiskFull => {
             let message = "killed with all it had started: what it wrote has nearly filled the disk; what it printed until then \
                            follows. make room, or write less";
-            Err(Failed { error: ToolError::new(ErrorCode::ToolExecutionFailed, message), printed, denied: Vec::new() })
+            Err(Failed {
+                error: ToolError::new(ErrorCode::ToolExecutionFailed, message),
+                printed,
+                denied: Vec::new(),
+                changed: None,
+            })
         }
     }
 }

@@ -2,10 +2,12 @@
 //! further down, files that a glob of the policy means. One bounded walk finds it, and is made again beside the work.
 
 use crate::policy::{Kept, Marks};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Entries that are looked at.
 const MOST_ENTRIES: usize = 200_000;
@@ -15,6 +17,8 @@ const MOST_PLACES: usize = 1_000;
 const SKIPPED: &[&str] = &["node_modules", "target"];
 /// What was found earlier than this is looked for again while a command runs.
 const STALE: Duration = Duration::from_secs(2);
+/// A directory that changed this shortly before it was listed may change again without a later time to show for it.
+const TICK_SECONDS: i64 = 2;
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,7 +38,35 @@ pub(super) struct Survey {
     marks: Marks,
     latest: RwLock<Option<(Instant, Arc<Found>)>>,
     /// Held by who walks.
-    walking: Mutex<()>,
+    walking: Mutex<Seen>,
+}
+
+/// The directories of the last walk.
+type Seen = HashMap<PathBuf, Listed>;
+
+/// A directory as it was listed, which is done again only when it is another or has changed.
+#[derive(Debug)]
+struct Listed {
+    stamp: Stamp,
+    entries: usize,
+    kept: Vec<Mark>,
+    /// Directories in it to go on with.
+    below: Vec<OsString>,
+}
+
+/// Changes with every name that is made, removed or replaced in a directory; nobody can set it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    changed: (i64, i64),
+}
+
+#[derive(Debug, Clone)]
+struct Mark {
+    name: OsString,
+    kept: Kept,
+    is_link: bool,
 }
 
 impl Survey {
@@ -50,16 +82,16 @@ impl Survey {
             }
             return found;
         }
-        let _walking = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
-        self.known().map_or_else(|| self.walk_now(), |(_, found)| found)
+        let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
+        self.known().map_or_else(|| self.walk_now(&mut seen), |(_, found)| found)
     }
 
     /// Walks in a thread of its own, unless one does.
     pub(super) fn look_again(self: &Arc<Self>) {
         let survey = Arc::clone(self);
         let walks = move || {
-            if let Ok(_walking) = survey.walking.try_lock() {
-                survey.walk_now();
+            if let Ok(mut seen) = survey.walking.try_lock() {
+                survey.walk_now(&mut seen);
             }
         };
         if let Err(error) = std::thread::Builder::new().name("survey".to_owned()).spawn(walks) {
@@ -71,51 +103,87 @@ impl Survey {
         self.latest.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn walk_now(&self) -> Arc<Found> {
-        let found = Arc::new(walk(&self.roots, &self.marks, MOST_ENTRIES));
+    fn walk_now(&self, seen: &mut Seen) -> Arc<Found> {
+        let found = Arc::new(walk(&self.roots, &self.marks, MOST_ENTRIES, seen));
         *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), Arc::clone(&found)));
         found
     }
 }
 
-/// Directories near the top first, so that what is left out lies deep.
-fn walk(roots: &[PathBuf], marks: &Marks, most: usize) -> Found {
+/// Directories near the top first, so that what is left out lies deep. `seen` is what the last walk saw, and then what this one did.
+fn walk(roots: &[PathBuf], marks: &Marks, most: usize, seen: &mut Seen) -> Found {
     let mut found = Found::default();
+    let mut before = std::mem::take(seen);
     let mut open: VecDeque<PathBuf> = roots.iter().cloned().collect();
-    let mut seen = 0;
+    let mut entries = 0;
     while let Some(directory) = open.pop_front() {
+        let known = before.remove(&directory);
         // What cannot be listed cannot be written by a command either, but for what it may enter and not list.
-        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
-        for entry in entries.flatten() {
-            seen += 1;
-            if seen > most || found.hidden.len() + found.read_only.len() >= MOST_PLACES {
-                let below = directory.display();
-                found.cut = Some(format!(
-                    "the workspace is too large to be looked through: nested `.git`, `.vscode` and the like, and what globs of the policy \
-                     mean, are kept from commands only as far as they were found (up to `{below}`)"
-                ));
-                return found;
-            }
-            let (path, name) = (entry.path(), entry.file_name());
-            let name = name.to_string_lossy();
-            let Ok(kind) = entry.file_type() else { continue };
-            match marks.of(&path, &name) {
-                Some(kept) => keep(&mut found, &path, kept, &name, kind.is_symlink()),
-                None if kind.is_dir() && !SKIPPED.contains(&&*name) => open.push_back(path),
-                None => {}
-            }
+        let Some(listed) = listed(&directory, known, marks, most - entries) else { continue };
+        entries += listed.entries;
+        let room = MOST_PLACES.saturating_sub(found.hidden.len() + found.read_only.len());
+        let is_cut = entries >= most || listed.kept.len() > room;
+        listed.kept.iter().take(room).for_each(|mark| keep(&mut found, &directory, mark));
+        open.extend(listed.below.iter().map(|name| directory.join(name)));
+        if is_cut {
+            let below = directory.display();
+            found.cut = Some(format!(
+                "the workspace is too large to be looked through: nested `.git`, `.vscode` and the like, and what globs of the policy \
+                 mean, are kept from commands only as far as they were found (up to `{below}`)"
+            ));
+            return found;
+        }
+        if listed.is_settled() {
+            seen.insert(directory, listed);
         }
     }
     found
 }
 
-fn keep(found: &mut Found, path: &Path, kept: Kept, name: &str, is_link: bool) {
+/// What is in a directory, at most so many entries of it; it is not listed where it is `known` as it is now.
+fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -> Option<Listed> {
+    // Before it is listed: what changes meanwhile is seen the next time.
+    let stamp = Stamp::of(directory)?;
+    if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
+        return Some(known);
+    }
+    let mut listed = Listed { stamp, entries: 0, kept: Vec::new(), below: Vec::new() };
+    for entry in std::fs::read_dir(directory).ok()?.flatten().take(most) {
+        listed.entries += 1;
+        let name = entry.file_name();
+        let Ok(kind) = entry.file_type() else { continue };
+        let text = name.to_string_lossy();
+        match marks.of(&entry.path(), &text) {
+            Some(kept) => listed.kept.push(Mark { kept, is_link: kind.is_symlink(), name }),
+            None if kind.is_dir() && !SKIPPED.contains(&&*text) => listed.below.push(name),
+            None => {}
+        }
+    }
+    Some(listed)
+}
+
+impl Stamp {
+    fn of(directory: &Path) -> Option<Self> {
+        let data = directory.symlink_metadata().ok()?;
+        Some(Self { device: data.dev(), inode: data.ino(), changed: (data.ctime(), data.ctime_nsec()) })
+    }
+}
+
+impl Listed {
+    fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+        self.stamp.changed.0.saturating_add(TICK_SECONDS) < now
+    }
+}
+
+fn keep(found: &mut Found, directory: &Path, mark: &Mark) {
+    let path = directory.join(&mark.name);
     // A mount stands at what a link leads to.
-    let Some(real) = (if is_link { path.canonicalize().ok() } else { Some(path.to_owned()) }) else { return };
-    if name == ".git" && !is_link {
+    let Some(real) = (if mark.is_link { path.canonicalize().ok() } else { Some(path) }) else { return };
+    if mark.name == ".git" && !mark.is_link {
         found.repositories.push(real.clone());
     }
-    match kept {
+    match mark.kept {
         Kept::Hidden => found.hidden.push(real),
         Kept::ReadOnly => found.read_only.push(real),
     }
@@ -152,7 +220,7 @@ mod tests {
     fn what_is_kept_is_found_at_any_depth_and_nothing_is_looked_for_in_it() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        let mut found = walk(&[root.clone()], &marks(&root), MOST_ENTRIES);
+        let mut found = walk(std::slice::from_ref(&root), &marks(&root), MOST_ENTRIES, &mut Seen::new());
         found.read_only.sort();
         let at = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<_>>();
         assert_eq!(found.read_only, at(&[".git", "a/.git", "a/b/.mcp.json", "a/b/.vscode"]));
@@ -165,7 +233,7 @@ mod tests {
     fn a_walk_that_is_cut_says_so() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        assert!(walk(&[root.clone()], &marks(&root), 3).cut.is_some());
+        assert!(walk(std::slice::from_ref(&root), &marks(&root), 3, &mut Seen::new()).cut.is_some());
     }
 
     #[test]
@@ -175,5 +243,32 @@ mod tests {
         let survey = Survey::new(vec![root.clone()], marks(&root));
         let first = survey.now();
         assert!(Arc::ptr_eq(&first, &survey.now()));
+    }
+
+    #[test]
+    fn a_directory_that_did_not_change_is_not_listed_again_and_one_that_did_is() {
+        let tree = tree();
+        let root = tree.path().canonicalize().expect("real");
+        let (marks, mut seen) = (marks(&root), Seen::new());
+        let first = walk(&[root.clone()], &marks, MOST_ENTRIES, &mut seen);
+        // What is not said here of `a` is not found either.
+        let listed = |name: &str, kept: Vec<Mark>, below: &[&str]| {
+            let path = root.join(name);
+            let stamp = Stamp::of(&path).expect("there");
+            (path, Listed { stamp, entries: 1, kept, below: below.iter().map(OsString::from).collect() })
+        };
+        let git = Mark { name: ".git".into(), kept: Kept::ReadOnly, is_link: false };
+        seen = Seen::new();
+        seen.extend([listed("", vec![git.clone()], &["a"]), listed("a", vec![git], &[])]);
+        let again = walk(&[root.clone()], &marks, MOST_ENTRIES, &mut seen);
+        assert_eq!(again.read_only, [root.join(".git"), root.join("a/.git")]);
+        let (path, mut earlier) = listed("a", Vec::new(), &[]);
+        earlier.stamp.changed.0 -= 1;
+        seen = Seen::new();
+        seen.insert(path, earlier);
+        let mut changed = walk(&[root.clone()], &marks, MOST_ENTRIES, &mut seen);
+        let mut all = first.read_only.clone();
+        (changed.read_only.sort(), all.sort());
+        assert_eq!((changed.read_only, changed.hidden), (all, first.hidden));
     }
 }

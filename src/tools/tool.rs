@@ -7,7 +7,7 @@ use super::paths::Paths;
 use crate::policy::Explanation;
 use crate::policy::NamedCommand;
 use crate::policy::redact::Redactor;
-use crate::ports::{BoxFuture, RunContext};
+use crate::ports::{BoxFuture, Checkpoints, RunContext};
 use crate::protocol::{Action, ErrorCode, Outside, Proposal, SessionId, ToolError};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
@@ -59,6 +59,8 @@ pub struct Settings {
     /// Whether a connection for this URL may be opened to this address.
     pub may_connect: MayConnect,
     pub fetcher: Fetcher,
+    /// Where the workspace is kept before a command can change it; none where it is not.
+    pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// What holds commands.
     pub holding: Holding,
     /// Those that go on; another policy keeps them.
@@ -115,11 +117,12 @@ pub(super) struct Failed {
     pub error: ToolError,
     pub printed: String,
     pub denied: Vec<Outside>,
+    pub changed: Option<Box<Proposal>>,
 }
 
 impl From<ToolError> for Failed {
     fn from(error: ToolError) -> Self {
-        Self { error, printed: String::new(), denied: Vec::new() }
+        Self { error, printed: String::new(), denied: Vec::new(), changed: None }
     }
 }
 
@@ -129,11 +132,13 @@ pub(super) struct Told {
     pub text: String,
     /// What a command was kept from, where that is why it failed.
     pub denied: Vec<Outside>,
+    /// What a command changed, where that is known.
+    pub changed: Option<Box<Proposal>>,
 }
 
 impl From<String> for Told {
     fn from(text: String) -> Self {
-        Self { text, denied: Vec::new() }
+        Self { text, denied: Vec::new(), changed: None }
     }
 }
 

@@ -252,7 +252,7 @@ impl Machine {
             latency_ms,
             output_text: result.output_text.clone(),
             error: result.error.clone(),
-            proposal: call.proposal.clone().filter(|_| applied),
+            proposal: result.changed.as_deref().cloned().or_else(|| call.proposal.clone().filter(|_| applied)),
             redactions: result.redactions.clone(),
         });
     }

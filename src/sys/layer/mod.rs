@@ -15,7 +15,7 @@ mod survey;
 mod tests;
 mod xattr;
 
-pub use commit::{CommitError, Left, Outcome, commit};
+pub use commit::{CommitError, Outcome, commit};
 pub use discard::discard;
 pub use journal::{has_begun, recover};
 pub use node::{Kind, Node, Time};

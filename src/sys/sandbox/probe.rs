@@ -2,7 +2,8 @@
 
 use super::cover::{during, layered};
 use super::enter::{Side, enter};
-use super::{Confinement, Layered, NetworkAccess, ResourceLimits, Strength, View};
+use super::filter::landlock_version;
+use super::{Confinement, Layered, NetworkAccess, Probe, ResourceLimits, Strength, Tier, View};
 use crate::sys::path::hold_place;
 use nix::sys::wait::waitpid;
 use nix::unistd::{geteuid, pipe2};
@@ -11,36 +12,21 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The argument of a helper that probes.
 pub(in crate::sys) const PROBE: &str = "probe";
+/// How long the answer is waited for.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// Mounts below a workspace that are named; of more only the number is said.
 const NAMED_MOUNTS: usize = 3;
-
-/// From nothing to a view in which a command may do as it likes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Held {
-    Bare,
-    Landlock,
-    Namespaces,
-    /// And layers over the workspace.
-    Layers,
-}
-
-/// What this system can do for commands in these places.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Probe {
-    pub held: Held,
-    /// What lacks for more, why, and how to get it.
-    pub missing: Vec<String>,
-    /// An existing private directory for what layers take; there with `Held::Layers`.
-    pub upper_base: Option<PathBuf>,
-}
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Question {
@@ -51,26 +37,35 @@ struct Question {
 /// Finds out for these roots. Layers would go below `data_directory`, or else to memory. Blocks for some milliseconds.
 pub fn probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> Probe {
     ask(program, roots, data_directory).unwrap_or_else(|error| Probe {
-        held: Held::Bare,
+        tier: Tier::Bare,
         missing: vec![format!("what this system can do could not be found out: {error}")],
         upper_base: None,
     })
 }
 
 fn ask(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Result<Probe> {
+    let (mut ours, theirs) = UnixStream::pair()?;
     let mut child = Command::new(program)
         .args([crate::sys::process::SUPERVISE, PROBE])
         .current_dir("/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
     let question = Question { roots: roots.to_vec(), bases: bases(data_directory) };
-    if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(&serde_json::to_vec(&question)?)?;
+    ours.write_all(&serde_json::to_vec(&question)?)?;
+    ours.shutdown(Shutdown::Write)?;
+    ours.set_read_timeout(Some(ANSWER_LIMIT))?;
+    let mut answer = Vec::new();
+    if let Err(error) = ours.read_to_end(&mut answer) {
+        // A mount that does not answer may hold it for ever.
+        let _ = child.kill();
+        let late = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+        let said = format!("it took more than {} s; a disk here may not answer", ANSWER_LIMIT.as_secs());
+        return Err(if late { io::Error::new(io::ErrorKind::TimedOut, said) } else { error });
     }
-    let output = child.wait_with_output()?;
-    Ok(serde_json::from_slice(&output.stdout)?)
+    child.wait()?;
+    Ok(serde_json::from_slice(&answer)?)
 }
 
 /// Where layers could go, the best first.
@@ -81,13 +76,19 @@ fn bases(data_directory: &Path) -> Vec<PathBuf> {
     std::iter::once(data_directory.to_owned()).chain(private).collect()
 }
 
+/// Where layers of dead processes may lie, whatever can be done here now: only what nobody else could have put there.
+pub fn left_bases(data_directory: &Path) -> Vec<PathBuf> {
+    bases(data_directory).into_iter().filter(|base| check_private(base).is_ok()).collect()
+}
+
 /// The helper's side: reads the question, tries, and says what it found.
 pub(in crate::sys) fn answer_probe() -> io::Result<()> {
+    let mut asked = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut question = Vec::new();
-    io::stdin().read_to_end(&mut question)?;
+    asked.read_to_end(&mut question)?;
     let question: Question = serde_json::from_slice(&question)?;
     let found = try_out(question);
-    File::from(io::stdout().as_fd().try_clone_to_owned()?).write_all(&serde_json::to_vec(&found)?)
+    asked.write_all(&serde_json::to_vec(&found)?)
 }
 
 /// One base that was made ready: a pair of directories for each root.
@@ -113,21 +114,21 @@ fn try_out(question: Question) -> Probe {
     }
     match found {
         Ok(Found { chosen: Some(number), .. }) => {
-            Probe { held: Held::Layers, missing: Vec::new(), upper_base: Some(trials[number].base.clone()) }
+            Probe { tier: Tier::Layers, missing: Vec::new(), upper_base: Some(trials[number].base.clone()) }
         }
         Ok(Found { chosen: None, reasons }) => {
             missing.extend(reasons);
-            Probe { held: Held::Namespaces, missing, upper_base: None }
+            Probe { tier: Tier::Namespaces, missing, upper_base: None }
         }
         Err(why) => {
-            let held = if has_landlock() { Held::Landlock } else { Held::Bare };
+            let tier = if landlock_version() > 0 { Tier::Rules } else { Tier::Bare };
             let mut missing = vec![why];
-            if held == Held::Bare {
+            if tier == Tier::Bare {
                 missing.push(
                     "this kernel has no Landlock either; Linux 5.13 or newer with `landlock` among its `lsm=` has".to_owned(),
                 );
             }
-            Probe { held, missing, upper_base: None }
+            Probe { tier, missing, upper_base: None }
         }
     }
 }
@@ -217,7 +218,7 @@ impl Trial {
         let trial = Self { base: base.to_owned(), directory, layers };
         for layer in &trial.layers {
             for directory in [&layer.upper, &layer.work] {
-                DirBuilder::new().mode(0o700).create(directory).map_err(what)?;
+                DirBuilder::new().mode(0o700).create(directory).inspect_err(|_| trial.remove()).map_err(what)?;
             }
             let mark = rustix::fs::setxattr(&layer.upper, "user.aye", b"1", XattrFlags::empty());
             if let Err(errno) = mark {
@@ -284,14 +285,6 @@ fn said_of(nested: &[PathBuf]) -> String {
     let more = nested.len().saturating_sub(NAMED_MOUNTS);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!("no copy-on-write view: mounted below the workspace: {}{more}; unmount what is not needed there", named.join(", "))
-}
-
-/// Whether the kernel has Landlock, and it is switched on.
-#[expect(unsafe_code, reason = "asks for the version alone")]
-fn has_landlock() -> bool {
-    const VERSION: u32 = 1;
-    // SAFETY: with this flag the kernel takes no pointer.
-    unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION) > 0 }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::policy::{GitWrites, git_writes};
 use crate::protocol::{PreviewOffer, SandboxTier};
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::command_run::Work;
+use crate::tools::confine::Writes;
 use crate::tools::tool::Settings;
 
 /// Words of a line that goes on until it is stopped.
@@ -41,7 +42,7 @@ fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
     if work.background {
         return Some("it goes on in the background, and a preview ends with its command".to_owned());
     }
-    if holding.only_reads() {
+    if holding.writes_in_workspace() == Writes::Nothing {
         return Some("commands may only read the workspace, so there is nothing to preview".to_owned());
     }
     if holding.tier < SandboxTier::Preview {

@@ -107,6 +107,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         relative_paths: true,
         follow_links: true,
         helper: Helper::default(),
+        checkpoints: None,
         holding: Holding::nothing(),
         commands: Commands::default(),
         session: None,

@@ -123,7 +123,7 @@ impl Body {
                 sandbox: format!("sandbox  {}", text::reveal(&command.sandbox)),
                 parts: approval.parts.clone(),
                 never: (!approval.always.never.is_empty() && approval.always.offers.is_empty())
-                    .then(|| format!("never remembered: {}", super::never_words(&approval.always.never))),
+                    .then(|| format!("never remembered: {}", super::choices::never_words(&approval.always.never))),
                 no_preview: match &approval.preview {
                     PreviewOffer::Impossible { reason } if approval.opens.is_empty() => {
                         Some(format!("no preview: {}", super::line(reason)))

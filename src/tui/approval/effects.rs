@@ -86,7 +86,7 @@ fn file(effect: &FileEffect) -> Note {
         }
         EffectKind::Linked { to } => ("link", format!("{path} → {}", line(to))),
     };
-    let notes: String = effect.notes.iter().map(|note| format!(" · {}", line(note))).collect();
+    let notes = effect.notes.iter().flat_map(|note| [" · ".to_owned(), line(note)]).collect::<String>();
     let token = match (&effect.kind, effect.notes.is_empty()) {
         (EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. }, _) | (_, false) => Token::Warn,
         (_, true) => Token::Text,

@@ -67,7 +67,7 @@ pub fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
         return model.say(which, now);
     };
     take(model, now, effects);
-    effects.push(Effect::Send(Command::StopCommand { id }));
+    effects.push(Effect::Send(Command::Stop { id }));
 }
 
 /// What the row above the composer says while some run.
