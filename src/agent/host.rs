@@ -271,7 +271,7 @@ impl Host {
                 | Command::UndoGrant
                 | Command::Preview { .. }
                 | Command::Background { .. }
-                | Command::StopCommand { .. }
+                | Command::Stop { .. }
                 | Command::ListGrants
                 | Command::Cancel
                 | Command::Kill),

@@ -68,7 +68,7 @@ pub fn run(common: &Common, json: bool) -> Result<Exit, Trouble> {
     let workspace = || std::env::current_dir().map(|directory| vec![directory]).unwrap_or_default();
     let roots = place.as_ref().map_or_else(|_| workspace(), |place| place.roots.clone());
     let probe = sandbox::probe(&Helper::default().program, &roots, &directories.data);
-    let tier = tier(probe.held);
+    let tier = tier(probe.tier);
     let mut checks = vec![sandbox(tier, &probe)];
     checks.extend(kernel(&Kernel::of_this_machine()));
     checks.extend(files(&place, common, &directories));
@@ -130,7 +130,7 @@ fn kernel(kernel: &Kernel) -> Vec<Check> {
         UserNamespaces::Off => Check::missing(
             "user namespaces",
             "off",
-            Some("`sudo sysctl user.max_user_namespaces=15000`; in a container, start it with a profile that allows them"),
+            Some("`sudo sysctl user.max_user_namespaces=10000`; in a container, start it with a profile that allows them"),
         ),
         UserNamespaces::OnlyRoot => {
             Check::missing("user namespaces", "only root may make them", Some("`sudo sysctl kernel.unprivileged_userns_clone=1`"))
@@ -246,12 +246,12 @@ fn terminal(environment: &Environment) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::sandbox::Held;
+    use crate::sys::sandbox::Tier;
 
     #[test]
     fn what_keeps_a_tier_from_being_the_best_is_said() {
-        let probe = Probe { held: Held::Namespaces, missing: vec!["a is mounted".to_owned(), "b".to_owned()], upper_base: None };
-        let text = as_text(&[sandbox(tier(probe.held), &probe)]);
+        let probe = Probe { tier: Tier::Namespaces, missing: vec!["a is mounted".to_owned(), "b".to_owned()], upper_base: None };
+        let text = as_text(&[sandbox(tier(probe.tier), &probe)]);
         assert_eq!(text, "✗ sandbox  guarded: commands are held; what they write is real\n           → a is mounted; b\n");
     }
 

@@ -207,6 +207,7 @@ impl Backstage {
             standing: standing.clone(),
         };
         let mut setup = session::setup(&place, &policy, &mut session, model, terms);
+        notices.append(&mut session.notices);
         let (reload, updates) = Reload::new(place, file, project, &session, &policy, standing);
         setup.policy_updates = Some(updates);
         let tell = |kind: EventKind| {

@@ -2,7 +2,7 @@
 
 use super::project::Brought;
 use super::trouble::Trouble;
-use crate::policy::{Bundle, Layer, Scope, redact};
+use crate::policy::{Bundle, BundleError, Layer, Scope, redact};
 use crate::protocol::SessionId;
 use std::fs::Metadata;
 use std::io::{ErrorKind, Read};
@@ -61,22 +61,22 @@ impl Policy {
         let mut hasher = blake3::Hasher::new();
         let (user, name) = match &sources.given {
             Some(path) => {
-                let bundle = bundle(path, &mut hasher, |_, _| Ok(()))?
+                let bundle = bundle(path, &mut hasher, anyones, Bundle::parse_bytes)?
                     .ok_or_else(|| Trouble::usage(format!("there is no policy file `{}`", path.display())))?;
                 (Layer::from_file(Scope::File, bundle, path), path.file_name().unwrap_or_default().to_string_lossy().into_owned())
             }
-            None => match bundle(&sources.own, &mut hasher, |_, _| Ok(()))? {
+            None => match bundle(&sources.own, &mut hasher, anyones, Bundle::parse_bytes)? {
                 Some(bundle) => (Layer::from_file(Scope::User, bundle, &sources.own), "user".to_owned()),
                 None => (Layer::new(Scope::BuiltIn, Bundle::built_in()?), "built-in".to_owned()),
             },
         };
         let mut policy = Self::of(vec![user], name);
-        if let Some(bundle) = bundle(&sources.managed, &mut hasher, owned_by_root)? {
+        if let Some(bundle) = bundle(&sources.managed, &mut hasher, owned_by_root, Bundle::parse_bytes)? {
             policy.layers.insert(0, Layer::from_file(Scope::Managed, bundle, &sources.managed));
             policy.name = format!("managed + {}", policy.name);
         }
         if sources.given.is_none()
-            && let Some(bundle) = rules(&sources.mine, &mut hasher)?
+            && let Some(bundle) = bundle(&sources.mine, &mut hasher, anyones, Bundle::parse_rules_bytes)?
         {
             policy.layers.push(Layer::from_file(Scope::Mine, bundle, &sources.mine));
         }
@@ -106,25 +106,22 @@ fn bundle(
     path: &Path,
     hasher: &mut blake3::Hasher,
     check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>,
+    parse: impl Fn(&[u8], &str) -> Result<Bundle, BundleError>,
 ) -> Result<Option<Bundle>, Trouble> {
     hasher.update(b"\0");
     let Some(bytes) = read(path, check)? else { return Ok(None) };
     hasher.update(blake3::hash(&bytes).as_bytes());
-    Bundle::parse_bytes(&bytes, &path.display().to_string()).map(Some).map_err(|error| super::policy::broken(&error, &bytes))
+    parse(&bytes, &path.display().to_string()).map(Some).map_err(|error| super::policy::broken(&error, &bytes))
 }
 
-/// What the person always allows in this workspace.
-fn rules(path: &Path, hasher: &mut blake3::Hasher) -> Result<Option<Bundle>, Trouble> {
-    hasher.update(b"\0");
-    let Some(bytes) = read(path, |_, _| Ok(()))? else { return Ok(None) };
-    hasher.update(blake3::hash(&bytes).as_bytes());
-    let name = path.display().to_string();
-    Bundle::parse_rules(&String::from_utf8_lossy(&bytes), &name).map(Some).map_err(|error| super::policy::broken(&error, &bytes))
+/// Whoever wrote it.
+fn anyones(_: &Path, _: &Metadata) -> Result<(), Trouble> {
+    Ok(())
 }
 
 /// What stands in a policy file; `None` where there is none.
 pub fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, Trouble> {
-    read(path, |_, _| Ok(()))
+    read(path, anyones)
 }
 
 fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), Trouble>) -> Result<Option<Vec<u8>>, Trouble> {

@@ -7,6 +7,7 @@ use super::trouble::Trouble;
 use crate::config::trust::{Item, Kind, Project, Standing, Trusted};
 use crate::config::{ConfigError, InstructionFile};
 use crate::policy::{Bundle, Layer, Scope};
+use crate::protocol::cut_before;
 use crate::tui::BroughtFile;
 
 /// Names said in one line; the rest are counted.
@@ -98,7 +99,7 @@ impl Brought {
     pub fn files(&self) -> Vec<BroughtFile> {
         let file = |(name, bytes): (String, Vec<u8>)| {
             let text = String::from_utf8_lossy(&bytes);
-            let end = (0..=SHOWN_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            let end = cut_before(&text, SHOWN_BYTES);
             BroughtFile { name, text: text[..end].to_owned(), is_cut: end < text.len() }
         };
         self.project.texts().into_iter().map(file).collect()

@@ -156,7 +156,6 @@ impl Reload {
             checkpoints: Some(self.checkpoints.clone()),
             ..session::tool_settings(&self.place, &enforcer, holding)
         };
-        let settings = crate::tools::Settings { session: Some(self.session.clone()), ..settings };
         let redactor = settings.redactor.clone();
         let router = Router::new(settings);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -11,12 +11,13 @@ use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Set
 use crate::llm::{self, ProviderSpec};
 use crate::policy::{self, Enforcer, Layer};
 use crate::ports::{Checkpoints, Model, Record, ToolRouter};
-use crate::protocol::{Action, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
+use crate::protocol::{Action, CallId, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
 use crate::store::{Claim, Loaded, NewSession, SessionSummary, Snapshots, Store};
 use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
-use crate::tools::{self, Commands, Holding, Router};
+use crate::sys::sandbox::left_bases;
+use crate::tools::{self, Commands, Holding, Recovered, Router};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -185,7 +186,9 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     };
     let redactor = settings.redactor.clone();
     let router = Arc::new(Router::new(settings));
-    let settled = router.recover();
+    let Recovered { settled, notices } =
+        router.recover(&left_bases(&place.directories.data), &|call| awaits(&session.records, call));
+    session.notices.extend(notices);
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
     let card = llm::card(model.name());
     let priced = model.clone();
@@ -226,6 +229,19 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         policy_name,
         policy_updates: None,
     }
+}
+
+/// Whether the call began and nothing says what came of it.
+fn awaits(records: &[Record], call: &CallId) -> bool {
+    let open = records.iter().rev().find_map(|record| match record {
+        Record::Started { tool_call_id, .. } if tool_call_id == call => Some(true),
+        Record::Finished { result, .. } if result.tool_call_id == *call => Some(false),
+        // What began before these has an end, also where it cannot be read.
+        Record::Answer { .. } | Record::StepStarted { .. } | Record::StepCompleted { .. } => Some(false),
+        Record::TaskStarted { .. } | Record::TaskEnded { .. } => Some(false),
+        _ => None,
+    });
+    open.unwrap_or(false)
 }
 
 /// What the tools are told: the policy's bounds, and what commands must not see.

@@ -5,7 +5,7 @@ use crate::agent::SandboxStatus;
 use crate::policy::{Enforcer, Sandbox, SandboxSetting};
 use crate::protocol::SandboxTier;
 use crate::sys::process::Helper;
-use crate::sys::sandbox::{Held, Probe, probe};
+use crate::sys::sandbox::{Probe, Tier, probe};
 use crate::tools::{Caches, GitOutside, Ground, Holding};
 use std::path::{Path, PathBuf};
 
@@ -33,8 +33,8 @@ impl Standing {
     /// What was found out by trying.
     pub fn of(place: &Place, trusted: bool, probe: Probe) -> Self {
         let data = &place.directories.data;
-        let Probe { held, missing, upper_base } = probe;
-        let tier = tier(held);
+        let Probe { tier: found, missing, upper_base } = probe;
+        let tier = tier(found);
         let why = || missing.first().cloned().unwrap_or_else(|| "this system makes no copy-on-write views".to_owned());
         let layers = upper_base.ok_or_else(why);
         let mut never: Vec<&Path> = vec![&place.home, data, &place.directories.config];
@@ -90,12 +90,12 @@ impl Standing {
     }
 }
 
-pub fn tier(held: Held) -> SandboxTier {
-    match held {
-        Held::Bare => SandboxTier::Bare,
-        Held::Landlock => SandboxTier::LandlockOnly,
-        Held::Namespaces => SandboxTier::Guarded,
-        Held::Layers => SandboxTier::Preview,
+pub fn tier(found: Tier) -> SandboxTier {
+    match found {
+        Tier::Bare => SandboxTier::Bare,
+        Tier::Rules => SandboxTier::LandlockOnly,
+        Tier::Namespaces => SandboxTier::Guarded,
+        Tier::Layers => SandboxTier::Preview,
     }
 }
 

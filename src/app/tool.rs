@@ -14,6 +14,7 @@ use crate::protocol::{
     Arguments, CallId, Effects, ErrorCode, PreviewOffer, Proposal, ToolCall, ToolError, ToolResult, ToolStatus,
 };
 use crate::store::{LoggedDecision, Store};
+use crate::sys::sandbox::left_bases;
 use crate::tools::{self, Router};
 use serde::Serialize;
 use std::io::{IsTerminal, Read};
@@ -72,7 +73,7 @@ fn bench(place: &Place, common: &Common) -> Result<Bench, Trouble> {
     let policy = place.enforcer(&policy, standing.sandbox(), place.mode);
     let router = session::router(place, &policy, standing.holding(&policy));
     // Those of sessions wait for them; what else a dead process began is finished now.
-    router.recover();
+    router.recover(&left_bases(&place.directories.data), &|_| false).notices.iter().for_each(|notice| super::warn(notice));
     let log = Log { data: place.directories.data.clone(), workspace: place.workspace.display().to_string(), mode: place.mode };
     Ok(Bench { policy, router, log })
 }

@@ -3,7 +3,7 @@
 use super::bundle::{Bundle, BundleError, Decision, Rule, Shell};
 use super::danger::{self, leaves};
 use super::decided::{Decided, Finding, across, counts, reason, unlisted};
-use super::layer::{FileRules, Ready, Scope};
+use super::layer::{FileRules, Owned, Ready, Scope};
 use super::paths::{Context, Sandbox};
 use super::permit::Grant;
 use super::shell::options::{Reading, reading};
@@ -222,6 +222,19 @@ fn part_in_layer(line: &Line, part: &Simple, layer: &Ready, scene: &Scene<'_>) -
     Some(decided)
 }
 
+/// What is never run, however it is run: a blocked command, or one that a rule denies.
+pub fn refused(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
+    let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).find(|entry| entry.could_hit(argv));
+    if let Some(entry) = blocked {
+        return Some(Decided::deny(layer.scope.rule(entry.line), format!("`{}` is a blocked command", entry.text)));
+    }
+    let denies = |owned: &&Owned<Rule>| {
+        owned.rule.decision == Decision::Deny && counts(owned.rule.expires_at, now) && owned.rule.strikes(argv)
+    };
+    let owned = layer.commands.iter().find(denies)?;
+    Some(Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule denies it")))
+}
+
 /// Blocked or deny, then ask rules, then allow rules, then a miss of the allow list, then approval.
 fn invocation_in_layer(
     line: &Line,
@@ -232,16 +245,13 @@ fn invocation_in_layer(
     scene: &Scene<'_>,
 ) -> Decided {
     let (argv, scope) = (&invocation.argv, layer.scope);
-    if let Some(entry) = shell.blocked.iter().find(|entry| entry.could_hit(argv)) {
-        return Decided::deny(scope.rule(entry.line), format!("`{}` is a blocked command", entry.text));
+    if let Some(refused) = refused(argv, layer, scene.now) {
+        return refused;
     }
     let by = |decision: Decision| {
         let current = layer.commands.iter().filter(|owned| counts(owned.rule.expires_at, scene.now));
         current.filter(move |owned| owned.rule.decision == decision).map(|owned| (owned.scope, &owned.rule))
     };
-    if let Some((scope, rule)) = by(Decision::Deny).find(|(_, rule)| rule.strikes(argv)) {
-        return Decided::deny(scope.rule(rule.line), reason(&rule.reason, "a rule denies it"));
-    }
     if let Some((of, rule)) = by(Decision::Ask).find(|(_, rule)| rule.strikes(argv)) {
         let mut asked = Decided::ask(of.rule(rule.line), reason(&rule.reason, "a rule asks"));
         asked.locked = scope == Scope::Managed;

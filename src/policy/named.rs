@@ -1,9 +1,10 @@
 //! Verdicts on named commands: defined by a person, still the command that was defined, and its places within bounds.
 
-use super::bundle::{Decision, NamedCommand, Rule};
-use super::decided::{Decided, Finding, counts, reason};
+use super::bundle::NamedCommand;
+use super::command::refused;
+use super::decided::{Decided, Finding};
 use super::files::{self, Access};
-use super::layer::{Owned, Ready, Scope};
+use super::layer::{Ready, Scope};
 use super::paths::Context;
 use super::shell::Arg;
 use crate::protocol::{Action, Risk, Target, VerdictKind};
@@ -40,7 +41,9 @@ pub fn judge(filled: &Filled<'_>, layers: &[Ready], context: &Context, now: Time
         }
         Some((scope, command)) => by_command(scope, command),
     };
-    let refused = layers.iter().filter_map(|layer| refused(filled.argv, layer, now));
+    // What no shell line may run, no other way of running may either.
+    let words: Vec<Arg> = filled.argv.iter().map(Arg::plain).collect();
+    let refused = layers.iter().filter_map(|layer| refused(&words, layer, now));
     let places = filled.inputs.iter().map(|target| (Access::Read, target));
     let places = places.chain(filled.paths.iter().flat_map(|target| [(Access::Read, target), (Access::Write, target)]));
     let out_of_bounds = places.filter_map(|(access, target)| out_of_bounds(access, target, layers, context, now));
@@ -57,20 +60,6 @@ fn by_command(scope: Scope, command: &NamedCommand) -> Decided {
     decided.locked = scope == Scope::Managed;
     decided.approval_rule.clone_from(&command.approval_rule);
     decided
-}
-
-/// What no shell line may run, no other way of running may either.
-fn refused(argv: &[String], layer: &Ready, now: Timestamp) -> Option<Decided> {
-    let words: Vec<Arg> = argv.iter().map(Arg::plain).collect();
-    let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).find(|entry| entry.hits(&words));
-    if let Some(entry) = blocked {
-        return Some(Decided::deny(layer.scope.rule(entry.line), format!("`{}` is a blocked command", entry.text)));
-    }
-    let denies = |owned: &&Owned<Rule>| {
-        owned.rule.decision == Decision::Deny && counts(owned.rule.expires_at, now) && owned.rule.strikes(&words)
-    };
-    let owned = layer.commands.iter().find(denies)?;
-    Some(Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule denies it")))
 }
 
 /// A place is only held against what is never possible: whether to ask was said with the command.

@@ -23,7 +23,7 @@ pub enum Command {
         tool_call_id: Option<CallId>,
     },
     /// End a session or a command in the background, by the id the tools give it.
-    StopCommand {
+    Stop {
         id: String,
     },
     /// What to do about a call whose outcome a crash left unknown.

@@ -5,6 +5,7 @@
 pub mod action;
 pub mod approval;
 pub mod command;
+pub mod cut;
 pub mod event;
 pub mod failure;
 pub mod grant;
@@ -19,6 +20,7 @@ pub mod usage;
 pub use action::{Action, Place, Target};
 pub use approval::{Approval, Decision, Part as CommandPart, Risk, RuleOrigin, VerdictKind};
 pub use command::{Command, Resolution};
+pub use cut::{cut_after, cut_before};
 pub use event::{Event, EventKind};
 pub use failure::{Failure, FailureKind};
 pub use grant::{Always, GrantRule, GrantScope, Offer, Remember, RulePlace};

@@ -1,6 +1,6 @@
 //! Tools: what is offered, what a call would do, what it did.
 
-use super::{CallId, Outside};
+use super::{CallId, Outside, cut_after, cut_before};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -163,9 +163,8 @@ impl ToolResult {
         self.changed = None;
         let text = &self.output_text;
         if text.len() > most_bytes {
-            let whole = |at: &usize| text.is_char_boundary(*at);
-            let start = (0..=most_bytes / 5 * 4).rev().find(whole).unwrap_or(0);
-            let end = (text.len() - most_bytes / 5..=text.len()).find(whole).unwrap_or(text.len());
+            let start = cut_before(text, most_bytes / 5 * 4);
+            let end = cut_after(text, text.len() - most_bytes / 5);
             let (head, tail, cut) = (&text[..start], &text[end..], end - start);
             self.output_text = format!(
                 "{head}\n[... truncated {cut} bytes, they would not fit the conversation; ask for less at a time ...]\n{tail}"

@@ -1,6 +1,7 @@
 //! Where package managers keep what they fetched: which of these directories there are, and the layer over each that
 //! takes what commands write to them.
 
+use super::command_run::beside;
 use crate::sys::layer;
 use crate::sys::sandbox::Layered;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -86,23 +87,28 @@ pub(super) struct Leases {
 
 #[derive(Debug)]
 struct Lease {
-    /// Who holds it has the layer alone.
-    _lock: File,
+    /// Who holds it has the layer alone, until it is thrown away.
+    lock: Option<File>,
     thrown_away: Option<PathBuf>,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let Some(directory) = &self.thrown_away {
-            remove(directory);
+        let lock = self.lock.take();
+        if let Some(directory) = self.thrown_away.take() {
+            beside(move || {
+                remove(&directory);
+                drop(lock);
+            });
         }
     }
 }
 
 impl Leases {
-    /// A layer for each cache, below `base`: the one that is kept, or, where another command has that, one that is thrown
-    /// away. A cache that can have none is read-only.
-    pub(super) fn take(base: &Path, caches: &[PathBuf]) -> Self {
+    /// A layer for each cache, below `base`: the one that is kept for this workspace, or, where another command has that, one
+    /// that is thrown away. A cache that can have none is read-only. What a command of one workspace put there is never seen
+    /// by those of another: it would be run there.
+    pub(super) fn take(base: &Path, caches: &[PathBuf], roots: &[PathBuf]) -> Self {
         static SWEPT: Once = Once::new();
         let layers = base.join(LAYERS);
         let mut leases = Self::default();
@@ -112,7 +118,7 @@ impl Leases {
         }
         SWEPT.call_once(|| sweep(&layers));
         for cache in caches {
-            match lease(&layers, cache) {
+            match lease(&layers, cache, roots) {
                 Ok((layer, lease)) => {
                     leases.layers.push(layer);
                     leases.held.push(lease);
@@ -124,18 +130,23 @@ impl Leases {
     }
 }
 
-fn lease(layers: &Path, cache: &Path) -> io::Result<(Layered, Lease)> {
+fn lease(layers: &Path, cache: &Path, roots: &[PathBuf]) -> io::Result<(Layered, Lease)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let name = blake3::hash(cache.as_os_str().as_encoded_bytes()).to_hex();
+    let mut name = blake3::Hasher::new();
+    // No path has a NUL in it.
+    for path in std::iter::once(cache).chain(roots.first().map(PathBuf::as_path)) {
+        name.update(path.as_os_str().as_encoded_bytes()).update(b"\0");
+    }
+    let name = name.finalize().to_hex();
     let directory = layers.join(&name[..16]);
     private(&directory)?;
     if let Some(lock) = locked(&directory)? {
-        return Ok((layered(&directory, cache)?, Lease { _lock: lock, thrown_away: None }));
+        return Ok((layered(&directory, cache)?, Lease { lock: Some(lock), thrown_away: None }));
     }
     let directory = layers.join(format!("{ONCE}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
     private(&directory)?;
     let lock = locked(&directory)?.ok_or_else(|| io::Error::other("another process has its layer"))?;
-    Ok((layered(&directory, cache)?, Lease { _lock: lock, thrown_away: Some(directory) }))
+    Ok((layered(&directory, cache)?, Lease { lock: Some(lock), thrown_away: Some(directory) }))
 }
 
 fn layered(directory: &Path, cache: &Path) -> io::Result<Layered> {
@@ -216,14 +227,24 @@ mod tests {
     fn two_commands_at_once_never_share_a_layer() {
         let (tree, home) = home();
         let (base, cache) = (tree.path().join("data"), [home.join(".npm")]);
-        let first = Leases::take(&base, &cache);
-        let second = Leases::take(&base, &cache);
+        let roots = [home.join("work")];
+        let first = Leases::take(&base, &cache, &roots);
+        let second = Leases::take(&base, &cache, &roots);
         assert_ne!(first.layers[0].upper, second.layers[0].upper);
         let (kept, thrown_away) = (first.layers[0].upper.clone(), second.layers[0].upper.clone());
         std::fs::create_dir_all(thrown_away.join("a/b")).expect("made");
         std::fs::set_permissions(thrown_away.join("a"), std::fs::Permissions::from_mode(0o500)).expect("set");
         drop((first, second));
         assert!(kept.is_dir() && !thrown_away.exists());
-        assert_eq!(Leases::take(&base, &cache).layers[0].upper, kept);
+        assert_eq!(Leases::take(&base, &cache, &roots).layers[0].upper, kept);
+    }
+
+    #[test]
+    fn what_one_workspace_put_in_a_cache_is_in_no_cache_of_another() {
+        let (tree, home) = home();
+        let (base, cache) = (tree.path().join("data"), [home.join(".npm")]);
+        let layer = |root: &str| Leases::take(&base, &cache, &[home.join(root)]).layers[0].upper.clone();
+        assert_eq!(layer("work"), layer("work"));
+        assert_ne!(layer("work"), layer("own"));
     }
 }

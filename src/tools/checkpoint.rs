@@ -1,5 +1,6 @@
 //! The workspace before a command that can change it for real: kept, and what is different afterwards.
 
+use super::confine::Writes;
 use super::document::Document;
 use super::file_change::unified;
 use super::replacement::with_lf;
@@ -29,7 +30,10 @@ pub(super) struct Before {
 
 /// Keeps the files of the workspace, but what git ignores; nothing where nobody keeps any, or nothing can be written.
 pub(super) async fn before(settings: &Arc<Settings>, kill: &CancellationToken) -> Result<Option<Before>, CheckpointError> {
-    let Some(checkpoints) = settings.checkpoints.clone().filter(|_| settings.holding.writes) else { return Ok(None) };
+    let Some(checkpoints) = settings.checkpoints.clone().filter(|_| settings.holding.writes_in_workspace() > Writes::Nothing)
+    else {
+        return Ok(None);
+    };
     let mut before = Before { checkpoints, taken: Vec::new(), files: 0 };
     for root in roots(settings) {
         let files = files(settings, &root, kill).await.map_err(|error| CheckpointError { message: error.message })?;

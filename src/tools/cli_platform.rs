@@ -1,5 +1,6 @@
 //! CliGetPlatform: on what system commands run, in which shell, and what holds them.
 
+use super::confine::Writes;
 use super::paths::Paths;
 use super::tool::{Draft, Effect, Output, Settings, Tool};
 use crate::ports::{BoxFuture, RunContext};
@@ -39,7 +40,11 @@ impl Tool for CliGetPlatform {
                 NetworkAccess::Open => "as the person has it",
                 NetworkAccess::Proxied => "none but what is opened for one command",
             };
-            let writes = if holding.writes { "in the workspace" } else { "nowhere: the workspace is read-only" };
+            let writes = match holding.writes_in_workspace() {
+                Writes::All => "in the workspace",
+                Writes::Part => "in a part of the workspace, as the policy says",
+                Writes::Nothing => "nowhere: the workspace is read-only",
+            };
             let held = match holding.tier {
                 SandboxTier::Bare => "sandbox: none; commands can do what the person can do".to_owned(),
                 tier => format!("sandbox: {}\ncommands write: {writes}\nnetwork: {network}", tier.as_str()),

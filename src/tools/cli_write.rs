@@ -114,7 +114,7 @@ impl Input {
 
     /// For people, and for the policy: what was typed before and has no end yet belongs to it.
     fn shown(&self, before: &str) -> String {
-        let keys: String = self.keys.iter().map(|key| format!("<{}>", key.name)).collect();
+        let keys = self.keys.iter().flat_map(|key| ["<", &key.name, ">"]).collect::<String>();
         format!("{before}{}{keys}{}", self.text, if self.enter { "\n" } else { "" })
     }
 
@@ -125,7 +125,8 @@ impl Input {
 
     /// One line, and nothing that a shell would take for more than that.
     fn is_one_line(&self) -> bool {
-        self.enter && self.keys.is_empty() && !self.text.contains(['\n', '\t', '!'])
+        // Where a shell knows `!`, it knows `^` at the start of a line.
+        self.enter && self.keys.is_empty() && !self.text.contains(['\n', '\t', '!']) && !self.text.starts_with('^')
     }
 }
 
@@ -196,9 +197,9 @@ impl Tool for CliWrite {
         async move {
             let Work { entry, input, wait, judged } = work;
             let (reads, keys) = writable(&entry)?;
-            if entry.writes && !settings.holding.writes && !input.interrupts() {
+            if entry.writes > settings.holding.writes_in_workspace() && !input.interrupts() {
                 let message = format!(
-                    "{} was started when commands could write, and now they may only read: nothing was typed; start another session",
+                    "{} was started when commands could write more than they may now: nothing was typed; start another session",
                     entry.id()
                 );
                 return Err(ToolError::new(ErrorCode::PolicyDenied, message).into());
@@ -208,7 +209,7 @@ impl Tool for CliWrite {
                 let looked = Arc::clone(&settings);
                 off_thread(move || pinned.still_holds(&directory, &looked)).await??;
                 let front = keys.front().map_err(|error| gone(&entry, &error))?;
-                if !front.is_leader || front.directory.as_ref() != Some(&real) {
+                if !front.is_leader || !front.takes_letters || front.directory.as_ref() != Some(&real) {
                     return Err(went_on(&entry).into());
                 }
                 Some(times)
@@ -239,7 +240,12 @@ impl Tool for CliWrite {
 /// The directory of a shell that will run the line as it stands: it is in front, and nothing it was typed before gives the
 /// line another meaning.
 fn shell_that_waits(input: &Input, reads: Reads, typed: &Typed, front: &Front) -> Option<Target> {
-    let waits = reads == Reads::Shell && typed.plain && typed.open.is_empty() && front.is_leader && input.is_one_line();
+    let waits = reads == Reads::Shell
+        && typed.plain
+        && typed.open.is_empty()
+        && front.is_leader
+        && front.takes_letters
+        && input.is_one_line();
     let real = front.directory.clone().filter(|_| waits)?;
     Some(Target { given: real.display().to_string(), real, place: Place::Directory })
 }

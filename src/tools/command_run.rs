@@ -49,24 +49,28 @@ pub(super) async fn run(mut work: Work, settings: Arc<Settings>, context: RunCon
         cwd: work.cwd.clone(),
         call: context.tool_call_id.clone(),
         kind: Kind::Background,
-        writes: settings.holding.writes,
+        writes: settings.holding.writes_in_workspace(),
         redactor: Arc::clone(&settings.redactor),
     });
     let rest = Rest { work, hold, opened, settings: Arc::clone(&settings) };
     if rest.work.background {
         return begin_in_background(spec, &entry, rest).await;
     }
-    match in_front(spec, &entry, &settings.commands, context).await.map_err(|error| failed(&error))? {
-        Outcome::Finished(finished) => {
+    match in_front(spec, &entry, &settings.commands, context).await {
+        Err(error) => {
+            let (words, denied) = off_thread(move || rest.over(None)).await?;
+            Err(Failed { error: failed(&error), printed: words.join("\n"), denied, changed: None })
+        }
+        Ok(Outcome::Finished(finished)) => {
             let limit = settings.max_output_bytes;
             let told = off_thread(move || {
                 let told = answer(&finished, rest.work.timeout_seconds, limit);
-                let (words, denied) = rest.over(&finished);
+                let (words, denied) = rest.over(Some(&finished));
                 with_words(told, words.into_iter(), denied)
             });
             with_changes(told.await?, kept, &settings).await
         }
-        Outcome::GoesOn(running) => {
+        Ok(Outcome::GoesOn(running)) => {
             tokio::spawn(finish(Arc::clone(&entry), running, rest.after()));
             Ok(on_its_way(&entry, "put there by the person", &settings).into())
         }
@@ -82,20 +86,18 @@ struct Rest {
 }
 
 impl Rest {
-    /// After its end: what the sandbox had to do with it, in words, and what it was kept from.
-    fn over(self, finished: &Finished) -> (Vec<String>, Vec<Outside>) {
+    /// After its end, also where nothing is known of it: what the sandbox had to do with it, in words, and what it was kept from.
+    fn over(self, finished: Option<&Finished>) -> (Vec<String>, Vec<Outside>) {
         let Self { work, hold, opened, settings } = self;
         drop(opened);
-        let denied = match &hold.confinement {
-            Some(confinement) if finished.end != End::Exited(0) => kept_from(finished, &work, confinement, &settings),
-            Some(_) | None => Denied::default(),
-        };
+        let failed = finished.filter(|finished| finished.end != End::Exited(0)).zip(hold.confinement.as_ref());
+        let denied = failed.map(|(finished, confinement)| kept_from(finished, &work, confinement, &settings)).unwrap_or_default();
         let words = [denied.sentence(), hold.over().map(|gone| format!("[sandbox: {gone}]"))];
         (words.into_iter().flatten().collect(), denied.outside)
     }
 
     fn after(self) -> After {
-        Box::new(move |finished| finished.map(|finished| self.over(finished).0).unwrap_or_default())
+        Box::new(move |finished| self.over(finished).0)
     }
 }
 
@@ -170,6 +172,11 @@ pub(super) fn kept_from(finished: &Finished, work: &Work, confinement: &Confinem
     Denied::look(&[&stderr, &stdout], &work.cwd.real, hosts, confinement, settings)
 }
 
+/// The hosts it was kept from, whatever it printed about them.
+pub(super) fn asked_for(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> Denied {
+    Denied::look(&[], &work.cwd.real, network::kept(&finished.denied_hosts), confinement, settings)
+}
+
 /// The same answer, and after it what the sandbox had to do with it.
 fn with_words(told: Output, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> Output {
     let after = |text: String| words.fold(text, |text, line| format!("{text}\n{line}"));
@@ -195,6 +202,26 @@ async fn with_changes(told: Output, kept: Result<Option<Before>, CheckpointError
     match told {
         Ok(told) => Ok(Told { changed, ..told }),
         Err(failed) => Err(Failed { changed, ..failed }),
+    }
+}
+
+/// `exit 0`, `killed by SIGKILL`.
+pub(super) fn how_it_ended(end: End) -> String {
+    match end {
+        End::Exited(code) => format!("exit {code}"),
+        End::Signalled(signal) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),
+        End::TimedOut => "killed, its time was over".to_owned(),
+        End::Killed => "stopped".to_owned(),
+        End::DiskFull => "killed, the disk was nearly full".to_owned(),
+    }
+}
+
+/// Does what may wait for a disk, beside the runtime where this is a thread of one. What is not done when aye ends is done
+/// when it starts.
+pub(super) fn beside(work: impl FnOnce() + Send + 'static) {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn_blocking(work)),
+        Err(_) => work(),
     }
 }
 

@@ -4,7 +4,7 @@ use super::caches::{Caches, ELSEWHERE, Leases};
 use super::git_places::{GitOutside, Opened, take_away};
 use super::survey::Survey;
 use super::tool::Settings;
-use crate::policy::{Cache, GitWrites, Held, Network, Preview, SandboxSetting, git_writes};
+use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, git_writes};
 use crate::protocol::{Outside, SandboxTier};
 use crate::sys::sandbox::{Confinement, NetworkAccess, ResourceLimits, Strength, View};
 use std::ffi::OsString;
@@ -34,8 +34,6 @@ pub struct Holding {
     pub limits: ResourceLimits,
     /// Where commands are previewed, or why they are not.
     pub previews: Result<PathBuf, String>,
-    /// When a command is previewed.
-    pub preview: Preview,
     pub cache: Cache,
     pub caches: Caches,
     /// Where the layers over the caches are kept, where there can be any.
@@ -46,6 +44,14 @@ pub struct Holding {
     pub(super) setting: SandboxSetting,
     /// What of the policy no sandbox can keep.
     pub(super) unheld: Vec<String>,
+}
+
+/// How much of the workspace may be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Writes {
+    Nothing,
+    Part,
+    All,
 }
 
 /// What of the machine and of the person the policy does not know.
@@ -74,7 +80,6 @@ impl Holding {
             network: NetworkAccess::Open,
             limits: ResourceLimits::default(),
             previews: Err("the sandbox is off".to_owned()),
-            preview: Preview::Never,
             cache: Cache::Inherit,
             caches: Caches::default(),
             layers: None,
@@ -120,7 +125,6 @@ impl Holding {
             } else {
                 Err(ground.layers.clone().err().unwrap_or_else(|| "this system makes no copy-on-write views".to_owned()))
             },
-            preview: held.preview,
             cache: held.cache,
             caches: ground.caches,
             layers: ground.layers.ok(),
@@ -131,15 +135,14 @@ impl Holding {
         }
     }
 
-    /// Whether a command may write nowhere in the workspace.
-    pub(super) fn only_reads(&self) -> bool {
+    /// How much of the workspace a command may write.
+    pub(super) fn writes_in_workspace(&self) -> Writes {
         let inside = |place: &PathBuf| self.roots.iter().any(|root| place.starts_with(root));
-        !self.writes && !self.writable.iter().any(inside)
-    }
-
-    /// Where the layers of dead processes may still lie.
-    pub(super) fn base(&self) -> Option<&Path> {
-        self.previews.as_ref().ok().or(self.layers.as_ref()).map(PathBuf::as_path)
+        match (self.writes, self.writable.iter().any(inside)) {
+            (true, _) => Writes::All,
+            (false, true) => Writes::Part,
+            (false, false) => Writes::Nothing,
+        }
     }
 
     /// Nothing of what is there can be written: how a command runs in plan mode.
@@ -252,7 +255,7 @@ impl Settings {
             match (holding.cache, &holding.layers) {
                 (Cache::Inherit, _) => confinement.writable.extend(holding.caches.directories.iter().cloned()),
                 (Cache::Private, Some(base)) => {
-                    hold.leases = Leases::take(base, &holding.caches.directories);
+                    hold.leases = Leases::take(base, &holding.caches.directories, &holding.roots);
                     confinement.caches.clone_from(&hold.leases.layers);
                 }
                 (Cache::Private, None) => {}

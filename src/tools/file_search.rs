@@ -2,6 +2,7 @@
 
 use super::walk::First;
 use crate::policy::redact::Redactor;
+use crate::protocol::cut_before;
 use crate::sys::path::open_file;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
@@ -177,6 +178,6 @@ fn bounded(line: &[u8], redactor: &Redactor) -> String {
     // Hidden before it is cut: half a secret is not known for one.
     let whole = String::from_utf8_lossy(line);
     let hidden = redactor.redact(&whole).text;
-    let start = (0..=MAX_LINE_BYTES.min(hidden.len())).rev().find(|at| hidden.is_char_boundary(*at)).unwrap_or(0);
+    let start = cut_before(&hidden, MAX_LINE_BYTES);
     format!("{} [... line of {} bytes]", &hidden[..start], line.len())
 }

@@ -1,14 +1,18 @@
 //! What of a repository is opened for a git command that was approved, and what stays shut in it: all that makes git run
 //! a program, or look for its configuration somewhere else.
 
+use crate::sys::path::open_parent;
 use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// In every git directory, and in that of a work tree beside it.
 const SHUT: &[&str] = &["config", "config.worktree", "hooks", "info"];
 const SHUT_OF_WORK_TREE: &[&str] = &["config.worktree"];
-/// The same where it exists: git would not work where something else stood there.
-const POINTERS: &[&str] = &["commondir", "gitdir"];
+/// Says where the configuration is. Where there is none, one that says nothing else stands there as long as a command runs.
+const POINTER: &str = "commondir";
+/// Says where a work tree is. Where it is missing nothing else may stand there: git would take the work tree for lost.
+const BACK: &str = "gitdir";
 /// Where git keeps git directories in a git directory, and what is shut in those.
 const NESTED: [(&str, &[&str]); 2] = [("modules", SHUT), ("worktrees", SHUT_OF_WORK_TREE)];
 /// Nested ones that are looked for.
@@ -97,11 +101,10 @@ impl Opened {
         let mut open = vec![(directory.to_owned(), SHUT)];
         let mut nested = 0;
         while let Some((directory, shut)) = open.pop() {
-            self.read_only.extend(shut.iter().map(|name| directory.join(name)));
-            let (there, missing): (Vec<PathBuf>, Vec<PathBuf>) =
-                POINTERS.iter().map(|name| directory.join(name)).partition(|path| path.symlink_metadata().is_ok());
-            self.read_only.extend(there);
-            self.must_not_appear.extend(missing);
+            self.read_only.extend(shut.iter().chain([&POINTER]).map(|name| directory.join(name)));
+            let back = directory.join(BACK);
+            let known = if back.symlink_metadata().is_ok() { &mut self.read_only } else { &mut self.must_not_appear };
+            known.push(back);
             for (kind, shut) in NESTED {
                 for below in git_directories(&directory.join(kind)) {
                     nested += 1;
@@ -123,9 +126,14 @@ impl Opened {
 
 /// Takes away what appeared where it would lead git astray; in words what that was.
 pub(super) fn take_away(paths: &[PathBuf]) -> Option<String> {
+    // The command may have put a link in the way: none is followed.
     let gone = |path: &&PathBuf| {
-        path.symlink_metadata().is_ok_and(|metadata| {
-            if metadata.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.is_ok()
+        let held = open_parent(path)
+            .map(|(parent, name)| (PathBuf::from(format!("/proc/self/fd/{}", parent.as_raw_fd())).join(name), parent));
+        held.is_ok_and(|(path, _parent)| {
+            path.symlink_metadata().is_ok_and(|metadata| {
+                if metadata.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.is_ok()
+            })
         })
     };
     let gone: Vec<String> = paths.iter().filter(gone).map(|path| format!("`{}`", path.display())).collect();
@@ -133,9 +141,12 @@ pub(super) fn take_away(paths: &[PathBuf]) -> Option<String> {
         .then(|| format!("{} would make git take its configuration from elsewhere, and was taken away", gone.join(", ")))
 }
 
-/// Directories below that hold a `HEAD`; the name of a module may have slashes.
+/// Directories below that hold a `HEAD`; the name of a module may have slashes. What a link leads to is no part of it.
 fn git_directories(above: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
+    if !above.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return found;
+    }
     let mut open = vec![(above.to_owned(), 0)];
     while let Some((directory, depth)) = open.pop() {
         let Ok(entries) = std::fs::read_dir(&directory) else { continue };
@@ -168,14 +179,37 @@ mod tests {
         let tree = tempfile::tempdir().expect("a directory");
         made(tree.path(), &[(".git/HEAD", "x"), (".git/modules/a/b/HEAD", "x")]);
         let git = tree.path().join(".git");
-        let opened = Opened::of(&[git.clone()]);
-        assert_eq!(opened.writable, [git.clone()]);
+        let opened = Opened::of(std::slice::from_ref(&git));
+        assert_eq!(opened.writable, std::slice::from_ref(&git));
         for name in ["hooks", "config", "config.worktree", "info", "modules/a/b/hooks", "modules/a/b/config"] {
             assert!(opened.read_only.contains(&git.join(name)), "{name}");
         }
-        // An empty file there would keep git from working at all.
-        assert!(!opened.read_only.contains(&git.join("commondir")));
-        assert!(opened.must_not_appear.contains(&git.join("commondir")));
+        for name in ["commondir", "modules/a/b/commondir"] {
+            assert!(opened.read_only.contains(&git.join(name)), "{name}");
+        }
+        assert!(opened.must_not_appear.contains(&git.join("gitdir")));
+    }
+
+    #[test]
+    fn what_is_taken_away_is_not_looked_for_behind_a_link() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let root = tree.path().canonicalize().expect("real");
+        made(&root, &[("other/.git/gitdir", "x"), ("sub/.git/gitdir", "x")]);
+        std::os::unix::fs::symlink(root.join("other"), root.join("link")).expect("linked");
+        let paths = ["link", "sub"].map(|name| root.join(name).join(".git/gitdir"));
+        let told = take_away(&paths).expect("something was there");
+        assert!(told.contains("sub/.git/gitdir") && !told.contains("link"), "{told}");
+        assert!(root.join("other/.git/gitdir").exists() && !root.join("sub/.git/gitdir").exists());
+    }
+
+    #[test]
+    fn a_link_among_the_modules_of_a_repository_leads_nowhere() {
+        let tree = tempfile::tempdir().expect("a directory");
+        made(tree.path(), &[(".git/HEAD", "x"), ("elsewhere/a/HEAD", "x")]);
+        let git = tree.path().join(".git");
+        std::os::unix::fs::symlink("../elsewhere", git.join("worktrees")).expect("linked");
+        let opened = Opened::of(&[git.clone()]);
+        assert!(!opened.read_only.iter().any(|place| place.starts_with(git.join("worktrees"))), "{opened:?}");
     }
 
     #[test]

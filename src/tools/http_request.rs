@@ -4,7 +4,7 @@ use super::paths::Paths;
 use super::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
 use crate::policy::url::{Destination, only_asks, parse};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Proposal, ToolError, VerdictKind};
+use crate::protocol::{Action, ErrorCode, Proposal, ToolError, VerdictKind, cut_before};
 use crate::sys::http::fetch::{Answer, FetchError, Guard, Next, Request, check_headers};
 use encoding_rs::{Encoding, UTF_8};
 use futures_util::FutureExt;
@@ -246,7 +246,7 @@ fn body(answer: &Answer, limit: usize) -> String {
     if decoded.len() <= limit {
         return decoded;
     }
-    let end = (0..=limit).rev().find(|at| decoded.is_char_boundary(*at)).unwrap_or(0);
+    let end = cut_before(&decoded, limit);
     format!("{}\n[Output truncated — {} bytes, showing first {end} bytes]", &decoded[..end], decoded.len())
 }
 

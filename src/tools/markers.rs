@@ -80,5 +80,6 @@ pub(super) fn hide_in_result(redactor: &Redactor, mut result: ToolResult) -> Too
         result.output_text = hidden.text.into_owned();
     }
     result.error = result.error.map(|error| hide_in_error(redactor, error));
+    result.changed = result.changed.map(|changed| Box::new(hide_in_proposal(redactor, *changed)));
     result
 }

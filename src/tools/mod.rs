@@ -53,6 +53,7 @@ pub use caches::Caches;
 pub use commands::Commands;
 pub use confine::{Ground, Holding};
 pub use git_places::GitOutside;
+pub use preview::Recovered;
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use tool::Settings;

@@ -5,7 +5,7 @@ use super::paths::{Meant, Paths, not_found, open_error, special};
 use super::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use crate::policy::redact::opens_or_closes;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
+use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, cut_before};
 use crate::sys::path::open_file;
 use encoding_rs::{Decoder, Encoding, UTF_16BE, UTF_16LE};
 use schemars::JsonSchema;
@@ -264,7 +264,7 @@ impl LineTaker {
             self.at_start = true;
             return Rest::Bound;
         }
-        let whole = (0..=room).rev().find(|at| part.is_char_boundary(*at)).unwrap_or(0);
+        let whole = cut_before(part, room);
         self.text.push_str(&part[..whole]);
         self.at_start = false;
         Rest::LongLine

@@ -3,17 +3,17 @@
 use super::command_run::Work;
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::paths::Paths;
-use super::preview::{self, Kept, Settled, Trial, recover};
+use super::preview::{self, Kept, Recovered, Resumed, Settled, Trial, recover};
 use super::registry::{built_in, built_in_names, find, offered, unknown};
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
 use crate::ports::{BoxFuture, Plan, RunContext, ToolRouter};
 use crate::protocol::{
-    Action, Arguments, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError, ToolResult,
+    Action, Arguments, CallId, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The tools of one workspace.
@@ -32,9 +32,10 @@ impl Router {
     }
 
     /// What calls came to whose process died while it was kept; of others, all is tidied. To be called before anything runs.
-    pub fn recover(&self) -> Vec<ToolResult> {
-        let base = self.settings.holding.base();
-        base.map(|base| recover(base, self.settings.session.as_ref())).unwrap_or_default()
+    /// `bases` are the places where previews may lie, and `awaits` knows the calls that began and of which the session's journal does not say what came of them.
+    pub fn recover(&self, bases: &[PathBuf], awaits: &dyn Fn(&CallId) -> bool) -> Recovered {
+        let resumed = self.settings.session.as_ref().map(|session| Resumed { session, awaits });
+        recover(bases, resumed.as_ref())
     }
 
     /// Plans a call on a thread that may wait for a disk, and hides what is secret in what the plan says.
@@ -53,6 +54,13 @@ impl Router {
         planned.unwrap_or_else(|error| {
             Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("the call could not be planned: {error}")))
         })
+    }
+
+    /// Ends as a process does that is killed: what is on disk stays there.
+    #[cfg(test)]
+    pub(in crate::tools) fn forget(&self) {
+        let kept = std::mem::take(&mut *self.settled.lock().unwrap_or_else(PoisonError::into_inner));
+        kept.into_iter().for_each(Settled::abandon);
     }
 
     fn keep_settled(&self, settled: Settled) {
@@ -143,7 +151,9 @@ impl ToolRouter for Router {
                 }
                 Ok(kept) => {
                     let (result, settled) = preview::commit(*kept, id, plan.tool_name, settings).await;
-                    settled.into_iter().for_each(|settled| self.keep_settled(settled));
+                    if let Some(settled) = settled {
+                        self.keep_settled(settled);
+                    }
                     return result;
                 }
                 Err(payload) => payload,
@@ -234,7 +244,7 @@ fn open(plan: Plan, mut opens: Vec<Outside>, settings: &Settings) -> Result<Plan
         proposal.notes.push(format!("opens {words} for this one run"));
     }
     let offer =
-        PreviewOffer::Impossible { reason: "it is given what lies outside the sandbox, and a preview has none of that".into() };
+        PreviewOffer::Impossible { reason: "it is given the network or a place outside, and a preview has none of that".into() };
     work.opens.clone_from(&opens);
     Ok(Plan {
         summary: format!("{}, with {words} open", plan.summary),

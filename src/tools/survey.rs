@@ -220,7 +220,7 @@ mod tests {
     fn what_is_kept_is_found_at_any_depth_and_nothing_is_looked_for_in_it() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        let mut found = walk(&[root.clone()], &marks(&root), MOST_ENTRIES, &mut Seen::new());
+        let mut found = walk(std::slice::from_ref(&root), &marks(&root), MOST_ENTRIES, &mut Seen::new());
         found.read_only.sort();
         let at = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<_>>();
         assert_eq!(found.read_only, at(&[".git", "a/.git", "a/b/.mcp.json", "a/b/.vscode"]));
@@ -233,7 +233,7 @@ mod tests {
     fn a_walk_that_is_cut_says_so() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
-        assert!(walk(&[root.clone()], &marks(&root), 3, &mut Seen::new()).cut.is_some());
+        assert!(walk(std::slice::from_ref(&root), &marks(&root), 3, &mut Seen::new()).cut.is_some());
     }
 
     #[test]

@@ -227,7 +227,7 @@ pub fn effects_approval(id: &str) -> Approval {
     let file = |path: &str, kind| FileEffect { path: path.to_owned(), kind, notes: Vec::new() };
     let effects = Effects {
         ended: "exit 0".to_owned(),
-        output: (1..=30).map(|n| format!("   Compiling crate number {n}\n")).collect(),
+        output: (1..=30).map(|n| format!("   Compiling crate number {n}\n")).collect::<Vec<_>>().concat(),
         files: vec![
             file("src/main.rs", EffectKind::Changed { bytes_before: 210, bytes_after: 260, binary: false }),
             file("assets/logo.png", EffectKind::Created { bytes: 12_345, binary: true }),

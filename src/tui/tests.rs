@@ -146,7 +146,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
             }
             Command::Quit => return,
             Command::UndoGrant | Command::ListGrants => {}
-            Command::Preview { .. } | Command::Background { .. } | Command::StopCommand { .. } => {}
+            Command::Preview { .. } | Command::Background { .. } | Command::Stop { .. } => {}
             Command::SaveDraft { .. }
             | Command::Resolve { .. }
             | Command::SetMode { .. }

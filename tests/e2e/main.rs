@@ -11,6 +11,7 @@ mod confine;
 mod crash;
 mod demo;
 mod doctor;
+mod effects;
 mod exec;
 mod grants;
 mod harness;

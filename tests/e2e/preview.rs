@@ -164,6 +164,16 @@ fn nothing_outside_is_reached_from_a_preview() {
 }
 
 #[test]
+fn a_host_that_was_asked_for_in_a_preview_is_said_however_it_ended() {
+    let project = project();
+    let ask = "proxy=${HTTPS_PROXY#http://}; proxy=${proxy%/}; exec 3<>/dev/tcp/${proxy%:*}/${proxy##*:}; \
+               printf 'CONNECT example.com:443 HTTP/1.1\\r\\nHost: example.com:443\\r\\n\\r\\n' >&3; head -n 1 <&3";
+    let Some(foretold) = foretold(&project, ask) else { return };
+    assert_eq!(foretold["effects"]["ended"], "exit 0");
+    assert_eq!(foretold["effects"]["denied"][0]["host"], "example.com", "{foretold}");
+}
+
+#[test]
 fn a_crash_in_the_middle_of_keeping_is_finished_at_the_next_start() {
     let project = project();
     if foretold(&project, "true").is_none() {

@@ -117,7 +117,7 @@ impl Machine {
                 | Command::Kill
                 | Command::Preview { .. }
                 | Command::Background { .. }
-                | Command::StopCommand { .. }
+                | Command::Stop { .. }
                 | Command::Continue
                 | Command::SetMode { .. }
                 | Command::ReloadPolicy,

@@ -369,7 +369,7 @@ impl Machine {
             Command::Resolve { tool_call_id, resolution } => self.resolved(&tool_call_id, resolution, at),
             Command::Preview { approval_id } => self.preview(&approval_id, at),
             Command::Background { tool_call_id } => self.out.push(Effect::Background { tool_call_id }),
-            Command::StopCommand { id } => self.out.push(Effect::StopCommand { id }),
+            Command::Stop { id } => self.out.push(Effect::StopCommand { id }),
             Command::UndoGrant => self.undo_grant(),
             Command::ListGrants => self.list_grants(),
             Command::Cancel => self.cancel(at),

@@ -148,7 +148,7 @@ impl Sim {
                 Input::Previewed { index: index.parse().unwrap(), ticket, outcome }
             }
             "background" => Input::Command(Command::Background { tool_call_id: None }),
-            "stop" => Input::Command(Command::StopCommand { id: rest.to_owned() }),
+            "stop" => Input::Command(Command::Stop { id: rest.to_owned() }),
             "output" => Input::ToolOutput { index: 0, text: rest.to_owned() },
             "finished" => {
                 let (index, output) = rest.split_once(' ').unwrap();

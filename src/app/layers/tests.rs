@@ -26,7 +26,7 @@ fn a_broken_policy_is_named_with_its_line_and_the_line_itself() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("policy.toml");
     std::fs::write(&path, "schema_version = 1\n[llm]\nallowed_model = [\"x\"]\n").unwrap();
-    let error = bundle(&path, &mut blake3::Hasher::new(), |_, _| Ok(())).unwrap_err().message;
+    let error = bundle(&path, &mut blake3::Hasher::new(), anyones, Bundle::parse_bytes).unwrap_err().message;
     assert!(
         error.contains("line 3") && error.contains("allowed_models") && error.contains("3 │ allowed_model = [\"x\"]"),
         "{error}"

@@ -124,14 +124,12 @@ impl Bundle {
 
     /// Parses the bytes of a file, which need not be UTF-8.
     pub fn parse_bytes(bytes: &[u8], name: &str) -> Result<Self, BundleError> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Self::parse(text.strip_prefix('\u{feff}').unwrap_or(text), name),
-            Err(error) => {
-                let line = 1 + bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count().saturating_sub(1);
-                let message = format!("byte 0x{:02x} is not UTF-8 text, expected a TOML file", bytes[error.valid_up_to()]);
-                Err(BundleError { name: name.to_owned(), line: Some(line), message })
-            }
-        }
+        Self::parse(text_of(bytes, name)?, name)
+    }
+
+    /// The same of a file that may hold nothing but rules.
+    pub fn parse_rules_bytes(bytes: &[u8], name: &str) -> Result<Self, BundleError> {
+        Self::parse_rules(text_of(bytes, name)?, name)
     }
 
     /// What holds where no one wrote a bundle, as a person would write it.
@@ -232,6 +230,17 @@ impl Bundle {
             self.granted.push(name.text);
         }
         Ok(())
+    }
+}
+
+fn text_of<'a>(bytes: &'a [u8], name: &str) -> Result<&'a str, BundleError> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Err(error) => {
+            let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+            let message = format!("byte 0x{:02x} is not UTF-8 text, expected a TOML file", bytes[error.valid_up_to()]);
+            Err(BundleError { name: name.to_owned(), line: Some(line), message })
+        }
     }
 }
 

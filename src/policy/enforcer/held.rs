@@ -1,7 +1,7 @@
 //! What holds a command while it runs, by the policy alone: names of places. What exists is looked up elsewhere.
 
 use super::Enforcer;
-use crate::policy::bundle::{Cache, Limits, Network, Preview, SandboxSetting};
+use crate::policy::bundle::{Cache, Limits, Network, SandboxSetting};
 use crate::policy::decided::counts;
 use crate::policy::files::keeps_credentials;
 use crate::policy::layer::{FileRules, Ready};
@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 pub struct Held {
     pub sandbox: SandboxSetting,
     pub network: Network,
-    pub preview: Preview,
     pub cache: Cache,
     pub limits: Limits,
     /// The workspace and what was added to it.
@@ -92,7 +91,7 @@ impl Enforcer {
         let areas: Vec<&PathBuf> = written.iter().chain(&writable).collect();
         let in_area = |place: &PathBuf| areas.iter().any(|area| place.starts_with(area));
         let of_homes = |places: fn(&Path) -> Vec<PathBuf>| homes.iter().chain([&context.home]).flat_map(move |home| places(home));
-        let mut read_only: Vec<PathBuf> = context.roots.iter().flat_map(names_in).collect();
+        let mut read_only: Vec<PathBuf> = context.roots.iter().flat_map(|place| names_in(place)).collect();
         read_only.extend(of_homes(|home| start_up_places(home).collect()));
         read_only.extend(
             self.shut_places(|layer| layer.write.as_ref(), now)
@@ -128,11 +127,14 @@ impl Enforcer {
         Held {
             sandbox,
             network: terms.network.unwrap_or_default(),
-            preview: terms.preview.unwrap_or_default(),
             cache: terms.cache.unwrap_or_default(),
             limits: terms.limits,
             roots: context.roots.clone(),
-            read_only_if_there: writable.iter().flat_map(names_in).filter(|place| !reopened.contains(place)).collect(),
+            read_only_if_there: writable
+                .iter()
+                .flat_map(|place| names_in(place))
+                .filter(|place| !reopened.contains(place))
+                .collect(),
             written,
             writable,
             reopened,
@@ -170,7 +172,7 @@ impl Enforcer {
     }
 
     /// What layers block or deny, for one capability.
-    fn shut_places<'a>(&'a self, rules: fn(&Ready) -> Option<&FileRules>, now: Timestamp) -> impl Iterator<Item = &'a Places> {
+    fn shut_places(&self, rules: fn(&Ready) -> Option<&FileRules>, now: Timestamp) -> impl Iterator<Item = &Places> {
         use crate::policy::bundle::Decision;
         self.layers.iter().filter_map(rules).flat_map(move |rules| {
             let denied = rules.rules.iter().map(|owned| &owned.rule);
@@ -181,7 +183,7 @@ impl Enforcer {
 }
 
 /// What is protected at the top of a directory.
-fn names_in(directory: &PathBuf) -> Vec<PathBuf> {
+fn names_in(directory: &Path) -> Vec<PathBuf> {
     PROTECTED.iter().map(|name| directory.join(name)).collect()
 }
 

@@ -3,6 +3,7 @@
 use super::name::{Promise, promise};
 use super::value::{is_code, is_password, is_placeholder, is_random};
 use super::{Span, header};
+use crate::protocol::cut_after;
 
 /// Longer names and values are no such thing.
 const NAME_BYTES: usize = 80;
@@ -218,10 +219,7 @@ fn quoted(text: &str, at: usize, link: Link) -> Option<Value> {
         let escaped = bytes[end] == b'\\' && mark.len() == 1 && *mark != "'";
         end += if escaped && bytes.get(end + 1).is_some_and(|next| *next != b'\n') { 2 } else { 1 };
     }
-    end = end.min(bytes.len());
-    while !inside.is_char_boundary(end) {
-        end += 1;
-    }
+    let end = cut_after(inside, end);
     Some(Value { start, end: start + end, quoted: true, link })
 }
 
@@ -238,9 +236,7 @@ fn unquoted_end(text: &str, at: usize) -> usize {
             _ => end += 1,
         }
     }
-    while !text.is_char_boundary(end) {
-        end += 1;
-    }
+    let end = cut_after(text, end);
     let value = &text[at..end];
     at + value.trim_end_matches([',', ';', ')', '}', ']', '>', '|', '&']).trim_end_matches('.').len()
 }

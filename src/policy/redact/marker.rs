@@ -1,5 +1,6 @@
 //! `[redacted:KIND:8 hex]`: what stands where a secret was.
 
+use crate::protocol::cut_after;
 use std::ops::Range;
 
 pub(super) const START: &str = "[redacted:";
@@ -52,10 +53,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
             // Another that begins in it is one of its own.
             let stop = rest.bytes().take(LOOKED_AT).position(|byte| matches!(byte, b']' | b'\n' | b'['));
             let length = stop.map_or(0, |end| end + usize::from(rest.as_bytes()[end] != b'['));
-            let mut end = (at + START.len() + length).min(text.len());
-            while !text.is_char_boundary(end) {
-                end += 1;
-            }
+            let end = cut_after(text, at + START.len() + length);
             pieces.push(Piece::Mangled(at..end));
         }
     }

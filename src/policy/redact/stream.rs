@@ -1,6 +1,7 @@
 //! A text that comes in pieces: given on as soon as nothing in it can still become a secret.
 
 use super::{Redactor, block};
+use crate::protocol::cut_before;
 use std::sync::Arc;
 
 /// A line longer than this is given on in pieces.
@@ -91,10 +92,7 @@ impl Stream {
         let line = &self.held[lines..];
         let mut cut = lines;
         if line.len() > LINE_BYTES {
-            cut = self.held.len() - TOKEN_BYTES;
-            while !self.held.is_char_boundary(cut) {
-                cut -= 1;
-            }
+            cut = cut_before(&self.held, self.held.len() - TOKEN_BYTES);
         } else if !self.redactor.detectors.announces(&super::plain::Plain::of(line).text) {
             cut +=
                 line.rfind(char::is_whitespace).map_or(0, |space| space + line[space..].chars().next().map_or(1, char::len_utf8));
@@ -103,13 +101,7 @@ impl Stream {
         let spans = self.redactor.spans(&self.held);
         match spans.iter().find(|span| span.start < cut && span.end > cut) {
             Some(span) if span.end < self.held.len() => span.end,
-            Some(span) => {
-                let mut start = span.start.saturating_sub(NAME_BYTES);
-                while !self.held.is_char_boundary(start) {
-                    start -= 1;
-                }
-                start
-            }
+            Some(span) => cut_before(&self.held, span.start.saturating_sub(NAME_BYTES)),
             None => cut,
         }
     }

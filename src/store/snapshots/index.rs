@@ -147,17 +147,18 @@ impl Index {
             }
         };
         transaction.commit()?;
+        let limit = self.limits.file_bytes;
         let mut changed = BTreeMap::new();
         let mut seen = HashSet::new();
         for path in files {
             let before = then.get(&path);
-            if let Some(after) = now(&since.root.join(&path), before)? {
+            if let Some(after) = now(&since.root.join(&path), before, limit) {
                 changed.insert(path.clone(), Changed { path: path.clone(), before: stood(before), after });
             }
             seen.insert(path);
         }
         for (path, known) in then.iter().filter(|(path, _)| !seen.contains(*path)) {
-            if let Some(after) = now(&since.root.join(path), Some(known))? {
+            if let Some(after) = now(&since.root.join(path), Some(known), limit) {
                 changed.insert(path.clone(), Changed { path: path.clone(), before: known.stood.clone(), after });
             }
         }
@@ -173,28 +174,30 @@ fn stood(known: Option<&Known>) -> Stood {
     known.map_or(Stood::Missing, |known| known.stood.clone())
 }
 
-/// What stands at a path now, where that is not what stood there.
-fn now(path: &Path, before: Option<&Known>) -> Result<Option<Stood>, Trouble> {
+/// What stands at a path now, where that is not what stood there. A file of more than `limit` bytes is not read.
+fn now(path: &Path, before: Option<&Known>, limit: u64) -> Option<Stood> {
     // Of what was not kept nothing can be said.
     if before.is_some_and(|known| known.stood == Stood::Unkept) {
-        return Ok(None);
+        return None;
     }
-    let after = match look(path)? {
-        Look::Missing | Look::Special(_) => Stood::Missing,
-        Look::Link(_, to) => Stood::Link { to },
-        Look::File(stamp) => {
+    let after = match look(path) {
+        Ok(Look::Missing | Look::Special(_)) => Stood::Missing,
+        Ok(Look::Link(_, to)) => Stood::Link { to },
+        Ok(Look::File(stamp)) => {
             if before.is_some_and(|known| known.still(stamp)) {
-                return Ok(None);
+                return None;
             }
-            match Objects::hash(path) {
-                Ok((content, bytes)) => Stood::File { content, bytes, mode: mode_of(stamp) },
+            match Objects::hash(path, limit) {
+                Ok(Some((content, bytes))) => Stood::File { content, bytes, mode: mode_of(stamp) },
+                Ok(None) => Stood::Unkept,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => Stood::Missing,
                 // What cannot be read cannot be told from what it was.
-                Err(_) => return Ok(None),
+                Err(_) => return None,
             }
         }
+        Err(_) => return None,
     };
-    Ok((stood(before) != after).then_some(after))
+    (stood(before) != after).then_some(after)
 }
 
 fn mode_of(stamp: Stamp) -> u32 {

@@ -106,12 +106,15 @@ impl Objects {
         Err(io::Error::new(io::ErrorKind::InvalidData, "the content that was kept is damaged"))
     }
 
-    /// The hash of a file's content, kept or not.
-    pub(super) fn hash(path: &Path) -> io::Result<(ContentId, u64)> {
-        let (mut file, _) = open(path)?;
+    /// The hash of a file's content, kept or not; `None` where it is longer than `limit`.
+    pub(super) fn hash(path: &Path, limit: u64) -> io::Result<Option<(ContentId, u64)>> {
+        let (file, _) = open(path)?;
+        if file.metadata()?.len() > limit {
+            return Ok(None);
+        }
         let mut hasher = blake3::Hasher::new();
-        let bytes = io::copy(&mut file, &mut hasher)?;
-        Ok((ContentId(*hasher.finalize().as_bytes()), bytes))
+        let bytes = io::copy(&mut file.take(limit + 1), &mut hasher)?;
+        Ok((bytes <= limit).then(|| (ContentId(*hasher.finalize().as_bytes()), bytes)))
     }
 
     /// Removes every content that is not wanted, and whatever a crash left half-written.

@@ -158,6 +158,8 @@ fn what_is_too_large_or_no_file_is_left_out_and_said() {
     assert_eq!(said[Path::new("pipe")], "neither a file nor a link");
     bench.write("large", "y".repeat(12));
     assert_eq!(bench.changes(&taken), [], "of what was not kept nothing is claimed");
+    bench.write("new", "y".repeat(11));
+    assert_eq!(bench.changes(&taken)[0].after, Stood::Unkept, "what is too large is not read");
     bench.write("large", "y");
     let fits = bench.take();
     bench.write("large", "z");

@@ -7,7 +7,6 @@ mod tests;
 pub mod tree;
 
 pub use own_secret::own_secret;
-pub(in crate::sys) use replace::sync_directory;
 pub use replace::{Parents, WriteError, create_directory, lock, replace};
 
 use super::path::open_file;

@@ -4,8 +4,7 @@ use super::commit::{Left, Outcome};
 use super::journal::{Journal, Root};
 use super::node::{Kind, Node, Time};
 use super::plan::{Source, Step, What};
-use super::stage::{name_of, sync_all};
-use crate::sys::file::sync_directory;
+use super::stage::{SYNCED_ALONE, name_of, sync_all, sync_names};
 use crate::sys::file::tree::rename_to_new;
 use crate::sys::path::{open_directory, pass_below};
 use nix::errno::Errno;
@@ -13,17 +12,15 @@ use nix::fcntl::{AtFlags, renameat};
 use nix::sys::stat::{FchmodatFlags, Mode, UtimensatFlags, fchmodat, fstat, utimensat};
 use nix::sys::time::TimeSpec;
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchownat, linkat, unlinkat};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Called before each change; an error stops there and then, as a crash would.
+/// Called before each change. An error of the system is taken for one of the change; any other stops there and then, as a crash
+/// would.
 pub(super) type Pace<'a> = &'a mut dyn FnMut() -> io::Result<()>;
-
-/// More directories than this are written to disk all at once.
-const SYNCED_ALONE: usize = 16;
 
 const CHANGED: &str = "it was changed meanwhile, and is left as it is";
 const TAKEN: &str = "something was put there meanwhile, and is left as it is";
@@ -36,22 +33,35 @@ enum Not {
     Failed(io::Error),
 }
 
+impl Not {
+    /// What the system refused today it may grant tomorrow; what is somebody else's stays so.
+    fn left(&self, path: PathBuf) -> Left {
+        match self {
+            Self::Foreign(why) => Left { path, why: (*why).to_owned(), later: false },
+            Self::Failed(error) => Left { path, why: error.to_string(), later: true },
+        }
+    }
+}
+
 impl From<Errno> for Not {
     fn from(errno: Errno) -> Self {
         Self::Failed(errno.into())
     }
 }
 
-/// Takes all steps. An error is given only where it was stopped; what cannot be done is in the outcome.
+impl From<io::Error> for Not {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Takes all steps. An error is given only where it was stopped; what cannot be done, for good or for now, is in the outcome.
 pub(super) fn apply(journal: &Journal, pace: Pace<'_>) -> io::Result<Outcome> {
     let mut outcome = Outcome::default();
     for root in &journal.roots {
         match Work::open(root) {
             Ok(mut work) => work.all(&mut outcome, pace)?,
-            Err(error) => {
-                let why = format!("the directory cannot be opened: {error}");
-                outcome.left.push(Left { path: root.directory.clone(), why });
-            }
+            Err(not) => outcome.left.push(not.left(root.directory.clone())),
         }
     }
     Ok(outcome)
@@ -67,10 +77,10 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn open(root: &'a Root) -> io::Result<Self> {
+    fn open(root: &'a Root) -> Result<Self, Not> {
         let directory = open_directory(&root.directory)?;
         if fstat(&directory)?.st_ino != root.inode {
-            return Err(io::Error::other("another one has its place"));
+            return Err(Not::Foreign("another directory has its place"));
         }
         let (upper, stage) = (open_directory(&root.upper)?, open_directory(&root.stage)?);
         Ok(Self { root, directory, upper, stage, parent: None })
@@ -78,35 +88,36 @@ impl<'a> Work<'a> {
 
     fn all(&mut self, outcome: &mut Outcome, pace: Pace<'_>) -> io::Result<()> {
         self.reopen();
-        let mut failed: BTreeSet<PathBuf> = BTreeSet::new();
+        // And whether they may still be done later, which what is in them then waits for.
+        let mut failed: BTreeMap<PathBuf, bool> = BTreeMap::new();
         let mut changed: BTreeSet<&Path> = BTreeSet::new();
         for step in &self.root.steps {
-            let left = |why: &str| Left { path: self.root.directory.join(&step.path), why: why.to_owned() };
             let builds = !matches!(step.what, What::Open { .. } | What::Remove { .. });
-            if builds && step.path.ancestors().any(|above| failed.contains(above)) {
-                if !failed.contains(&step.path) {
-                    outcome.left.push(left(LOST));
+            if builds && let Some(later) = step.path.ancestors().find_map(|above| failed.get(above).copied()) {
+                if !failed.contains_key(&step.path) {
+                    let path = self.root.directory.join(&step.path);
+                    outcome.left.push(Left { path, why: LOST.to_owned(), later });
                 }
                 continue;
             }
-            pace()?;
-            match self.step(step, pace) {
+            match at_pace(pace).and_then(|()| self.step(step, pace)) {
                 Ok(()) => {
                     outcome.done += 1;
                     changed.extend(step.path.parent());
                 }
                 Err(Stop::Now(error)) => return Err(error),
                 Err(Stop::Not(not)) => {
-                    match not {
-                        Not::Foreign(why) => outcome.left.push(left(why)),
-                        Not::Failed(error) => outcome.left.push(left(&error.to_string())),
-                    }
-                    failed.insert(step.path.clone());
+                    let left = not.left(self.root.directory.join(&step.path));
+                    failed.insert(step.path.clone(), left.later);
+                    outcome.left.push(left);
                 }
             }
         }
-        pace()?;
-        self.settle(&changed);
+        match at_pace(pace).and_then(|()| Ok(self.settle(&changed).map_err(Not::from)?)) {
+            Ok(()) => {}
+            Err(Stop::Now(error)) => return Err(error),
+            Err(Stop::Not(not)) => outcome.left.push(not.left(self.root.directory.clone())),
+        }
         Ok(())
     }
 
@@ -132,17 +143,17 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The names on disk, before it is said that they are. Best effort, as some file systems cannot.
-    fn settle(&self, changed: &BTreeSet<&Path>) {
+    /// The names on disk, before it is said that they are.
+    fn settle(&self, changed: &BTreeSet<&Path>) -> io::Result<()> {
         if changed.len() > SYNCED_ALONE {
-            let _ = sync_all(&self.directory);
-            return;
+            return sync_all(&self.directory);
         }
         for path in changed {
             if let Ok(directory) = pass_below(&self.directory, path) {
-                sync_directory(&directory);
+                sync_names(&directory)?;
             }
         }
+        Ok(())
     }
 
     fn step(&mut self, step: &Step, pace: Pace<'_>) -> Result<(), Stop> {
@@ -268,7 +279,7 @@ impl<'a> Work<'a> {
             Ok(()) | Err(Errno::EEXIST) => {}
             Err(errno) => return Err(Not::from(errno).into()),
         }
-        pace().map_err(Stop::Now)?;
+        at_pace(pace)?;
         let stage = (&self.stage, aside);
         let renamed =
             if before.is_some() { renameat(stage.0, stage.1, target.0, target.1) } else { rename_to_new(stage, target) };
@@ -292,6 +303,13 @@ fn place(source: (&OwnedFd, &OsStr), target: (&OwnedFd, &OsStr), before: Option<
         (None, Some(_)) => Err(Not::Foreign(TAKEN)),
         (Some(before), Some(now)) if before.is_still(&now) => Ok(renameat(source.0, source.1, target.0, target.1)?),
         (Some(_), _) => Err(Not::Foreign(CHANGED)),
+    }
+}
+
+fn at_pace(pace: Pace<'_>) -> Result<(), Stop> {
+    match pace() {
+        Err(error) if error.raw_os_error().is_some() => Err(Not::Failed(error).into()),
+        paced => paced.map_err(Stop::Now),
     }
 }
 

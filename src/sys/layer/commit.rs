@@ -1,6 +1,6 @@
 //! From changes to the real directories: checked, made ready, written down, then done.
 
-use super::apply::{Pace, apply};
+use super::apply::Pace;
 use super::journal::{self, Journal, Root, VERSION};
 use super::node::{Kind, Node};
 use super::plan::steps;
@@ -42,11 +42,19 @@ pub struct Left {
     #[serde(with = "super::name")]
     pub path: PathBuf,
     pub why: String,
+    /// The system failed: it is tried again at the next recovery.
+    #[serde(default)]
+    pub later: bool,
 }
 
 impl Outcome {
     pub fn is_whole(&self) -> bool {
         self.left.is_empty()
+    }
+
+    /// Whether nothing of it is to be tried again.
+    pub fn is_over(&self) -> bool {
+        self.left.iter().all(|left| !left.later)
     }
 }
 
@@ -111,9 +119,7 @@ pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: Pace<'_>) ->
         journal::forget(&base);
         return Err(error);
     }
-    let outcome = apply(&journal, pace).map_err(here(preview))?;
-    journal::finish(&base, &journal, &outcome).map_err(here(preview))?;
-    Ok(outcome)
+    journal::carry_out(&base, &journal, pace).map_err(here(preview))
 }
 
 fn make_ready(base: &OwnedFd, opened: &[(&Changes, OwnedFd)], journal: &mut Journal, pace: Pace<'_>) -> Result<(), CommitError> {
@@ -121,7 +127,10 @@ fn make_ready(base: &OwnedFd, opened: &[(&Changes, OwnedFd)], journal: &mut Jour
         let path = path.to_owned();
         move |error: io::Error| CommitError::Io { path, error }
     };
-    journal::note_stages(base, journal).map_err(here(Path::new(journal::STAGES)))?;
+    // Those in the view go with it.
+    if journal.roots.iter().any(|root| root.in_directory) {
+        journal::note_stages(base, journal).map_err(here(Path::new(journal::STAGES)))?;
+    }
     for ((changes, root), planned) in opened.iter().zip(&mut journal.roots) {
         pace().map_err(here(&planned.stage))?;
         let name = planned.stage.file_name().unwrap_or_default();

@@ -4,7 +4,8 @@ use super::apply::apply;
 use super::commit::Outcome;
 use super::discard::remove_tree;
 use super::plan::Step;
-use crate::sys::file::{lock, sync_directory};
+use super::stage::sync_names;
+use crate::sys::file::lock;
 use crate::sys::path::{open_below, open_directory};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, renameat};
@@ -22,7 +23,9 @@ pub(super) const VERSION: u32 = 1;
 pub(super) const STAGES: &str = "commit.stages.json";
 /// The steps. While it is there, the commit has begun and may not be over.
 pub(super) const BEGUN: &str = "commit.json";
-/// What came of it.
+/// The steps, all of them taken.
+const OVER: &str = "commit.over.json";
+/// What came of it, where not all of them could be taken.
 const DONE: &str = "commit.done.json";
 const LOCK: &str = "commit.lock";
 
@@ -51,11 +54,11 @@ struct Stage(#[serde(with = "super::name")] PathBuf);
 
 /// Whether a commit from this directory was begun: then it is to be recovered, not thrown away.
 pub fn has_begun(preview: &Path) -> bool {
-    preview.join(BEGUN).symlink_metadata().is_ok()
+    [BEGUN, OVER].iter().any(|name| preview.join(name).symlink_metadata().is_ok())
 }
 
 /// Finishes a commit that was begun in this directory, and says what came of it; `None` where none was begun. To be called again
-/// where it is interrupted.
+/// where it is interrupted, and where something is left for later.
 pub fn recover(preview: &Path) -> io::Result<Option<Outcome>> {
     recover_at_pace(preview, &mut || Ok(()))
 }
@@ -63,6 +66,10 @@ pub fn recover(preview: &Path) -> io::Result<Option<Outcome>> {
 pub(super) fn recover_at_pace(preview: &Path, pace: super::apply::Pace<'_>) -> io::Result<Option<Outcome>> {
     let _held = hold(preview)?;
     let base = open_directory(preview)?;
+    if let Some(journal) = read::<Journal>(&base, OVER)? {
+        clear_stages(&journal);
+        return Ok(Some(Outcome { done: journal.roots.iter().map(|root| root.steps.len()).sum(), left: Vec::new() }));
+    }
     if let Some(outcome) = read::<Outcome>(&base, DONE)? {
         if let Some(journal) = read::<Journal>(&base, BEGUN)? {
             clear_stages(&journal);
@@ -80,9 +87,19 @@ pub(super) fn recover_at_pace(preview: &Path, pace: super::apply::Pace<'_>) -> i
         let message = format!("the commit in `{}` was begun by another version of aye, which can finish it", preview.display());
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
-    let outcome = apply(&journal, pace)?;
-    finish(&base, &journal, &outcome)?;
-    Ok(Some(outcome))
+    carry_out(&base, &journal, pace).map(Some)
+}
+
+/// Takes the steps. What the system refuses is tried once more at once, and then at the next recovery.
+pub(super) fn carry_out(base: &OwnedFd, journal: &Journal, pace: super::apply::Pace<'_>) -> io::Result<Outcome> {
+    let mut outcome = apply(journal, pace)?;
+    if !outcome.is_over() {
+        outcome = apply(journal, pace)?;
+    }
+    if outcome.is_over() {
+        finish(base, journal, &outcome)?;
+    }
+    Ok(outcome)
 }
 
 /// One at a time.
@@ -99,9 +116,15 @@ pub(super) fn begin(base: &OwnedFd, journal: &Journal) -> io::Result<()> {
     write(base, BEGUN, journal)
 }
 
-/// What is left is left for good where something else stands in its way; then it is over, and so it is when all is done.
-pub(super) fn finish(base: &OwnedFd, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
-    write(base, DONE, outcome)?;
+/// What is left is left for good, because something else stands in its way; then it is over, and so it is when all is done, which
+/// can be said on a full disk, too.
+fn finish(base: &OwnedFd, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
+    if outcome.is_whole() {
+        renameat(base, BEGUN, base, OVER)?;
+        sync_names(base)?;
+    } else {
+        write(base, DONE, outcome)?;
+    }
     clear_stages(journal);
     Ok(())
 }
@@ -136,8 +159,7 @@ fn write<T: Serialize>(base: &OwnedFd, name: &str, value: &T) -> io::Result<()> 
     writer.flush()?;
     writer.get_ref().sync_all()?;
     renameat(base, new.as_str(), base, name)?;
-    sync_directory(base);
-    Ok(())
+    sync_names(base)
 }
 
 fn read<T: DeserializeOwned>(base: &OwnedFd, name: &str) -> io::Result<Option<T>> {

@@ -47,10 +47,10 @@ impl Node {
             },
             inode: stat.st_ino,
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
-            mode: stat.st_mode as u32 & 0o7777,
+            mode: stat.st_mode & 0o7777,
             owner: stat.st_uid,
             group: stat.st_gid,
-            links: stat.st_nlink as u64,
+            links: stat.st_nlink,
             modified: Time(stat.st_mtime, stat.st_mtime_nsec),
             changed: Time(stat.st_ctime, stat.st_ctime_nsec),
         }

@@ -15,8 +15,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// More files than this are written to disk all at once.
-const SYNCED_ALONE: usize = 16;
+/// More files or directories than this are written to disk with all else on their file system, which others may have filled.
+pub(super) const SYNCED_ALONE: usize = 64;
+/// Files that are written to disk at the same time: the file system then puts them down together.
+const SYNCED_AT_ONCE: usize = 8;
 const CHUNK: usize = 1024 * 1024;
 
 /// Whether a rename leads from one directory to the other: the mount is compared before a name is looked up.
@@ -44,30 +46,59 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
     if !copies {
         open_parents(upper, steps)?;
     }
+    let mut unsynced = Vec::new();
     for step in steps {
         match &mut step.what {
             What::Directory { number } => mkdirat(stage, name_of(*number).as_os_str(), Mode::S_IRWXU)?,
             What::Place { source, .. } => {
                 let Some(after) = after.get(step.path.as_path()) else { continue };
                 if copies {
-                    copy(upper, &step.path, after, (stage, &name_of(next)), alone)?;
+                    unsynced.extend(copy(upper, &step.path, after, (stage, &name_of(next)))?.filter(|_| alone));
                     *source = Source::Staged(next);
                     next += 1;
                 } else if after.kind == Kind::File {
                     let file = open_mine(upper, &step.path, after)?;
                     clean(&file, after)?;
                     if alone {
-                        file.sync_all()?;
+                        unsynced.push(file);
                     }
                 }
             }
             What::Open { .. } | What::Remove { .. } | What::Link { .. } | What::Dress { .. } => {}
         }
     }
-    if !alone {
-        sync_all(if copies { stage } else { upper })?;
+    if alone { sync_each(&unsynced) } else { sync_all(if copies { stage } else { upper }) }
+}
+
+/// These on disk, all at once and none of the others.
+fn sync_each(files: &[File]) -> io::Result<()> {
+    let each = files.len().div_ceil(SYNCED_AT_ONCE).max(1);
+    std::thread::scope(|scope| {
+        let sync = |files: &[File]| files.iter().try_for_each(File::sync_all);
+        let mut parts = files.chunks(each);
+        let first = parts.next();
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || sync(part))).collect();
+        let mut synced = first.map_or(Ok(()), sync);
+        for other in others {
+            let ended = other.join().unwrap_or_else(|_| Err(io::Error::other("what wrote to the disk crashed")));
+            synced = synced.and(ended);
+        }
+        synced
+    })
+}
+
+/// The names in a directory on disk, where the file system can do that.
+pub(super) fn sync_names(directory: &OwnedFd) -> io::Result<()> {
+    let readable = match openat(directory, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()) {
+        Ok(readable) => File::from(readable),
+        // It may be shut again by now. What was done in it goes to disk with what is done around it, or a little later.
+        Err(Errno::EACCES) => return Ok(()),
+        Err(errno) => return Err(errno.into()),
+    };
+    match readable.sync_all() {
+        Err(error) if matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EINVAL | Errno::ENOTSUP)) => Ok(()),
+        synced => synced,
     }
-    Ok(())
 }
 
 /// What is to leave a directory of the upper one has to be let out of it.
@@ -93,7 +124,7 @@ pub(super) fn sync_all(directory: &OwnedFd) -> io::Result<()> {
         nix::unistd::syncfs(&readable)?;
     }
     #[cfg(not(target_os = "linux"))]
-    crate::sys::file::sync_directory(directory);
+    sync_names(directory)?;
     Ok(())
 }
 
@@ -119,8 +150,8 @@ fn clean(file: &File, after: &Node) -> io::Result<()> {
     Ok(fchmod(file, Mode::from_bits_truncate(after.mode as libc::mode_t))?)
 }
 
-/// A copy of a file or link, with the times, holes and attributes of the first.
-fn copy(upper: &OwnedFd, path: &Path, after: &Node, (stage, name): (&OwnedFd, &OsStr), sync: bool) -> io::Result<()> {
+/// A copy of a file or link, with the times, holes and attributes of the first. What is to be written to disk is given.
+fn copy(upper: &OwnedFd, path: &Path, after: &Node, (stage, name): (&OwnedFd, &OsStr)) -> io::Result<Option<File>> {
     if after.kind == Kind::Link {
         let (parent, link) = at(upper, path)?;
         symlinkat(readlinkat(&parent, link)?.as_os_str(), stage, name)?;
@@ -128,7 +159,7 @@ fn copy(upper: &OwnedFd, path: &Path, after: &Node, (stage, name): (&OwnedFd, &O
             let owner = (Some(Uid::from_raw(after.owner)), Some(Gid::from_raw(after.group)));
             nix::unistd::fchownat(stage, name, owner.0, owner.1, AtFlags::AT_SYMLINK_NOFOLLOW)?;
         }
-        return Ok(());
+        return Ok(None);
     }
     let mut from = open_mine(upper, path, after)?;
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -138,10 +169,7 @@ fn copy(upper: &OwnedFd, path: &Path, after: &Node, (stage, name): (&OwnedFd, &O
     own(&to, after)?;
     fchmod(&to, Mode::from_bits_truncate(after.mode as libc::mode_t))?;
     set_modified(&to, after)?;
-    if sync {
-        to.sync_all()?;
-    }
-    Ok(())
+    Ok(Some(to))
 }
 
 fn own(file: &File, after: &Node) -> io::Result<()> {

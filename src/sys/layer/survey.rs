@@ -191,12 +191,25 @@ impl Walk {
             return Ok(());
         };
         let opaque = below == Below::Hidden || self.open_upper(&path).is_ok_and(|directory| xattr::is_opaque(&directory));
-        self.changes.passed.push(Passed { path: path.clone(), node: before, emptied: opaque, replaced: false });
+        let replaced = self.is_late(&before) && self.is_refilled(&path);
+        self.changes.passed.push(Passed { path: path.clone(), node: before, emptied: opaque, replaced });
         if before.mode != after.mode || before.owners() != after.owners() {
             self.push(change(path.clone(), Some(before), Some(after), true))?;
         }
         self.pending.push((path, if opaque { Below::Hidden } else { Below::Seen }));
         Ok(())
+    }
+
+    /// Whether the directory was made or given its name since the command began: then something changed its times, but not what it
+    /// holds.
+    fn is_late(&self, node: &Node) -> bool {
+        node.changed > self.changes.began
+    }
+
+    /// Whether names were put into the directory above since, so that one of them may be of another directory than the command had.
+    fn is_refilled(&self, path: &Path) -> bool {
+        let above = open_below(&self.lower, path.parent().unwrap_or(Path::new("")), LISTING);
+        above.ok().and_then(|above| fstat(&above).ok()).is_none_or(|stat| Node::of(&stat).modified > self.changes.began)
     }
 
     /// Deleted, with all that is in it.

@@ -140,6 +140,9 @@ const LINES: &[&str] = &[
     "touch $'\\xff\\xfe' $'two\\nlines'; mv a $'\\xc3'",
     "mkdir k; echo 1 > k/f; chmod 000 k; chmod 000 b; echo x > w; chmod 200 w",
     "mkdir o; echo 1 > o/f; chmod 500 o; chmod 555 d/e; chmod 000 c",
+    "cp -a d D; rm -r d; echo x >> D/f; ln D/e/g D/h; ln D/h both; rm b; ln a b",
+    "truncate -s 3M sparse; printf end | dd of=sparse bs=1M seek=2 conv=notrunc 2>&1; cp --sparse=always sparse again",
+    "chmod 444 a; mkdir r; echo 1 > r/f; chmod 444 r/f; chmod 555 r; rm -f ro; echo again > ro; chmod 444 ro",
     "rm -rf ./*",
 ];
 

@@ -140,10 +140,13 @@ pub enum ProcessError {
     Helper(#[from] io::Error),
 }
 
+/// Takes what a command prints.
+type Tap = Box<dyn Fn(&[u8]) + Send + Sync>;
+
 /// Who goes on with a command when nobody waits for it any more.
 pub struct Beside {
     /// Is given all of the output, piece by piece; characters are whole in it.
-    pub tap: Box<dyn Fn(&[u8]) + Send + Sync>,
+    pub tap: Tap,
     /// Fires when its time no longer matters.
     pub unhurried: CancellationToken,
 }

@@ -7,6 +7,7 @@ use crate::sys::proxy::DeniedHost;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use nix::errno::Errno;
+use nix::sys::termios::{InputFlags, LocalFlags, SpecialCharacterIndices, Termios};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -52,6 +53,8 @@ pub struct Front {
     pub is_leader: bool,
     /// It gets whole lines, not keys.
     pub takes_lines: bool,
+    /// No letter that can be typed edits or ends the line, or becomes another.
+    pub takes_letters: bool,
     /// Where that first program works, by the names that it sees; nothing where that cannot be told.
     pub directory: Option<PathBuf>,
 }
@@ -123,7 +126,8 @@ impl Keys {
         let modes = nix::sys::termios::tcgetattr(&self.master)?;
         Ok(Front {
             is_leader: group == leader,
-            takes_lines: modes.local_flags.contains(nix::sys::termios::LocalFlags::ICANON),
+            takes_lines: modes.local_flags.contains(LocalFlags::ICANON),
+            takes_letters: takes_letters(&modes),
             directory: std::fs::read_link(format!("/proc/{leader}/cwd")).ok().filter(|directory| directory.is_absolute()),
         })
     }
@@ -139,3 +143,21 @@ impl Keys {
         }
     }
 }
+
+/// A program can leave a terminal on which `#` takes back all that was typed before it; a shell keeps to that.
+fn takes_letters(modes: &Termios) -> bool {
+    const NUMBERS: [SpecialCharacterIndices; 2] = [SpecialCharacterIndices::VMIN, SpecialCharacterIndices::VTIME];
+    let is_key = |(at, character): (usize, &u8)| {
+        NUMBERS.iter().any(|number| *number as usize == at) || character.is_ascii_control() || *character == libc::_POSIX_VDISABLE
+    };
+    let changes = InputFlags::ISTRIP | InputFlags::IGNCR | InputFlags::INLCR;
+    let usual = modes.input_flags.contains(InputFlags::ICRNL) || !modes.local_flags.contains(LocalFlags::ICANON);
+    let upper_case = modes.input_flags.bits() & UPPER_CASE != 0;
+    modes.control_chars.iter().enumerate().all(is_key) && !modes.input_flags.intersects(changes) && usual && !upper_case
+}
+
+/// `IUCLC`: letters come in as small ones.
+#[cfg(target_os = "linux")]
+const UPPER_CASE: libc::tcflag_t = 0o1000;
+#[cfg(not(target_os = "linux"))]
+const UPPER_CASE: libc::tcflag_t = 0;

@@ -1,11 +1,11 @@
 //! What counts as all of a command's processes, and how they are signalled together.
 
-use nix::errno::Errno;
+use crate::sys::sandbox::{fork_into, map_own};
 use nix::sys::prctl;
 use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
 use nix::unistd::{Pid, getegid, geteuid, getpid};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use std::collections::HashMap;
-use std::ffi::CStr;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -95,47 +95,27 @@ pub(super) fn detach(command: &mut Command) {
 }
 
 /// Forks into a new PID and mount namespace, with a user namespace around them where this process may not do it without.
-#[expect(unsafe_code, reason = "no safe call forks into namespaces")]
 pub(super) fn enter_namespaces() -> Side {
     // For root a user namespace would take away rights that the person's own shell has.
     let user = if geteuid().is_root() { 0 } else { libc::CLONE_NEWUSER };
-    let flags = user | libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::SIGCHLD;
     let (uid, gid) = (geteuid(), getegid());
-    // SAFETY: this process has one thread, so the child may go on as after a plain `fork`: no lock is held by another.
-    let pid = unsafe { libc::syscall(libc::SYS_clone, libc::c_long::from(flags), 0, 0, 0, 0) };
-    match pid {
-        -1 => Side::Refused,
-        0 => {
-            if user != 0 && map_ids(uid.as_raw(), gid.as_raw()).is_err() {
+    match fork_into(user | libc::CLONE_NEWPID | libc::CLONE_NEWNS) {
+        Err(_) => Side::Refused,
+        Ok(Some(first)) => Side::Outside(first),
+        Ok(None) => {
+            if user != 0 && map_own(uid.as_raw(), gid.as_raw()).is_err() {
                 std::process::exit(NO_NAMESPACES);
             }
             Side::Inside
         }
-        pid => Side::Outside(Pid::from_raw(pid as i32)),
     }
-}
-
-/// The same ids inside as outside.
-fn map_ids(uid: u32, gid: u32) -> io::Result<()> {
-    std::fs::write("/proc/self/setgroups", "deny")?;
-    std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
-    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
 }
 
 /// Ties this first process of the namespace to the one outside, and shows the namespace's own processes in `/proc`.
 pub(super) fn settle_namespaces() -> io::Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     // What is mounted outside stays visible; what is mounted here stays here.
-    mount(None, c"/", None, libc::MS_REC | libc::MS_SLAVE)?;
-    mount(Some(c"proc"), c"/proc", Some(c"proc"), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
-}
-
-#[expect(unsafe_code, reason = "the system call takes pointers")]
-fn mount(source: Option<&CStr>, target: &CStr, kind: Option<&CStr>, flags: libc::c_ulong) -> io::Result<()> {
-    let (source, kind) = (source.map_or(std::ptr::null(), CStr::as_ptr), kind.map_or(std::ptr::null(), CStr::as_ptr));
-    // SAFETY: all pointers are null or to NUL-terminated text that outlives the call.
-    match unsafe { libc::mount(source, target.as_ptr(), kind, flags, std::ptr::null()) } {
-        0 => Ok(()),
-        _ => Err(Errno::last().into()),
-    }
+    mount_change(c"/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    Ok(mount(c"proc", c"/proc", c"proc", flags, None)?)
 }

@@ -114,7 +114,7 @@ impl Net {
 
 async fn all(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
-    let mut buffer = [0; 16 * 1024];
+    let mut buffer = vec![0; 16 * 1024];
     while let Ok(count) = stream.read(&mut buffer).await {
         if count == 0 {
             break;

@@ -2,7 +2,7 @@
 //! looked up again through what the command may change.
 
 use super::devices;
-use super::filter::limit_process_ids;
+use super::filter::{end_before_others, limit_process_ids};
 use super::layout::{Layout, Seat, around};
 use super::mount::{self, NO_DEVICES, NO_SETUID, READ_ONLY, Reach};
 use super::{Confinement, Layered, View, why};
@@ -70,6 +70,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
     let nothing = ground.nothing().map_err(during("an empty file"))?;
     let processes = devices::show_processes().map_err(|error| why::no_processes(&error))?;
     limit_process_ids(&confinement.limits).map_err(during("the limit on processes"))?;
+    end_before_others();
     devices::protect_machine(&processes, &nothing).map_err(during("its own `/proc`"))?;
     std::env::set_current_dir("/").map_err(during("`/`"))?;
     Ok(layers)

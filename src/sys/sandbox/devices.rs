@@ -2,12 +2,10 @@
 
 use super::mount::{self, NO_DEVICES, NO_PROGRAMS, NO_SETUID, READ_ONLY, Reach};
 use crate::sys::path::hold_place;
-use std::ffi::CString;
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Those that are nobody's hardware.
@@ -36,18 +34,18 @@ pub(super) fn node(name: &str) -> io::Result<OwnedFd> {
 }
 
 /// Entries of `/proc` that tell of the whole machine what only its administrator may know.
-const SECRET: [&str; 11] = [
-    "kcore",
-    "kmsg",
-    "keys",
-    "key-users",
-    "kpagecgroup",
-    "kpagecount",
-    "kpageflags",
-    "latency_stats",
-    "sched_debug",
-    "timer_list",
-    "vmcore",
+const SECRET: [&CStr; 11] = [
+    c"keys",
+    c"key-users",
+    c"kcore",
+    c"kmsg",
+    c"kpagecgroup",
+    c"kpagecount",
+    c"kpageflags",
+    c"latency_stats",
+    c"sched_debug",
+    c"timer_list",
+    c"vmcore",
 ];
 
 const PROCESS_LIMITS: u64 = NO_SETUID | NO_DEVICES | NO_PROGRAMS;
@@ -59,28 +57,20 @@ pub(super) fn show_processes() -> io::Result<OwnedFd> {
     Ok(processes)
 }
 
-/// What else stands there belongs to the machine: root outside is root there, so that nothing of it may be written.
+/// What else stands there belongs to the machine: root outside is root there, so that nothing of it may be written. A
+/// process loses little by it: it may write there only what tunes itself.
 pub(super) fn protect_machine(processes: &OwnedFd, nothing: &File) -> io::Result<()> {
-    let is_root = nix::unistd::geteuid().is_root();
-    for entry in std::fs::read_dir("/proc")? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let kind = entry.file_type()?;
-        if kind.is_symlink() || name.as_bytes().iter().all(u8::is_ascii_digit) {
-            continue;
-        }
-        let secret = SECRET.iter().any(|secret| name == *secret);
-        // Single files belong to root.
-        let writable = kind.is_dir() || (is_root && entry.metadata()?.permissions().mode() & 0o222 != 0);
-        if !secret && !writable {
-            continue;
-        }
-        let name = CString::new(name.as_bytes())?;
-        let cover = if secret { mount::clone(nothing)? } else { mount::clone_entry(processes, &name)? };
+    // Others than root may read only two of them.
+    let secret = if nix::unistd::geteuid().is_root() { &SECRET[..] } else { &SECRET[..2] };
+    for name in secret {
+        let cover = mount::clone(nothing)?;
         mount::limit(&cover, PROCESS_LIMITS | READ_ONLY, Reach::Below)?;
-        mount::attach_entry(&cover, processes, &name)?;
+        match mount::attach_entry(&cover, processes, name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            attached => attached?,
+        }
     }
-    Ok(())
+    mount::limit(processes, READ_ONLY, Reach::This)
 }
 
 /// What of `/sys` shows more than the machine's parts.

@@ -94,9 +94,9 @@ fn namespaces(confinement: &Confinement) -> libc::c_int {
     libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | network
 }
 
-/// `None` in the new process.
+/// Forks into new namespaces; `None` in the new process. The one that calls it must have one thread.
 #[expect(unsafe_code, reason = "no safe call forks into namespaces")]
-fn fork_into(namespaces: libc::c_int) -> io::Result<Option<Pid>> {
+pub(in crate::sys) fn fork_into(namespaces: libc::c_int) -> io::Result<Option<Pid>> {
     let flags = libc::c_long::from(namespaces | libc::SIGCHLD);
     // SAFETY: this process has one thread, so the child may go on as after a plain `fork`: no lock is held by another.
     match unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } {
@@ -138,7 +138,7 @@ impl Ids {
 }
 
 /// The same user and group inside as outside, and nobody else.
-fn map_own(uid: u32, gid: u32) -> io::Result<()> {
+pub(in crate::sys) fn map_own(uid: u32, gid: u32) -> io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))

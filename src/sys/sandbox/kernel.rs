@@ -49,7 +49,8 @@ impl Kernel {
     }
 }
 
+/// A number below `/proc/sys`.
 #[cfg(target_os = "linux")]
-fn setting(name: &str) -> Option<u64> {
+pub(super) fn setting(name: &str) -> Option<u64> {
     std::fs::read_to_string(format!("/proc/sys/{name}")).ok()?.trim().parse().ok()
 }

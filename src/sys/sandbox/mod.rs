@@ -4,6 +4,8 @@
 mod cover;
 #[cfg(target_os = "linux")]
 mod devices;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 #[cfg(target_os = "linux")]
 mod enter;
 #[cfg(target_os = "linux")]
@@ -26,16 +28,20 @@ mod room;
 pub(in crate::sys) mod seatbelt;
 #[cfg(target_os = "linux")]
 mod sockets;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests;
 #[cfg(target_os = "linux")]
 mod why;
 
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::probe;
+#[cfg(not(target_os = "linux"))]
+pub(in crate::sys) use elsewhere::{LOOK_EVERY, PROBE, Room, Side, answer_probe, enter, filter};
 #[cfg(target_os = "linux")]
-pub(in crate::sys) use enter::{Side, enter};
+pub(in crate::sys) use enter::{Side, enter, fork_into, map_own};
 pub use kernel::{Kernel, UserNamespaces};
 #[cfg(target_os = "linux")]
-pub use probe::{Held, Probe, probe};
+pub use probe::{left_bases, probe};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use probe::{PROBE, answer_probe};
 #[cfg(target_os = "linux")]
@@ -43,6 +49,27 @@ pub(in crate::sys) use room::{LOOK_EVERY, Room};
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// What this system can do for commands in some places.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    pub tier: Tier,
+    /// What lacks for more, why, and how to get it.
+    pub missing: Vec<String>,
+    /// An existing private directory for what layers take; there with `Tier::Layers`.
+    pub upper_base: Option<PathBuf>,
+}
+
+/// From nothing to a view in which a command may do as it likes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Tier {
+    Bare,
+    /// Rules on paths alone: Landlock, or what macOS has.
+    Rules,
+    Namespaces,
+    /// And layers over the workspace.
+    Layers,
+}
 
 /// How one command is held. All paths are absolute and real; nothing here is looked up again.
 ///

@@ -2,7 +2,8 @@
 
 use super::cover::{during, layered};
 use super::enter::{Side, enter};
-use super::{Confinement, Layered, NetworkAccess, ResourceLimits, Strength, View};
+use super::filter::landlock_version;
+use super::{Confinement, Layered, NetworkAccess, Probe, ResourceLimits, Strength, Tier, View};
 use crate::sys::path::hold_place;
 use nix::sys::wait::waitpid;
 use nix::unistd::{geteuid, pipe2};
@@ -18,31 +19,14 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The argument of a helper that probes.
 pub(in crate::sys) const PROBE: &str = "probe";
+/// How long the answer is waited for.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// Mounts below a workspace that are named; of more only the number is said.
 const NAMED_MOUNTS: usize = 3;
-
-/// From nothing to a view in which a command may do as it likes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Held {
-    Bare,
-    Landlock,
-    Namespaces,
-    /// And layers over the workspace.
-    Layers,
-}
-
-/// What this system can do for commands in these places.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Probe {
-    pub held: Held,
-    /// What lacks for more, why, and how to get it.
-    pub missing: Vec<String>,
-    /// An existing private directory for what layers take; there with `Held::Layers`.
-    pub upper_base: Option<PathBuf>,
-}
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Question {
@@ -53,7 +37,7 @@ struct Question {
 /// Finds out for these roots. Layers would go below `data_directory`, or else to memory. Blocks for some milliseconds.
 pub fn probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> Probe {
     ask(program, roots, data_directory).unwrap_or_else(|error| Probe {
-        held: Held::Bare,
+        tier: Tier::Bare,
         missing: vec![format!("what this system can do could not be found out: {error}")],
         upper_base: None,
     })
@@ -71,8 +55,15 @@ fn ask(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Result<P
     let question = Question { roots: roots.to_vec(), bases: bases(data_directory) };
     ours.write_all(&serde_json::to_vec(&question)?)?;
     ours.shutdown(Shutdown::Write)?;
+    ours.set_read_timeout(Some(ANSWER_LIMIT))?;
     let mut answer = Vec::new();
-    ours.read_to_end(&mut answer)?;
+    if let Err(error) = ours.read_to_end(&mut answer) {
+        // A mount that does not answer may hold it for ever.
+        let _ = child.kill();
+        let late = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+        let said = format!("it took more than {} s; a disk here may not answer", ANSWER_LIMIT.as_secs());
+        return Err(if late { io::Error::new(io::ErrorKind::TimedOut, said) } else { error });
+    }
     child.wait()?;
     Ok(serde_json::from_slice(&answer)?)
 }
@@ -83,6 +74,11 @@ fn bases(data_directory: &Path) -> Vec<PathBuf> {
     let shared = PathBuf::from(format!("/dev/shm/aye-{}", geteuid()));
     let private = [in_memory, Some(shared)].into_iter().flatten().filter(|path| path.is_absolute());
     std::iter::once(data_directory.to_owned()).chain(private).collect()
+}
+
+/// Where layers of dead processes may lie, whatever can be done here now: only what nobody else could have put there.
+pub fn left_bases(data_directory: &Path) -> Vec<PathBuf> {
+    bases(data_directory).into_iter().filter(|base| check_private(base).is_ok()).collect()
 }
 
 /// The helper's side: reads the question, tries, and says what it found.
@@ -118,21 +114,21 @@ fn try_out(question: Question) -> Probe {
     }
     match found {
         Ok(Found { chosen: Some(number), .. }) => {
-            Probe { held: Held::Layers, missing: Vec::new(), upper_base: Some(trials[number].base.clone()) }
+            Probe { tier: Tier::Layers, missing: Vec::new(), upper_base: Some(trials[number].base.clone()) }
         }
         Ok(Found { chosen: None, reasons }) => {
             missing.extend(reasons);
-            Probe { held: Held::Namespaces, missing, upper_base: None }
+            Probe { tier: Tier::Namespaces, missing, upper_base: None }
         }
         Err(why) => {
-            let held = if has_landlock() { Held::Landlock } else { Held::Bare };
+            let tier = if landlock_version() > 0 { Tier::Rules } else { Tier::Bare };
             let mut missing = vec![why];
-            if held == Held::Bare {
+            if tier == Tier::Bare {
                 missing.push(
                     "this kernel has no Landlock either; Linux 5.13 or newer with `landlock` among its `lsm=` has".to_owned(),
                 );
             }
-            Probe { held, missing, upper_base: None }
+            Probe { tier, missing, upper_base: None }
         }
     }
 }
@@ -222,7 +218,7 @@ impl Trial {
         let trial = Self { base: base.to_owned(), directory, layers };
         for layer in &trial.layers {
             for directory in [&layer.upper, &layer.work] {
-                DirBuilder::new().mode(0o700).create(directory).map_err(what)?;
+                DirBuilder::new().mode(0o700).create(directory).inspect_err(|_| trial.remove()).map_err(what)?;
             }
             let mark = rustix::fs::setxattr(&layer.upper, "user.aye", b"1", XattrFlags::empty());
             if let Err(errno) = mark {
@@ -283,14 +279,6 @@ fn said_of(nested: &[PathBuf]) -> String {
     let more = nested.len().saturating_sub(NAMED_MOUNTS);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!("no copy-on-write view: mounted below the workspace: {}{more}; unmount what is not needed there", named.join(", "))
-}
-
-/// Whether the kernel has Landlock, and it is switched on.
-#[expect(unsafe_code, reason = "asks for the version alone")]
-fn has_landlock() -> bool {
-    const VERSION: u32 = 1;
-    // SAFETY: with this flag the kernel takes no pointer.
-    unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION) > 0 }
 }
 
 #[cfg(test)]

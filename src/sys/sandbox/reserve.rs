@@ -1,29 +1,34 @@
-//! Names that may not be made: a mount needs something to stand on, so an empty directory holds each of them while
-//! commands run, and is gone afterwards.
+//! Names that may not be made: a mount needs something to stand on, so a stand-in holds each of them while commands run,
+//! and is gone afterwards. It is an empty directory, or a file where a directory would be in the way of who looks there.
 //!
-//! Several commands share one, by a lock on it; the last one takes it away. One that was left by a crash looks like no other
-//! directory, so that the next command in this place takes it over.
+//! Several commands share one, by a lock on it; the last one takes it away. One that was left by a crash looks like nothing
+//! else, so that the next command in this place takes it over.
 
 use super::cover::during;
 use super::layout::{Layout, Seat, around};
-use crate::sys::path::{hold_name, hold_place, open_directory, open_parent};
+use crate::sys::file::tree::rename_to_new;
+use crate::sys::path::{hold_name, hold_place, open_directory, open_file, open_parent};
 use nix::errno::Errno;
-use nix::fcntl::AtFlags;
+use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{Mode, fstatat, mkdirat, umask};
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// No program gives a directory this mode.
 const MARK: u32 = 0o1555;
+/// Nor a file this one.
+const FILE_MARK: u32 = 0o1444;
+/// Git reads where its configuration is from such a file, if there is one. This one says that it is where git is anyway.
+const POINTER: (&str, &[u8]) = ("commondir", b".\n");
 /// How often another command may take the directory away just when it is to be shared.
 const ROUNDS: usize = 16;
 
-/// Directories that hold names until it is released.
+/// What holds names until it is released.
 #[derive(Default)]
 pub(super) struct Reserved(Vec<Held>);
 
@@ -31,7 +36,59 @@ struct Held {
     parent: OwnedFd,
     name: OsString,
     /// With a shared lock. In the sandbox a copy of it is closed before the command starts.
-    directory: File,
+    stand_in: File,
+    kind: Kind,
+}
+
+/// What stands in for a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Directory,
+    Pointer,
+}
+
+impl Kind {
+    fn of(path: &Path) -> Self {
+        if path.file_name().is_some_and(|name| name == POINTER.0) { Self::Pointer } else { Self::Directory }
+    }
+
+    /// Makes it. Others must never see it without its mark.
+    fn make(self, parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
+        let before = umask(Mode::empty());
+        let made = match self {
+            Self::Directory => mkdirat(parent, name, Mode::from_bits_truncate(MARK)).map_err(io::Error::from),
+            Self::Pointer => make_pointer(parent, name),
+        };
+        umask(before);
+        made
+    }
+
+    fn open(self, path: &Path) -> io::Result<File> {
+        match self {
+            Self::Directory => open_directory(path).map(File::from),
+            Self::Pointer => open_file(path),
+        }
+    }
+
+    fn removal(self) -> UnlinkatFlags {
+        match self {
+            Self::Directory => UnlinkatFlags::RemoveDir,
+            Self::Pointer => UnlinkatFlags::NoRemoveDir,
+        }
+    }
+}
+
+/// Nobody sees it before it says what it says.
+fn make_pointer(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    let aside = OsString::from(format!(".aye-{}", std::process::id()));
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let file = openat(parent, aside.as_os_str(), flags, Mode::from_bits_truncate(FILE_MARK))?;
+    let made = File::from(file).write_all(POINTER.1);
+    let made = made.and_then(|()| Ok(rename_to_new((parent, &aside), (parent, name))?));
+    if made.is_err() {
+        let _ = unlinkat(parent, aside.as_os_str(), UnlinkatFlags::NoRemoveDir);
+    }
+    made
 }
 
 /// Holds all names of the layout that may not be made. What cannot be made by the command either is taken out of it.
@@ -76,8 +133,8 @@ impl Reserved {
     pub(super) fn release(self) {
         for held in self.0 {
             // Whoever else uses it has the lock too, and takes it away in its turn.
-            if held.directory.try_lock().is_ok() && held.is_still_there() {
-                let _ = unlinkat(&held.parent, held.name.as_os_str(), UnlinkatFlags::RemoveDir);
+            if held.stand_in.try_lock().is_ok() && held.is_still_there() {
+                let _ = unlinkat(&held.parent, held.name.as_os_str(), held.kind.removal());
             }
         }
     }
@@ -86,13 +143,13 @@ impl Reserved {
 impl Held {
     fn is_still_there(&self) -> bool {
         let found = fstatat(&self.parent, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
-        let own = self.directory.metadata();
+        let own = self.stand_in.metadata();
         found.is_ok_and(|found| own.is_ok_and(|own| (found.st_dev, found.st_ino) == (own.dev(), own.ino())))
     }
 
     fn is_at(&self, path: &Path) -> bool {
         let there = hold_place(path).and_then(|place| place.metadata());
-        let own = self.directory.metadata();
+        let own = self.stand_in.metadata();
         there.is_ok_and(|there| own.is_ok_and(|own| (there.dev(), there.ino()) == (own.dev(), own.ino())))
     }
 }
@@ -125,32 +182,31 @@ fn first_missing(path: &Path) -> Result<Option<(PathBuf, bool)>, String> {
 }
 
 fn is_mark(metadata: &std::fs::Metadata) -> bool {
-    metadata.is_dir() && metadata.permissions().mode() & 0o7777 == MARK && metadata.uid() == geteuid().as_raw()
+    let mark = if metadata.is_dir() { MARK } else { FILE_MARK };
+    let is_kind = metadata.is_dir() || (metadata.is_file() && metadata.len() == POINTER.1.len() as u64);
+    is_kind && metadata.permissions().mode() & 0o7777 == mark && metadata.uid() == geteuid().as_raw()
 }
 
-/// Makes the directory, or shares the one that is there.
+/// Makes the stand-in, or shares the one that is there.
 fn hold(path: &Path) -> io::Result<Option<Held>> {
+    let kind = Kind::of(path);
     for _ in 0..ROUNDS {
         let (parent, name) = open_parent(path)?;
-        // Others must never see it without its mark.
-        let before = umask(Mode::empty());
-        let made = mkdirat(&parent, name, Mode::from_bits_truncate(MARK));
-        umask(before);
-        if let Err(errno) = made
-            && errno != Errno::EEXIST
+        if let Err(error) = kind.make(&parent, name)
+            && error.kind() != io::ErrorKind::AlreadyExists
         {
-            return Err(errno.into());
+            return Err(error);
         }
-        let directory = match open_directory(path) {
-            Ok(directory) => File::from(directory),
+        let stand_in = match kind.open(path) {
+            Ok(stand_in) => stand_in,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
-        directory.lock_shared()?;
-        if !is_mark(&directory.metadata()?) {
+        stand_in.lock_shared()?;
+        if !is_mark(&stand_in.metadata()?) {
             return Ok(None);
         }
-        let held = Held { parent, name: name.to_owned(), directory };
+        let held = Held { parent, name: name.to_owned(), stand_in, kind };
         // Another command may have taken it away before the lock.
         if held.is_still_there() {
             return Ok(Some(held));
@@ -166,14 +222,16 @@ fn is_for_nobody(error: &io::Error, path: &Path) -> bool {
     refused && parent.is_some_and(|parent| parent.uid() != geteuid().as_raw())
 }
 
-/// A directory that could be moved away with what is protected in it could be made anew without: it is mounted on itself.
+/// A directory that could be moved away with what is protected in it could be made anew without, and what is hidden in it
+/// would be seen by the next command, where its name says nothing any more: it is mounted on itself. So is what leads to a
+/// place that was opened with something in it that stays shut.
 fn pin(layout: &mut Layout) {
-    let guarded: Vec<PathBuf> = layout
+    let kept: Vec<PathBuf> = layout
         .iter()
-        .filter(|(_, seat)| matches!(seat, Seat::Guarded { in_writable: true }))
+        .filter(|(_, seat)| matches!(seat, Seat::Guarded { in_writable: true } | Seat::Empty | Seat::Writable))
         .map(|(path, _)| path.clone())
         .collect();
-    for path in guarded {
+    for path in kept {
         let Some((start, Seat::Writable)) = around(layout, &path).map(|(start, seat)| (start.to_owned(), seat)) else { continue };
         for between in path.ancestors().skip(1).take_while(|above| *above != start) {
             layout.insert(between.to_owned(), Seat::Writable);

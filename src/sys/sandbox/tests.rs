@@ -1,3 +1,5 @@
+#![cfg(target_os = "linux")]
+
 use super::*;
 use crate::sys::process::{End, Environment, Finished, Helper, ProcessError, Spec, command_environment, run};
 use std::fs;
@@ -157,6 +159,8 @@ async fn the_machine_cannot_be_changed() {
         "cat /proc/sys/kernel/printk > /proc/sys/kernel/printk",
         "cat /proc/sys/vm/swappiness > /proc/sys/vm/swappiness",
         "cat /proc/sys/kernel/hostname > /proc/sys/kernel/hostname",
+        "echo 0 > /proc/self/oom_score_adj",
+        "head -c 1 /proc/keys | grep -q .",
         "chmod 600 /dev/null",
         "rm /dev/null",
         "touch /dev/new /sys/new /run/new /new",
@@ -325,6 +329,72 @@ async fn what_may_not_be_written_cannot_be_moved_away_either() {
     assert_eq!(fs::read_to_string(git("hooks/post")).unwrap(), "hook");
     assert!(!git("info").exists(), "nothing is left of what held the name");
     assert_eq!(output("echo y > .git/new; cat .git/new", confinement).await, "y\n");
+}
+
+#[tokio::test]
+async fn what_is_hidden_cannot_be_moved_to_where_it_would_be_seen() {
+    let ground = Ground::new();
+    let key = ground.file("workspace/deep/secrets/key", "secret");
+    let confinement = Confinement { hidden: vec![key.clone()], ..ground.confinement() };
+    let lines = [
+        "mv deep/secrets shown",
+        "mv deep shown",
+        "mv deep/secrets/key shown",
+        "ln deep/secrets/key shown",
+        "rm -rf deep",
+        "grep -r secret .",
+    ];
+    all_fail(&lines, confinement).await;
+    assert_eq!(fs::read_to_string(key).unwrap(), "secret");
+}
+
+#[tokio::test]
+async fn a_place_that_was_opened_cannot_be_made_anew_without_what_stays_shut_in_it() {
+    let ground = Ground::new();
+    ground.file("workspace/a/sub/.git/config", "config");
+    let git = ground.path("workspace/a/sub/.git");
+    let read_only = vec![git.join("config"), git.join("hooks")];
+    let confinement = Confinement { writable: vec![git.clone()], read_only, ..ground.confinement() };
+    all_fail(&["mv a/sub x", "mv a x", "mv a/sub/.git x", "rm -rf a"], confinement.clone()).await;
+    assert_eq!(output("echo new > a/sub/.git/index; cat a/sub/.git/index", confinement).await, "new\n");
+    assert_eq!(fs::read_to_string(git.join("config")).unwrap(), "config");
+}
+
+#[tokio::test]
+async fn a_repository_cannot_be_told_of_another_configuration() {
+    use std::os::unix::fs::PermissionsExt;
+    let ground = Ground::new();
+    ground.file("workspace/.git/config", "config");
+    let git = ground.path("workspace/.git");
+    let pointer = git.join("commondir");
+    let confinement = Confinement { read_only: vec![git.join("config"), pointer.clone()], ..ground.confinement() };
+    let lines = ["echo ../evil > .git/commondir", "rm .git/commondir", "mv .git/commondir x", "mv evil .git/commondir"];
+    all_fail(&lines, confinement.clone()).await;
+    // For git it stands where it stands.
+    assert_eq!(output("cat .git/commondir", confinement.clone()).await, ".\n");
+    assert!(!pointer.exists(), "nothing is left of it");
+    // One that a crash left is taken over.
+    fs::write(&pointer, ".\n").unwrap();
+    fs::set_permissions(&pointer, fs::Permissions::from_mode(0o1444)).unwrap();
+    all_fail(&lines, confinement.clone()).await;
+    assert!(!pointer.exists());
+    // One of the person's stays.
+    fs::write(&pointer, "..").unwrap();
+    all_fail(&lines, confinement).await;
+    assert_eq!(fs::read_to_string(pointer).unwrap(), "..");
+}
+
+#[tokio::test]
+async fn a_program_never_becomes_its_owner_for_others() {
+    let ground = Ground::new();
+    let set_id = "touch f; chmod u+s f; chmod 4755 f; install -m 4755 /bin/true g; umask 0; cp --preserve=mode /usr/bin/su h; \
+                  python3 -c 'import os; os.open(\"i\", os.O_CREAT, 0o4755)'; find . -perm -4000; chmod 2755 .; chmod 1755 f; chmod 755 f; ls f";
+    let text = output(set_id, ground.confinement()).await;
+    assert!(text.contains("Operation not permitted") && text.ends_with("f\n"), "{text}");
+    for entry in fs::read_dir(ground.workspace()).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().mode() & 0o4000, 0, "{:?}", entry.path());
+    }
 }
 
 #[tokio::test]
@@ -593,10 +663,10 @@ fn the_probe_finds_what_works() {
     let program = std::env::current_exe().unwrap();
     let data = ground.path("data");
     let found = probe(&program, &[ground.workspace()], &data);
-    assert_eq!(found, Probe { held: Held::Layers, missing: vec![], upper_base: Some(data.clone()) });
+    assert_eq!(found, Probe { tier: Tier::Layers, missing: vec![], upper_base: Some(data.clone()) });
     assert_eq!(fs::read_dir(&data).unwrap().count(), 0, "nothing of the trial is left");
     let everywhere = probe(&program, &["/".into()], &data);
-    assert_eq!((everywhere.held, everywhere.upper_base), (Held::Namespaces, None));
+    assert_eq!((everywhere.tier, everywhere.upper_base), (Tier::Namespaces, None));
     assert!(everywhere.missing[0].contains("mounted below the workspace: `/"), "{:?}", everywhere.missing);
 }
 

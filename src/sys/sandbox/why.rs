@@ -1,5 +1,6 @@
 //! Why this system makes no sandbox, in words that say how to get one.
 
+use super::kernel::setting;
 use nix::errno::Errno;
 use std::io;
 
@@ -12,7 +13,7 @@ pub(super) fn no_namespaces(error: &io::Error) -> String {
                 .to_owned()
         }
         _ if setting("user/max_user_namespaces") == Some(0) => {
-            "user namespaces are switched off here; `sysctl user.max_user_namespaces=10000` as root switches them on".to_owned()
+            "user namespaces are switched off here; `sysctl user.max_user_namespaces=15000` as root switches them on".to_owned()
         }
         Errno::ENOSPC | Errno::EUSERS => {
             "there are as many namespaces as this system allows; end some programs, or raise `user.max_user_namespaces`"
@@ -53,8 +54,4 @@ pub(super) fn no_processes(error: &io::Error) -> String {
         }
         _ => format!("its own `/proc`: {error}"),
     }
-}
-
-fn setting(name: &str) -> Option<u64> {
-    std::fs::read_to_string(format!("/proc/sys/{name}")).ok()?.trim().parse().ok()
 }

@@ -6,6 +6,7 @@ use super::tape::{Fresh, Tape};
 use crate::policy::redact::Redactor;
 use crate::protocol::{CallId, RunningCommand, RunningState, Target};
 use crate::sys::process::{Keys, TerminalSize};
+use crate::tools::confine::Writes;
 use jiff::Timestamp;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -30,8 +31,8 @@ pub struct New {
     pub cwd: Target,
     pub call: Option<CallId>,
     pub kind: Kind,
-    /// Whether it may write in the workspace.
-    pub writes: bool,
+    /// What of the workspace it may write.
+    pub writes: Writes,
     pub redactor: Arc<Redactor>,
 }
 
@@ -58,7 +59,7 @@ pub struct Entry {
     pub line: String,
     pub cwd: Target,
     pub kind: Kind,
-    pub writes: bool,
+    pub writes: Writes,
     /// Fires when it is to end.
     pub kill: CancellationToken,
     pub typed: Mutex<Typed>,

@@ -3,7 +3,8 @@
 use super::Commands;
 use super::entry::Entry;
 use crate::ports::RunContext;
-use crate::sys::process::{Beside, End, Ended, Finished, ProcessError, Spec, Terminal, run_beside, signal_name, start_terminal};
+use crate::sys::process::{Beside, End, Ended, Finished, ProcessError, Spec, Terminal, run_beside, start_terminal};
+use crate::tools::command_run::how_it_ended;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -84,15 +85,14 @@ fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, unhurried: 
 /// Waits for the end of a command that nobody waits for.
 pub async fn finish(entry: Arc<Entry>, running: Running, after: After) {
     let finished = running.await.unwrap_or(Err(ProcessError::HelperLost));
-    let how = how_it_ended(finished.as_ref().map(|finished| finished.end));
+    let how = in_words(finished.as_ref().map(|finished| finished.end));
     end(&entry, how, move || after(finished.as_ref().ok())).await;
 }
 
 async fn end(entry: &Entry, how: String, after: impl FnOnce() -> Vec<String> + Send + 'static) {
     // What cannot be told any more has been done all the same.
     let words = tokio::task::spawn_blocking(after).await.unwrap_or_default();
-    let words = words.into_iter().map(|word| format!("; {word}")).collect::<String>();
-    entry.end(format!("{how}{words}"));
+    entry.end(std::iter::once(how).chain(words).collect::<Vec<_>>().join("; "));
 }
 
 /// Starts the line on a terminal, and follows it.
@@ -122,21 +122,13 @@ async fn follow(entry: Arc<Entry>, terminal: Terminal, after: After) {
         }
     };
     let (ended, ()) = tokio::join!(ending, reading);
-    let how = how_it_ended(ended.as_ref().map(|ended| ended.end));
+    let how = in_words(ended.as_ref().map(|ended| ended.end));
     let hosts: Vec<_> = ended.iter().flat_map(|Ended { denied_hosts, .. }| denied_hosts).collect();
     let kept_from =
         hosts.iter().map(|denied| format!("[sandbox: kept from {}:{}]", denied.host, denied.port)).collect::<Vec<_>>();
     end(&entry, how, move || kept_from.into_iter().chain(after(None)).collect()).await;
 }
 
-/// `exit 0`, `killed by SIGKILL`.
-fn how_it_ended(end: Result<End, &ProcessError>) -> String {
-    match end {
-        Ok(End::Exited(code)) => format!("exit {code}"),
-        Ok(End::Signalled(signal)) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),
-        Ok(End::TimedOut) => "killed, its time was over".to_owned(),
-        Ok(End::Killed) => "stopped".to_owned(),
-        Ok(End::DiskFull) => "killed, the disk was nearly full".to_owned(),
-        Err(error) => error.to_string(),
-    }
+fn in_words(end: Result<End, &ProcessError>) -> String {
+    end.map_or_else(ToString::to_string, how_it_ended)
 }

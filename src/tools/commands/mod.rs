@@ -118,7 +118,9 @@ impl Commands {
     /// Ends all of them, and waits for that as long as it may take.
     pub async fn end_all(&self) {
         let entries = locked(&self.inner.list).entries.clone();
-        entries.iter().for_each(|entry| entry.kill.cancel());
+        for entry in &*entries {
+            entry.kill.cancel();
+        }
         let over = futures_util::future::join_all(entries.iter().map(|entry| entry.over()));
         let _ = timeout(END_LIMIT, over).await;
     }

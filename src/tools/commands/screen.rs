@@ -129,8 +129,8 @@ impl Screen {
         if let Some(first) = rows.first_mut() {
             first.goes_on = self.parser.callbacks().rows.back().is_some_and(full);
         }
-        for number in 1..rows.len() {
-            rows[number].goes_on = u16::try_from(number - 1).is_ok_and(|before| screen.row_wrapped(before));
+        for (before, row) in (0..).zip(rows.iter_mut().skip(1)) {
+            row.goes_on = screen.row_wrapped(before);
         }
         let filled = rows.iter().rposition(|row| !row.text.is_empty()).map_or(0, |last| last + 1);
         rows.truncate(filled);

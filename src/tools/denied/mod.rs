@@ -27,8 +27,8 @@ pub(super) struct Denied {
     pub outside: Vec<Outside>,
     /// Servers, and why they are closed; no yes opens some of them.
     servers: Vec<String>,
-    /// It could only read the workspace.
-    pub workspace: bool,
+    /// Places in the workspace that it could only read.
+    pub only_read: Vec<PathBuf>,
 }
 
 impl Denied {
@@ -43,7 +43,7 @@ impl Denied {
         if servers.is_empty() && offline && printed.iter().any(|text| printed::wanted_network(text)) {
             outside.push(Outside::Network);
         }
-        let mut workspace = false;
+        let mut only_read: Vec<PathBuf> = Vec::new();
         let mut opens: Vec<PathBuf> = Vec::new();
         for place in printed.iter().flat_map(|text| printed::places(text)) {
             match held.look(&place) {
@@ -51,20 +51,22 @@ impl Denied {
                     opens.retain(|known| !known.starts_with(&path));
                     opens.push(path);
                 }
-                Looked::Workspace => workspace = true,
-                Looked::Opens(_) | Looked::Nothing => {}
+                Looked::OnlyRead(path) if !only_read.contains(&path) => only_read.push(path),
+                Looked::Opens(_) | Looked::OnlyRead(_) | Looked::Nothing => {}
             }
         }
         outside.extend(opens.into_iter().filter_map(|path| path.to_str().map(|path| Outside::Write { path: path.to_owned() })));
         outside.truncate(MOST);
-        Self { outside, servers, workspace }
+        only_read.truncate(MOST);
+        Self { outside, servers, only_read }
     }
 
     /// For the model; nothing where it was kept from nothing.
     pub(super) fn sentence(&self) -> Option<String> {
         let mut lines = Vec::new();
-        if self.workspace {
-            lines.push("[sandbox: commands may only read the workspace; nothing was written there]".to_owned());
+        if !self.only_read.is_empty() {
+            let places: Vec<String> = self.only_read.iter().map(|path| format!("`{}`", path.display())).collect();
+            lines.push(format!("[sandbox: the policy lets commands only read {}; nothing was written there]", places.join(", ")));
         }
         if !self.outside.is_empty() {
             let what: Vec<String> = self.outside.iter().map(ToString::to_string).collect();
@@ -79,7 +81,7 @@ impl Denied {
 
 enum Looked {
     Opens(PathBuf),
-    Workspace,
+    OnlyRead(PathBuf),
     Nothing,
 }
 
@@ -95,13 +97,14 @@ impl Held<'_> {
     fn look(&self, place: &Place) -> Looked {
         let Ok(found) = resolve(&place.given, self.cwd, self.settings.home.as_deref()) else { return Looked::Nothing };
         let below = |places: &[PathBuf]| places.iter().any(|place| found.real.starts_with(place));
-        let Confinement { roots, view, writable, hidden, caches, strength, .. } = self.confinement;
+        let Confinement { roots, view, writable, read_only, hidden, caches, strength, .. } = self.confinement;
         if below(hidden) {
             return Looked::Nothing;
         }
         if below(roots) {
-            let refused = *view == View::ReadOnly && place.why == Why::ReadOnly;
-            return if refused { Looked::Workspace } else { Looked::Nothing };
+            // What is right in the view is refused by the policy alone.
+            let refused = place.why == Why::ReadOnly && (*view == View::ReadOnly || below(read_only));
+            return if refused { Looked::OnlyRead(found.real) } else { Looked::Nothing };
         }
         let own = self.never.iter().any(|place| found.real.starts_with(place));
         if own || below(writable) || caches.iter().any(|cache| found.real.starts_with(&cache.directory)) {

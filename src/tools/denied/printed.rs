@@ -1,5 +1,7 @@
 //! What a program prints when it is kept from a place or from the network: the places, as they are written there.
 
+use crate::protocol::cut_after;
+
 /// Said where a place cannot be written because its file system cannot.
 const READ_ONLY: &[&str] = &[
     "read-only file system",
@@ -115,9 +117,7 @@ pub(super) fn wanted_network(text: &str) -> bool {
 }
 
 fn end_of(text: &str) -> &str {
-    let from = text.len().saturating_sub(MOST_BYTES);
-    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    &text[from..]
+    &text[cut_after(text, text.len().saturating_sub(MOST_BYTES))..]
 }
 
 fn reason(small: &str) -> Option<(Why, &'static str)> {

@@ -197,8 +197,19 @@ fn a_workspace_that_is_only_read_is_told_and_not_opened() {
     machine.confinement.view = View::ReadOnly;
     let line = format!("bash: line 1: {}/home/ws/x: Read-only file system", machine.root.display());
     let found = machine.look(&line, &machine.root, Kept::default());
-    assert_eq!(found, Denied { workspace: true, ..Denied::default() });
-    assert!(found.sentence().unwrap().contains("only read the workspace"));
+    assert_eq!(found.only_read, [machine.root.join("home/ws/x")]);
+    assert!(found.outside.is_empty());
+    assert!(found.sentence().unwrap().contains("lets commands only read `"));
+}
+
+#[test]
+fn a_protected_place_of_the_workspace_is_told_where_the_rest_may_be_written() {
+    let mut machine = Machine::new();
+    machine.confinement.read_only.push(machine.root.join("home/ws/.vscode"));
+    let line = |name: &str| format!("bash: line 1: {}/home/ws/{name}: Read-only file system", machine.root.display());
+    let found = machine.look(&line(".vscode/x"), &machine.root, Kept::default());
+    assert_eq!(found.only_read, [machine.root.join("home/ws/.vscode/x")]);
+    assert_eq!(machine.look(&line("x"), &machine.root, Kept::default()), Denied::default());
 }
 
 #[test]

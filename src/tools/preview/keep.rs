@@ -8,8 +8,8 @@ use crate::sys::layer::{self, CommitError, Outcome};
 use crate::tools::command_run::off_thread;
 use crate::tools::markers::hide_in_result;
 use crate::tools::tool::{Output, Settings};
+use std::fmt::Write as _;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// More of what was not kept is counted.
@@ -29,13 +29,22 @@ pub(in crate::tools) async fn commit(
     }
 }
 
-/// The outcome of a commit on disk: it is of use only until the session has it.
+/// The outcome of a call on disk: it is of use only until the session has it.
 #[derive(Debug)]
-pub(in crate::tools) struct Settled(View);
+pub(in crate::tools) struct Settled(View, bool);
+
+impl Settled {
+    #[cfg(test)]
+    pub(in crate::tools) fn abandon(mut self) {
+        self.1 = true;
+    }
+}
 
 impl Drop for Settled {
     fn drop(&mut self) {
-        self.0.give_up();
+        if !self.1 {
+            self.0.give_up();
+        }
     }
 }
 
@@ -45,15 +54,15 @@ fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolRe
     for changes in &mut changes {
         changes.refuse(&refusals(changes, settings));
     }
-    let words = kept_words(&changes, &[]);
+    let words = kept_words(&changes);
     let result = hide_in_result(&settings.redactor, result_of(output, id.clone(), tool_name, &words));
     if changes.iter().all(layer::Changes::is_empty) {
-        return (result, None);
+        return over(view, result, settings);
     }
-    let not_written = |error: ToolError| (ToolResult::refused(id.clone(), tool_name, error), None);
+    let refused = |error: ToolError| ToolResult::refused(id.clone(), tool_name, error);
     if let Err(error) = view.keep_result(&result) {
         let message = format!("what the command did could not be kept: {error}; nothing was written");
-        return not_written(ToolError::new(ErrorCode::ToolExecutionFailed, message));
+        return over(view, refused(ToolError::new(ErrorCode::ToolExecutionFailed, message)), settings);
     }
     // Whatever ends this from now on, what was begun is finished at the next start.
     view.leave();
@@ -62,29 +71,31 @@ fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolRe
         error => Err(error),
     });
     match outcome {
-        Ok(outcome) => {
-            let result = said_left(result, &Unkept::of(&outcome));
-            if settings.session.is_none() {
-                view.give_up();
-                return (result, None);
-            }
-            if let Err(error) = view.keep_result(&result).and_then(|()| view.shrink()) {
-                tracing::warn!(%error, "what is left of a preview could not be tidied");
-            }
-            (result, Some(Settled(view)))
-        }
+        // What is left of it is tried again when aye starts again, and until then nothing of it is thrown away.
+        Ok(outcome) if !outcome.is_over() => (said_left(result, &outcome), None),
+        Ok(outcome) => over(view, said_left(result, &outcome), settings),
         Err(error) if layer::has_begun(view.path()) => {
             let message = format!(
                 "aye could not finish keeping what the command did ({error}); a part of it may be written. it is finished when aye \
                  starts again"
             );
-            not_written(ToolError::new(ErrorCode::OutcomeUnknown, message))
+            (refused(ToolError::new(ErrorCode::OutcomeUnknown, message)), None)
         }
-        Err(error) => {
-            view.give_up();
-            not_written(refusal(error))
-        }
+        Err(error) => over(view, refused(refusal(error)), settings),
     }
+}
+
+/// Nothing is left to be done: the outcome is kept until the session has it, and nothing else.
+fn over(mut view: View, result: ToolResult, settings: &Settings) -> (ToolResult, Option<Settled>) {
+    if settings.session.is_none() {
+        view.give_up();
+        return (result, None);
+    }
+    view.leave();
+    if let Err(error) = view.keep_final(&result).and_then(|()| view.shrink()) {
+        tracing::warn!(%error, "what is left of a preview could not be tidied");
+    }
+    (result, Some(Settled(view, false)))
 }
 
 /// Once more, as after a crash.
@@ -101,7 +112,7 @@ fn refusal(error: CommitError) -> ToolError {
         CommitError::Conflict(paths) => {
             let message = format!(
                 "{} changed since the command ran in its preview; nothing of it was written. look at it, and run the command again",
-                listed(&paths)
+                listed(paths.iter().map(|path| format!("`{}`", path.display())))
             );
             ToolError::new(ErrorCode::Conflict, message)
         }
@@ -109,14 +120,6 @@ fn refusal(error: CommitError) -> ToolError {
             let message = format!("what the command did could not be kept: {error}; nothing was written");
             ToolError::new(ErrorCode::ToolExecutionFailed, message)
         }
-    }
-}
-
-pub(super) fn listed(paths: &[PathBuf]) -> String {
-    let named: Vec<String> = paths.iter().take(NAMED).map(|path| format!("`{}`", path.display())).collect();
-    match paths.len().saturating_sub(NAMED) {
-        0 => named.join(", "),
-        more => format!("{} and {more} more", named.join(", ")),
     }
 }
 
@@ -131,24 +134,19 @@ fn result_of(output: Output, id: CallId, tool_name: &str, words: &str) -> ToolRe
     }
 }
 
-/// What a commit could not do in the middle.
-pub(super) struct Unkept(Vec<String>);
-
-impl Unkept {
-    pub fn of(outcome: &Outcome) -> Self {
-        Self(outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why)).collect())
+/// The same result, and what a commit could not do in the middle.
+pub(super) fn said_left(mut result: ToolResult, outcome: &Outcome) -> ToolResult {
+    if !outcome.is_whole() {
+        let left = outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why));
+        let later = if outcome.is_over() { "" } else { "; aye tries again what the system refused when it starts again" };
+        let _ = write!(result.output_text, "\n[not as the command left it: {}{later}]", listed(left));
     }
+    result
 }
 
-/// The same result, and what is not as it should be.
-pub(super) fn said_left(mut result: ToolResult, unkept: &Unkept) -> ToolResult {
-    let Unkept(left) = unkept;
-    if left.is_empty() {
-        return result;
-    }
-    let more = left.len().saturating_sub(NAMED);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    let named = left.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    result.output_text.push_str(&format!("\n[not as the command left it: {named}{more}]"));
-    result
+/// The first of some names, and how many more there are.
+pub(super) fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let named = names.take(NAMED).collect::<Vec<_>>().join(", ");
+    if more == 0 { named } else { format!("{named} and {more} more") }
 }

@@ -11,5 +11,6 @@ mod view;
 
 pub(super) use keep::{Settled, commit};
 pub(super) use offer::offer;
-pub(super) use recover::recover;
+pub use recover::Recovered;
+pub(super) use recover::{Resumed, recover};
 pub(super) use trial::{Kept, Trial, run};

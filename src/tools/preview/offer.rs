@@ -4,6 +4,7 @@ use crate::policy::{GitWrites, git_writes};
 use crate::protocol::{PreviewOffer, SandboxTier};
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::command_run::Work;
+use crate::tools::confine::Writes;
 use crate::tools::tool::Settings;
 
 /// Words of a line that goes on until it is stopped.
@@ -41,19 +42,18 @@ fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
     if work.background {
         return Some("it goes on in the background, and a preview ends with its command".to_owned());
     }
-    if holding.only_reads() {
+    if holding.writes_in_workspace() == Writes::Nothing {
         return Some("commands may only read the workspace, so there is nothing to preview".to_owned());
     }
     if holding.tier < SandboxTier::Preview {
         let why = holding.previews.as_ref().err().cloned();
-        let why = why.unwrap_or_else(|| format!("this system holds commands as `{}`", holding.tier.as_str()));
-        return Some(format!("{why}, so a preview cannot be made"));
+        return Some(why.unwrap_or_else(|| format!("the sandbox of this system is `{}`", holding.tier.as_str())));
     }
     if let Err(why) = &holding.previews {
         return Some(why.clone());
     }
     if holding.network == NetworkAccess::Open || !work.opens.is_empty() {
-        return Some("it is given what lies outside the sandbox, and a preview has none of that".to_owned());
+        return Some("it is given the network or a place outside, and a preview has neither".to_owned());
     }
     if git_writes(&work.line) != GitWrites::Nothing {
         return Some("git commands that write are run for good: `.git` is no part of a preview".to_owned());

@@ -1,72 +1,121 @@
 //! What dead processes left: commits that were begun are finished, all else of theirs is removed.
 
-use super::keep::{Unkept, said_left};
+use super::keep::said_left;
 use super::view::{Call, View, previews};
-use crate::protocol::{ErrorCode, SessionId, ToolError, ToolResult};
-use crate::sys::layer;
+use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolResult};
+use crate::sys::layer::{self, Outcome};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A process that makes one has said whose it is before.
 const IN_THE_MAKING: Duration = Duration::from_secs(60);
-/// How long an outcome waits for a session that nobody takes up.
+/// How long an outcome waits for a session that nobody takes up, and what the system refuses for what it needs.
 const WAITS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Looks through the previews below `base`. Given are the outcomes of calls of `session` whose process died while they were
-/// kept; those of others wait for theirs.
-pub fn recover(base: &Path, session: Option<&SessionId>) -> Vec<ToolResult> {
-    let Ok(entries) = fs::read_dir(previews(base)) else { return Vec::new() };
-    let mut found = Vec::new();
-    for entry in entries.flatten() {
-        match one(&entry.path(), session) {
-            Ok(recovered) => found.extend(recovered),
-            Err(error) => tracing::warn!(%error, path = %entry.path().display(), "a preview could not be taken up"),
-        }
-    }
-    found
+/// The session that aye was started with.
+pub struct Resumed<'a> {
+    pub session: &'a SessionId,
+    /// Whether a call of it began and its journal does not say what came of it.
+    pub awaits: &'a dyn Fn(&CallId) -> bool,
 }
 
-fn one(path: &Path, session: Option<&SessionId>) -> io::Result<Option<ToolResult>> {
+/// What was found out at the start.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// What calls came to that the session awaits. They are found again at every start until its journal has them.
+    pub settled: Vec<ToolResult>,
+    /// What the person is to know.
+    pub notices: Vec<String>,
+}
+
+/// Looks through the previews below these places. The outcomes of calls of other sessions wait for theirs.
+pub fn recover(bases: &[PathBuf], resumed: Option<&Resumed<'_>>) -> Recovered {
+    let (mut kept, mut dropped, mut notices) = (Vec::new(), Vec::new(), Vec::new());
+    for entry in bases.iter().filter_map(|base| fs::read_dir(previews(base)).ok()).flatten().flatten() {
+        match one(&entry.path(), resumed, &mut notices) {
+            Ok(Some((result, true))) => kept.push(result),
+            Ok(Some((result, false))) => dropped.push(result),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%error, path = %entry.path().display(), "a preview could not be taken up");
+                if layer::has_begun(&entry.path()) {
+                    let path = entry.path();
+                    notices.push(format!(
+                        "what a command did was being kept when aye ended, and could not be finished: {error}; it is in `{}` and is \
+                         tried again at the next start",
+                        path.display()
+                    ));
+                }
+            }
+        }
+    }
+    // A call may have been previewed twice: what was kept counts.
+    dropped.retain(|result: &ToolResult| kept.iter().all(|one: &ToolResult| one.tool_call_id != result.tool_call_id));
+    kept.append(&mut dropped);
+    Recovered { settled: kept, notices }
+}
+
+/// What the call came to, where its session awaits that; and whether anything was to be kept by then.
+fn one(path: &Path, resumed: Option<&Resumed<'_>>, notices: &mut Vec<String>) -> io::Result<Option<(ToolResult, bool)>> {
     let age = path.symlink_metadata()?.modified()?.elapsed().unwrap_or_default();
     let Some(mut view) = View::left_over(path)? else { return Ok(None) };
-    let Some(call) = view.call() else {
-        if age > IN_THE_MAKING {
+    let final_result = view.final_result::<ToolResult>();
+    // An error leaves it as it is: nothing that was begun is thrown away.
+    let outcome = if final_result.is_some() { None } else { layer::recover(view.path())? };
+    let waits = outcome.as_ref().is_some_and(|outcome| !outcome.is_over());
+    if let Some(outcome) = &outcome {
+        notices.push(told(outcome));
+    }
+    let Some(Call { tool_call_id, tool_name, session_id }) = view.call() else {
+        if age > IN_THE_MAKING && !waits {
             view.give_up();
         }
         return Ok(None);
     };
-    // An error leaves it as it is: nothing that was begun is thrown away.
-    let outcome = layer::recover(view.path())?;
-    let Some(kept) = view.result::<ToolResult>() else {
-        view.give_up();
-        return Ok(None);
-    };
-    let Call { tool_call_id, tool_name, session_id } = call;
-    let result = match outcome {
-        Some(outcome) => said_left(kept, &Unkept::of(&outcome)),
-        None => {
+    let known = final_result.is_some() || outcome.is_some();
+    let result = match (final_result, outcome, view.result::<ToolResult>()) {
+        (Some(result), _, _) => result,
+        (None, Some(outcome), Some(kept)) => said_left(kept, &outcome),
+        (None, Some(outcome), None) => {
+            let message = "aye ended while what the command did was kept; that is done now, but what it printed is lost";
+            let error = ToolError::new(ErrorCode::OutcomeUnknown, message);
+            said_left(ToolResult::refused(tool_call_id, tool_name, error), &outcome)
+        }
+        (None, None, _) => {
             let message = "aye ended before anything that the command did was kept; nothing was written, run it again";
             ToolResult::refused(tool_call_id, tool_name, ToolError::new(ErrorCode::Cancelled, message))
         }
     };
-    view.shrink()?;
-    let Some(owner) = session_id else {
-        view.give_up();
-        return Ok(None);
+    let mine = resumed.filter(|resumed| session_id.as_ref() == Some(resumed.session));
+    let awaited = match mine {
+        Some(resumed) => (resumed.awaits)(&result.tool_call_id),
+        // Without an outcome there is nothing to wait for but the truth that nothing happened.
+        None => session_id.is_some(),
     };
-    if Some(&owner) != session {
-        if age > WAITS {
-            view.give_up();
-        }
+    if age > WAITS || !(awaited || waits) {
+        view.give_up();
         return Ok(None);
     }
-    // Told once more at the next start, should this one end before the session has it.
-    if view.was_told() {
-        view.give_up();
-    } else {
-        view.note_told()?;
+    if !waits {
+        if known && view.final_result::<ToolResult>().is_none() {
+            view.keep_final(&result)?;
+        }
+        view.shrink()?;
     }
-    Ok(Some(result))
+    Ok(mine.filter(|_| awaited).map(|_| (result, known)))
+}
+
+/// What the person sees of a commit that was finished just now.
+fn told(outcome: &Outcome) -> String {
+    let said = "aye ended while what a command did was being kept";
+    if outcome.is_whole() {
+        return format!("{said}; that is finished now");
+    }
+    let left: Vec<_> = outcome.left.iter().take(3).map(|left| format!("`{}` ({})", left.path.display(), left.why)).collect();
+    let more = outcome.left.len().saturating_sub(left.len());
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let later = if outcome.is_over() { "" } else { "; it is tried again at the next start" };
+    format!("{said}; not as it left it: {}{more}{later}", left.join(", "))
 }

@@ -269,7 +269,7 @@ fn why_there_is_no_preview_is_said() {
     assert_eq!(offer(&bench, "git status"), PreviewOffer::Possible);
     assert!(reason(offer(&bench, "sleep 9 &")).contains("background"));
     bench.settings.holding.network = NetworkAccess::Open;
-    assert!(reason(offer(&bench, "true")).contains("outside the sandbox"));
+    assert!(reason(offer(&bench, "true")).contains("given the network"));
     bench.settings.holding.network = NetworkAccess::Proxied;
     bench.settings.holding.writes = false;
     assert!(reason(offer(&bench, "true")).contains("only read"));
@@ -301,6 +301,11 @@ fn held_call(session: Option<&str>) -> Call {
     Call { tool_call_id: CallId::new("c"), tool_name: "RunCommand".into(), session_id: session.map(SessionId::new) }
 }
 
+/// What is found for this session, which awaits its calls or has what came of them.
+fn found(base: &Path, session: &str, awaits: bool) -> Vec<ToolResult> {
+    recover(&[base.to_owned()], Some(&Resumed { session: &SessionId::new(session), awaits: &|_| awaits })).settled
+}
+
 #[test]
 fn what_the_dead_left_is_removed_and_what_the_living_have_is_not() {
     let directory = tempfile::tempdir().unwrap();
@@ -309,7 +314,7 @@ fn what_the_dead_left_is_removed_and_what_the_living_have_is_not() {
     dead.leave();
     drop(dead);
     let living = View::make(directory.path(), &held_call(Some("s"))).unwrap();
-    assert!(recover(directory.path(), Some(&SessionId::new("s"))).is_empty());
+    assert!(found(directory.path(), "s", false).is_empty());
     let left: Vec<PathBuf> = fs::read_dir(previews(directory.path())).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(left, [living.path().to_owned()]);
 }
@@ -319,18 +324,74 @@ fn an_outcome_waits_for_its_session() {
     let directory = tempfile::tempdir().unwrap();
     let mut view = View::make(directory.path(), &held_call(Some("mine"))).unwrap();
     view.keep_result(&ToolResult::succeeded(CallId::new("c"), "RunCommand", "said")).unwrap();
+    fs::create_dir(view.path().join("upper-0")).unwrap();
+    let path = view.path().to_owned();
     view.leave();
     drop(view);
-    assert!(recover(directory.path(), Some(&SessionId::new("other"))).is_empty());
-    assert!(recover(directory.path(), None).is_empty());
-    for _ in 0..2 {
-        let found = recover(directory.path(), Some(&SessionId::new("mine")));
-        assert_eq!(found.len(), 1, "told again at the next start");
+    assert!(found(directory.path(), "other", true).is_empty());
+    assert!(recover(&[directory.path().to_owned()], None).settled.is_empty());
+    assert!(!path.join("upper-0").exists(), "the copies do not wait");
+    for _ in 0..5 {
+        let found = found(directory.path(), "mine", true);
+        assert_eq!(found.len(), 1, "told again at every start until the session has it");
         let error = found[0].error.as_ref().unwrap();
         assert!(error.message.contains("nothing was written"), "its commit had not begun: {error}");
     }
-    assert!(recover(directory.path(), Some(&SessionId::new("mine"))).is_empty());
+    assert!(found(directory.path(), "mine", false).is_empty());
     assert_eq!(fs::read_dir(previews(directory.path())).unwrap().count(), 0);
+}
+
+#[test]
+fn a_call_that_ended_before_anything_was_kept_is_known_to_have_changed_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut early = View::make(directory.path(), &held_call(Some("mine"))).unwrap();
+    early.leave();
+    drop(early);
+    let seen = found(directory.path(), "mine", true);
+    assert!(seen[0].error.as_ref().unwrap().message.contains("nothing was written"), "{seen:?}");
+    // The same call was previewed once more, and that was kept.
+    let mut later = View::make(directory.path(), &held_call(Some("mine"))).unwrap();
+    later.keep_final(&ToolResult::succeeded(CallId::new("c"), "RunCommand", "kept")).unwrap();
+    later.leave();
+    drop(later);
+    let seen = found(directory.path(), "mine", true);
+    assert_eq!(seen.len(), 1);
+    assert_eq!((seen[0].status, seen[0].output_text.as_str()), (ToolStatus::Succeeded, "kept"));
+}
+
+#[test]
+fn a_view_whose_removal_was_interrupted_is_removed_and_not_taken_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut view = View::make(directory.path(), &held_call(Some("mine"))).unwrap();
+    let path = view.path().to_owned();
+    view.leave();
+    drop(view);
+    fs::rename(&path, path.with_extension("gone")).unwrap();
+    assert!(found(directory.path(), "mine", true).is_empty());
+    assert_eq!(fs::read_dir(previews(directory.path())).unwrap().count(), 0);
+}
+
+#[test]
+fn what_a_call_came_to_is_on_disk_until_its_session_has_it() {
+    let Some(mut bench) = bench() else { return };
+    bench.settings.session = Some(SessionId::new("s"));
+    fill(&bench);
+    let base = bench.root.join("base");
+    for (line, meddle, code) in [("true", false, None), (ALL, true, Some(ErrorCode::Conflict)), ("echo x > z", false, None)] {
+        let plan = previewed(&bench, line).unwrap();
+        if meddle {
+            fs::write(bench.path("changed.txt"), "by the person\n").unwrap();
+        }
+        let permit = Permit::for_test(plan.actions.clone());
+        let router = Router::new(bench.settings.clone());
+        let result = block_on(router.run(plan, permit, context()));
+        assert_eq!(result.error.as_ref().map(|error| error.code), code, "{line}");
+        assert!(found(&base, "s", true).is_empty(), "this process lives");
+        // As a crash leaves it.
+        router.forget();
+        assert_eq!(found(&base, "s", true), [result], "{line}");
+        assert!(found(&base, "s", false).is_empty() && left(&bench) == 0, "{line}");
+    }
 }
 
 /// Where the child of the test below finds its bench.
@@ -395,7 +456,7 @@ fn a_commit_that_is_killed_is_finished_or_never_began() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        let found = recover(&root.join("base"), Some(&SessionId::new("s")));
+        let found = found(&root.join("base"), "s", true);
         let new = (1..=FILES).filter(|number| fs::read(root.join(format!("ws/f{number}"))).unwrap() == b"new\n").count();
         match found.first() {
             Some(result) if result.status == ToolStatus::Succeeded => {
@@ -403,7 +464,9 @@ fn a_commit_that_is_killed_is_finished_or_never_began() {
                 assert!(result.output_text.contains("said"), "{}", result.output_text);
                 seen[1] += 1;
             }
-            Some(_) | None => {
+            told => {
+                let error = told.and_then(|result| result.error.as_ref());
+                assert!(error.is_some_and(|error| error.message.contains("nothing was written")), "{told:?}");
                 assert_eq!(new, 0, "never began");
                 seen[0] += 1;
             }

@@ -5,12 +5,10 @@ use super::view::{Call, View, previews};
 use crate::ports::RunContext;
 use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError};
 use crate::sys::layer::{self, Changes};
-use crate::sys::process::{End, Finished, run as run_process, signal_name};
-use crate::sys::sandbox::{Confinement, NetworkAccess, Strength};
-use crate::sys::sandbox::{Layered, View as Seen};
-use crate::tools::command_run::{Work, answer, failed, kept_from, off_thread, spec, unchanged};
+use crate::sys::process::{End, Finished, run as run_process};
+use crate::sys::sandbox::{Confinement, Layered, NetworkAccess, Strength, View as Seen};
+use crate::tools::command_run::{Work, answer, asked_for, failed, how_it_ended, kept_from, off_thread, spec, unchanged};
 use crate::tools::confine::Wanted;
-use crate::tools::denied::Denied;
 use crate::tools::tool::{Output, Settings};
 use std::io;
 use std::sync::Arc;
@@ -120,7 +118,7 @@ fn trouble(what: &str, error: &io::Error) -> ToolError {
 fn looked_at(
     finished: &Finished,
     work: &Work,
-    changes: &mut Vec<Changes>,
+    changes: &mut [Changes],
     confinement: &Confinement,
     settings: &Settings,
 ) -> (Effects, Proposal) {
@@ -130,7 +128,8 @@ fn looked_at(
     };
     let output = settings.redactor.redact(&told).text.into_owned();
     let denied = match finished.end {
-        End::Exited(0) => Denied::default(),
+        // What it printed is no sign of anything where it went well; what it asked the proxy for is.
+        End::Exited(0) => asked_for(finished, work, confinement, settings),
         End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::DiskFull => {
             kept_from(finished, work, confinement, settings)
         }
@@ -163,10 +162,7 @@ pub(super) fn limits(output: &str) -> impl Iterator<Item = &'static str> {
 
 fn ended(end: End, timeout_seconds: u64) -> String {
     match end {
-        End::Exited(code) => format!("exit {code}"),
-        End::Signalled(signal) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),
         End::TimedOut => format!("killed after {timeout_seconds} s"),
-        End::Killed => "stopped by you".to_owned(),
-        End::DiskFull => "ended: the disk was full".to_owned(),
+        end => how_it_ended(end),
     }
 }

@@ -3,6 +3,7 @@
 use crate::protocol::{CallId, SessionId};
 use crate::sys::layer;
 use crate::sys::sandbox::Layered;
+use crate::tools::command_run::beside;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -14,10 +15,13 @@ use std::path::{Path, PathBuf};
 const PREVIEWS: &str = "previews";
 const LOCK: &str = "lock";
 const CALL: &str = "call.json";
-/// What the call came to, written before anything of it is kept.
+/// What the call comes to once all of it is kept, written before anything of it is.
 const RESULT: &str = "result.json";
-/// The result was given to its session already.
-const TOLD: &str = "told";
+/// What it came to, whatever that is.
+const FINAL: &str = "final.json";
+
+/// The end of its name once it is being removed.
+const GONE: &str = "gone";
 
 /// Whose preview it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,13 +56,17 @@ impl View {
         let held = open_lock(&path)?;
         held.lock()?;
         let view = Self { path, _held: held, stays: false };
-        // It is of use once there is a result to keep, and on the disk by then.
-        fs::write(view.path.join(CALL), serde_json::to_vec(call)?)?;
+        // After a power failure there is no command either.
+        view.write(CALL, call, false)?;
         Ok(view)
     }
 
     /// One that a dead process left; `None` where somebody lives who holds it.
     pub fn left_over(path: &Path) -> io::Result<Option<Self>> {
+        if path.extension().is_some_and(|end| end == GONE) {
+            layer::discard(path)?;
+            return Ok(None);
+        }
         let held = open_lock(path)?;
         match held.try_lock() {
             Ok(()) => Ok(Some(Self { path: path.to_owned(), _held: held, stays: true })),
@@ -98,20 +106,21 @@ impl View {
 
     /// On the disk with all that it takes to know whose it is.
     pub fn keep_result<T: Serialize>(&self, result: &T) -> io::Result<()> {
-        File::open(self.path.join(CALL))?.sync_all()?;
-        self.write(RESULT, result)
+        self.write(RESULT, result, true)?;
+        File::open(self.path.join(CALL))?.sync_all()
     }
 
     pub fn result<T: DeserializeOwned>(&self) -> Option<T> {
         self.read(RESULT)
     }
 
-    pub fn was_told(&self) -> bool {
-        self.path.join(TOLD).exists()
+    /// Whatever else is found here, this is what the call came to.
+    pub fn keep_final<T: Serialize>(&self, result: &T) -> io::Result<()> {
+        self.write(FINAL, result, true)
     }
 
-    pub fn note_told(&self) -> io::Result<()> {
-        File::create(self.path.join(TOLD)).map(drop)
+    pub fn final_result<T: DeserializeOwned>(&self) -> Option<T> {
+        self.read(FINAL)
     }
 
     /// It outlives this process, for whoever comes next.
@@ -135,13 +144,15 @@ impl View {
         Ok(())
     }
 
-    fn write<T: Serialize>(&self, name: &str, value: &T) -> io::Result<()> {
+    fn write<T: Serialize>(&self, name: &str, value: &T, sync: bool) -> io::Result<()> {
         let (new, path) = (self.path.join(format!("{name}.new")), self.path.join(name));
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
         file.write_all(&serde_json::to_vec(value)?)?;
-        file.sync_all()?;
+        if sync {
+            file.sync_all()?;
+        }
         fs::rename(new, path)?;
-        File::open(&self.path)?.sync_all()
+        if sync { File::open(&self.path)?.sync_all() } else { Ok(()) }
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
@@ -154,17 +165,18 @@ impl Drop for View {
         if self.stays {
             return;
         }
-        let path = std::mem::take(&mut self.path);
-        let remove = move || {
+        let mut path = std::mem::take(&mut self.path);
+        // In the middle of it nobody is to take it for one that can be taken up.
+        let gone = path.with_extension(GONE);
+        if fs::rename(&path, &gone).is_ok() {
+            path = gone;
+        }
+        // It can take long.
+        beside(move || {
             if let Err(error) = layer::discard(&path) {
                 tracing::warn!(%error, path = %path.display(), "a preview could not be removed");
             }
-        };
-        // It can take long; what is not done when aye ends is done when it starts.
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(remove)),
-            Err(_) => remove(),
-        }
+        });
     }
 }
 

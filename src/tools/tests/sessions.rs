@@ -115,6 +115,25 @@ async fn a_program_that_asks_is_answered_and_a_password_is_not_shown() {
 }
 
 #[tokio::test]
+async fn a_terminal_on_which_letters_edit_gives_no_line_its_meaning() {
+    let live = Live::new();
+    live.output("CliSession", json!({})).await;
+    let line = json!({"id": "s1", "text": "echo 'a@rm -rf x #'"});
+    assert_eq!(live.judged(line.clone()).await.unwrap().0, "echo 'a@rm -rf x #'");
+    let tests = live.bench.path("tests.sh");
+    fs::write(&tests, "#!/bin/sh\necho 'one passes'\n").unwrap();
+    fs::set_permissions(&tests, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    live.type_until("s1", "./tests.sh", "one passes").await;
+    live.prompt("s1").await;
+    assert_eq!(live.judged(line.clone()).await.unwrap().0, "echo 'a@rm -rf x #'");
+    // To the shell it would be `rm -rf x` from now on.
+    fs::write(&tests, "#!/bin/sh\nstty kill @\necho 'two pass'\n").unwrap();
+    live.type_until("s1", "./tests.sh", "two pass").await;
+    live.prompt("s1").await;
+    assert!(live.judged(line).await.unwrap().0.starts_with("bash <<"), "it is judged as what it may be");
+}
+
+#[tokio::test]
 async fn a_python_answers() {
     if std::process::Command::new("python3").arg("--version").output().is_err() {
         println!("skipped: no python3 here");
@@ -380,13 +399,17 @@ async fn the_platform_and_the_environment_are_told_without_secrets() {
 }
 
 #[tokio::test]
-async fn what_may_write_is_not_typed_into_while_commands_may_only_read() {
+async fn what_may_write_is_not_typed_into_while_commands_may_write_less() {
     let live = Live::new();
     live.output("CliSession", json!({"command": "echo ready; cat"})).await;
-    let reading = Settings { holding: live.bench.settings.holding.clone().read_only(), ..live.bench.settings.clone() };
-    let router = Router::new(reading);
-    let plan = router.plan(call("CliWrite", json!({"id": "s1", "text": "x"}))).await.unwrap();
-    let permit = Permit::for_test(plan.actions.clone());
-    let error = router.run(plan, permit, context()).await.error.unwrap();
-    assert!(error.code == ErrorCode::PolicyDenied && error.message.contains("nothing was typed"), "{error}");
+    let own = &live.bench.settings;
+    let workspace = own.workspace.clone();
+    let part = Holding { writes: false, writable: vec![workspace.join("sub")], roots: vec![workspace], ..own.holding.clone() };
+    for holding in [own.holding.clone().read_only(), part] {
+        let router = Router::new(Settings { holding, ..own.clone() });
+        let plan = router.plan(call("CliWrite", json!({"id": "s1", "text": "x"}))).await.unwrap();
+        let permit = Permit::for_test(plan.actions.clone());
+        let error = router.run(plan, permit, context()).await.error.unwrap();
+        assert!(error.code == ErrorCode::PolicyDenied && error.message.contains("nothing was typed"), "{error}");
+    }
 }

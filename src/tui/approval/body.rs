@@ -1,6 +1,6 @@
 //! What a question shows between its head and its choices.
 
-use crate::protocol::{Approval, CommandPart, Effects, Risk};
+use crate::protocol::{Approval, CommandPart, Effects, PreviewOffer, Risk};
 use crate::text;
 use crate::tui::diff::Diff;
 use crate::tui::glyphs::Glyphs;
@@ -62,6 +62,8 @@ pub struct Command {
     parts: Vec<CommandPart>,
     /// Why no rule of it can be kept, for where the choice has no room to say so.
     never: Option<String>,
+    /// Why its effects cannot be shown first, for where the choice has no room to say so.
+    no_preview: Option<String>,
     /// What a yes opens for this run.
     opens: Option<String>,
 }
@@ -121,7 +123,13 @@ impl Body {
                 sandbox: format!("sandbox  {}", text::reveal(&command.sandbox)),
                 parts: approval.parts.clone(),
                 never: (!approval.always.never.is_empty() && approval.always.offers.is_empty())
-                    .then(|| format!("never remembered: {}", super::line(&approval.always.never.join(", ")))),
+                    .then(|| format!("never remembered: {}", super::choices::never_words(&approval.always.never))),
+                no_preview: match &approval.preview {
+                    PreviewOffer::Impossible { reason } if approval.opens.is_empty() => {
+                        Some(format!("no preview: {}", super::line(reason)))
+                    }
+                    PreviewOffer::Impossible { .. } | PreviewOffer::Possible | PreviewOffer::None => None,
+                },
                 opens: (!approval.opens.is_empty()).then(|| {
                     let opens: Vec<String> = approval.opens.iter().map(|opened| super::line(&opened.to_string())).collect();
                     format!("it ran, and the sandbox kept it from {}; a yes runs it again with that open, once", opens.join(", "))
@@ -158,6 +166,13 @@ impl Body {
         let lines = diff.lines();
         let mut above = super::effects::notes(approval, effects);
         let extent = if lines > LARGE_LINES { Extent::Large } else { Extent::Readable };
+        match diff.files().as_slice() {
+            [] => {}
+            [(Some(path), ..)] => {
+                above.push(Note::new(format!("the text that changes in {}", super::line(&path.to_string_lossy())), Token::Text));
+            }
+            _ => above.push(Note::new("the text that changes".to_owned(), Token::Text)),
+        }
         if extent == Extent::Large {
             above.push(Note::new(format!("{lines} lines of diff: more than one reads here"), Token::Warn));
         }
@@ -211,6 +226,7 @@ impl Body {
 
     pub fn facts(&self) -> Option<String> {
         match self {
+            Self::Edit { facts, diff, .. } if diff.lines() == 0 => Some(facts.clone()),
             Self::Edit { facts, .. } => Some(format!("{facts} · {}", self.counts().unwrap_or_default())),
             Self::Command { .. } | Self::Words { .. } => None,
         }
@@ -322,8 +338,8 @@ impl Command {
         for (at, part) in parts {
             rows.extend(part_rows(at + 1, part, width));
         }
-        if let Some(never) = self.never.as_deref().filter(|_| width < TABLE_WIDTH) {
-            rows.extend(wrapped(never, width, Tone::Plain));
+        for why in [&self.no_preview, &self.never].into_iter().flatten().filter(|_| width < TABLE_WIDTH) {
+            rows.extend(wrapped(why, width, Tone::Plain));
         }
         rows
     }

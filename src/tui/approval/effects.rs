@@ -6,6 +6,7 @@ use crate::protocol::{Approval, CountedEffects, EffectKind, Effects, FileEffect}
 use crate::text;
 use crate::tui::status::counted;
 use crate::tui::theme::Token;
+use crate::tui::transcript::take_exit;
 
 /// Of a long output so many lines are shown at its start, and as many at its end; all of it is one key away.
 const EXCERPT: usize = 8;
@@ -37,7 +38,11 @@ pub fn notes(approval: &Approval, effects: &Effects) -> Vec<Note> {
         let denied: Vec<String> = effects.denied.iter().map(|denied| line(&denied.to_string())).collect();
         notes.push(Note::new(format!("it was kept from {}", denied.join(", ")), Token::Warn));
     }
-    notes.extend(approval.proposal.notes.iter().map(|note| Note::new(text::clean(note).into_owned(), Token::Warn)));
+    notes.extend(approval.proposal.notes.iter().map(|note| {
+        // What it had at hand is of no more weight now that it ran.
+        let token = if note.starts_with("environment ") { Token::Muted } else { Token::Warn };
+        Note::new(text::clean(note).into_owned(), token)
+    }));
     notes.extend(printed(&effects.output));
     notes
 }
@@ -53,6 +58,9 @@ pub fn verb(effects: &Effects) -> Verb {
 
 /// `3 paths`, of all that would change.
 pub fn facts(effects: &Effects) -> String {
+    if effects.is_empty() {
+        return "no file".to_owned();
+    }
     let ignored: u64 = effects.counted.iter().map(|one| one.created + one.changed + one.deleted).sum();
     let paths = effects.files.len() as u64 + effects.more_files + ignored;
     counted(usize::try_from(paths).unwrap_or(usize::MAX), "path")
@@ -78,7 +86,7 @@ fn file(effect: &FileEffect) -> Note {
         }
         EffectKind::Linked { to } => ("link", format!("{path} → {}", line(to))),
     };
-    let notes: String = effect.notes.iter().map(|note| format!(" · {}", line(note))).collect();
+    let notes = effect.notes.iter().flat_map(|note| [" · ".to_owned(), line(note)]).collect::<String>();
     let token = match (&effect.kind, effect.notes.is_empty()) {
         (EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. }, _) | (_, false) => Token::Warn,
         (_, true) => Token::Text,
@@ -96,7 +104,9 @@ fn ignored(counted: &CountedEffects) -> Note {
 }
 
 fn printed(output: &str) -> Vec<Note> {
-    let output = text::clean(output);
+    let mut output = text::clean(output).into_owned();
+    // How it ended stands above already.
+    take_exit(&mut output);
     let rows: Vec<&str> = output.trim_end().split('\n').collect();
     if output.trim().is_empty() {
         return vec![Note::new("it printed nothing".to_owned(), Token::Muted)];

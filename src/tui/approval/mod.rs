@@ -2,6 +2,7 @@
 
 mod always;
 mod body;
+mod choices;
 mod effects;
 mod panels;
 mod questions;
@@ -13,14 +14,16 @@ mod view;
 
 pub use always::Keeping;
 pub use body::Body;
+use choices::choice;
+pub use choices::{Act, Answered, Choice};
 pub use panels::Panels;
 pub use reading::Reading;
 pub use view::{Frame, draw, height, hints, strip_words};
 
 use super::composer::Field;
 use super::front::{Trust, TrustAnswer};
-use super::guard::{Confirm, Guard, Key, Outcome, Stimulus};
-use crate::protocol::{Approval, ApprovalId, CallId, Decision, GrantScope, Mode, PreviewOffer, Resolution, Risk, VerdictKind};
+use super::guard::{Confirm, Guard, Outcome, Stimulus};
+use crate::protocol::{Approval, ApprovalId, CallId, Decision, Mode, Resolution, Risk, VerdictKind};
 use crate::text;
 
 /// For an empty field of words: a digit writes one of them.
@@ -42,72 +45,6 @@ pub enum Question {
     Trust(Option<Trust>),
     /// Whether less is asked from now on.
     Mode(Mode),
-}
-
-/// What a choice does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
-    Approve,
-    /// Runs it in a copy, and asks about what it did there.
-    Preview,
-    /// Opens the choice of a rule.
-    Always,
-    /// Approves and keeps the rule.
-    Keep(GrantScope),
-    /// The next rule, the next end, another view.
-    Widen,
-    End,
-    Diff,
-    /// Opens what there is to read, or its next page.
-    Look,
-    /// Back to the question.
-    Back,
-    Deny,
-    DenyWithWords,
-    Resolve(Resolution),
-    Trust(TrustAnswer),
-    Mode(Answered),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answered {
-    Yes,
-    No,
-}
-
-impl Act {
-    /// Whether it lets something happen that cannot be taken back: all of it must have been seen.
-    pub fn needs_all_seen(self) -> bool {
-        match self {
-            Self::Approve | Self::Always | Self::Keep(_) | Self::Trust(TrustAnswer::Yes) => true,
-            Self::Preview | Self::Widen | Self::End | Self::Diff | Self::Look | Self::Back => false,
-            Self::Deny | Self::DenyWithWords | Self::Resolve(_) | Self::Trust(_) | Self::Mode(_) => false,
-        }
-    }
-
-    /// Whether it is about a rule that stays: it waits until all was seen.
-    pub fn keeps(self) -> bool {
-        matches!(self, Self::Always | Self::Keep(_))
-    }
-}
-
-impl Act {
-    /// Whether it shows the rest of what is asked about, for as long as that was not on the screen.
-    pub fn shows_the_rest(self) -> bool {
-        self.needs_all_seen() && !self.keeps()
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
-    pub key: Key,
-    pub act: Act,
-    /// `apply it, once`
-    pub words: String,
-    /// For one line of all choices: `apply`.
-    pub short: &'static str,
-    /// Grey where it cannot be chosen; the words say why.
-    pub enabled: bool,
 }
 
 /// What was decided, for the one who asked.
@@ -166,31 +103,17 @@ impl Panel {
         let verb = body.verb();
         let confirm = if strict { Confirm::LetterThenEnter } else { Confirm::Letter };
         let again = !approval.opens.is_empty();
-        let yes = match (&approval.effects, again) {
-            (Some(_), _) => verb.long.to_owned(),
-            (None, true) => "run it again with that open, once".to_owned(),
-            (None, false) => format!("{}, once", verb.long),
-        };
-        let mut choices = vec![choice('y', confirm, Act::Approve, yes, if again { "run again" } else { verb.short })];
-        choices.extend(preview(&approval));
-        // What was done already, or is opened for once, is no ground for a rule.
-        if approval.effects.is_none() && !again {
-            choices.push(always(&approval));
-        }
-        let deny = match (&approval.effects, again) {
-            (Some(_), _) => "drop them: nothing happens, the model is told no",
-            (None, true) => "leave it: the model gets what came of the first run",
-            (None, false) => "deny",
-        };
-        choices.push(choice('n', Confirm::Letter, Act::Deny, deny.to_owned(), "deny"));
-        choices.push(choice('N', Confirm::Letter, Act::DenyWithWords, "deny and say why".to_owned(), "why"));
-        choices.push(choice('x', Confirm::Letter, Act::Look, "explain: which rules have a say, and where".to_owned(), "explain"));
+        let choices = choices::of(&approval, &verb, confirm);
         let risk = if approval.critical { "CRITICAL RISK".to_owned() } else { format!("{} risk", approval.risk_level.as_str()) };
         let reason = format!("ask: {}", reasons(&approval).join("; "));
         let title = match &approval.command {
             Some(_) if approval.effects.is_some() => "Keep what a command did".to_owned(),
             Some(_) if again => "Run a command again".to_owned(),
-            Some(_) => "Run a command".to_owned(),
+            Some(_) => match approval.tool_name.as_str() {
+                "CliSession" => "Start a session".to_owned(),
+                "CliWrite" => "Type into a session".to_owned(),
+                _ => "Run a command".to_owned(),
+            },
             None if approval.action_summary.is_empty() => line(&approval.title),
             None => line(&approval.action_summary),
         };
@@ -458,37 +381,6 @@ fn reasons(approval: &Approval) -> Vec<String> {
     }
     reasons.extend(approval.description.iter().map(|description| line(description)));
     reasons
-}
-
-/// The way to see what a command would do, or why there is none; of what is no command nothing.
-fn preview(approval: &Approval) -> Option<Choice> {
-    let words = "preview: it runs in a copy, and you see what changes before anything does";
-    match &approval.preview {
-        _ if approval.effects.is_some() || !approval.opens.is_empty() => None,
-        PreviewOffer::None => None,
-        PreviewOffer::Possible => Some(choice('p', Confirm::Letter, Act::Preview, words.to_owned(), "preview")),
-        PreviewOffer::Impossible { reason } => {
-            let off = choice('p', Confirm::Letter, Act::Preview, format!("no preview: {}", line(reason)), "preview");
-            Some(Choice { enabled: false, ..off })
-        }
-    }
-}
-
-/// The way to a rule, or why there is none.
-fn always(approval: &Approval) -> Choice {
-    let always = &approval.always;
-    let off = |words: String| Choice { enabled: false, ..choice('a', Confirm::Letter, Act::Always, words, "always …") };
-    if !always.offers.is_empty() {
-        return choice('a', Confirm::Letter, Act::Always, "always allow this …".to_owned(), "always …");
-    }
-    if always.never.is_empty() {
-        return off("always …  nothing here can be remembered".to_owned());
-    }
-    off(format!("always …  nothing here can be remembered: {}", line(&always.never.join(", "))))
-}
-
-fn choice(letter: char, confirm: Confirm, act: Act, words: String, short: &'static str) -> Choice {
-    Choice { key: Key { letter, confirm }, act, words, short, enabled: true }
 }
 
 fn line(text: &str) -> String {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::line::{Fence, Marker, indent, is_blank, is_outermost, is_rule, is_table_rule, marker, opening_fence};
+use crate::protocol::cut_before;
 
 /// A block of text longer than this is closed at its next line, so that no answer makes a frame slow.
 const PROSE: usize = 16 * 1024;
@@ -266,8 +267,8 @@ impl Splitter {
         if end - start <= 2 * most {
             return false;
         }
-        let cut = letter_start(text, start + most).max(self.at);
-        let from = letter_start(text, cut - most / 2).max(self.at);
+        let cut = cut_before(text, start + most).max(self.at);
+        let from = cut_before(text, cut - most / 2).max(self.at);
         let cut = text[from..cut].rfind(' ').map_or(cut, |space| from + space + 1);
         match &mut self.state {
             State::Between => {}
@@ -304,11 +305,6 @@ impl OpenCode {
         self.part.line += self.lines;
         (self.start, self.lines, self.gap, self.part.inside_line) = (end, 0, false, false);
     }
-}
-
-/// The start of the letter at `at`.
-fn letter_start(text: &str, at: usize) -> usize {
-    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// Where a part of the text lies in it.

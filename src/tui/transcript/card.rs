@@ -56,6 +56,8 @@ pub struct Card {
     summary: String,
     pub state: CardState,
     rule: String,
+    /// Whether what runs runs in a copy, so that nothing of it has happened.
+    pub is_preview: bool,
     /// What a command ended with, in the words of its output's first line: `3`.
     exit: Option<String>,
     output: String,
@@ -72,6 +74,7 @@ impl Card {
             summary: one_line(summary),
             state: CardState::Requested,
             rule: String::new(),
+            is_preview: false,
             exit: None,
             output: String::new(),
             live: Live::default(),
@@ -82,6 +85,7 @@ impl Card {
 
     pub fn started(&mut self, rule: &str, now: u64) {
         self.rule = one_line(rule);
+        self.is_preview = false;
         self.state = CardState::Running { since: now };
     }
 
@@ -103,7 +107,7 @@ impl Card {
         self.output = clean;
         if let Some(proposal) = proposal {
             // A command is named by its line already.
-            if !proposal.summary.is_empty() && (!self.is_command() || !proposal.diff.is_empty()) {
+            if !proposal.summary.is_empty() && !self.is_command() {
                 self.summary = one_line(&proposal.summary);
             }
             if !proposal.diff.is_empty() {
@@ -127,6 +131,11 @@ impl Card {
     /// Whether a command ran to its end and says itself that it failed.
     fn has_failed_exit(&self) -> bool {
         matches!(self.state, CardState::Done { .. }) && self.exit.as_ref().is_some_and(|exit| exit != "0")
+    }
+
+    /// Whether it ran for good, and is to run once more with something opened: what it printed helps to decide.
+    fn waits_after_a_run(&self) -> bool {
+        self.state == CardState::Waiting && !self.is_preview && !self.live.is_empty()
     }
 
     pub fn is_running(&self) -> bool {
@@ -179,9 +188,10 @@ impl Card {
     /// The result in words.
     fn words(&self, glyphs: &Glyphs) -> (String, Token) {
         match &self.state {
+            CardState::Running { .. } if self.is_preview => ("in a copy: nothing of it is kept yet".to_owned(), Token::Muted),
             CardState::Requested | CardState::Running { .. } => (String::new(), Token::Muted),
             CardState::Waiting => (format!("{} waits for you", glyphs.dash), Token::Warn),
-            CardState::Done { .. } if self.diff.is_some() => (String::new(), Token::Muted),
+            CardState::Done { .. } if self.diff.is_some() && !self.is_command() => (String::new(), Token::Muted),
             CardState::Done { .. } => {
                 let amount = match self.output.lines().count() {
                     0 => "no output".to_owned(),
@@ -223,6 +233,7 @@ impl Card {
     fn is_open(&self, fold: Fold) -> bool {
         match self.state {
             CardState::Failed { .. } | CardState::Denied { .. } | CardState::Stopped { .. } | CardState::Running { .. } => true,
+            CardState::Waiting if self.waits_after_a_run() => true,
             CardState::Requested | CardState::Waiting | CardState::Done { .. } | CardState::Unknown => {
                 fold != Fold::Quiet || self.has_failed_exit()
             }
@@ -231,7 +242,7 @@ impl Card {
 
     fn body(&self, width: u16, look: Look<'_>) -> Vec<Line<'static>> {
         let muted = look.theme.style(Token::Muted);
-        if self.is_running() {
+        if self.is_running() || self.waits_after_a_run() {
             return self
                 .live
                 .tail()
@@ -257,7 +268,7 @@ impl Card {
         if !self.is_open(look.fold) {
             return rows;
         }
-        if self.diff.is_none() && !self.output.is_empty() {
+        if (self.diff.is_none() || self.is_command()) && !self.output.is_empty() {
             match look.fold {
                 Fold::Full => rows.extend(wrapped(&self.output, width, look, Token::Muted)),
                 Fold::Quiet | Fold::Excerpt => rows.extend(self.excerpt(width, look)),
@@ -322,7 +333,7 @@ impl Live {
 }
 
 /// The line that says how a command ended, out of what it printed, and the names of parts where there is one only.
-fn take_exit(output: &mut String) -> Option<String> {
+pub fn take_exit(output: &mut String) -> Option<String> {
     let (first, rest) = output.split_once('\n').unwrap_or((output, ""));
     let exit = first.strip_prefix("Exit code: ")?.to_owned();
     let rest = rest.strip_prefix("--- stdout ---\n").unwrap_or(rest);

@@ -5,7 +5,7 @@ mod entry;
 #[cfg(test)]
 mod tests;
 
-pub use card::{Card, CardState};
+pub use card::{Card, CardState, take_exit};
 pub use entry::{AnswerState, Entry, Kind, Tone};
 
 use super::glyphs::Glyphs;

@@ -45,6 +45,15 @@ fn a_card_that_went_well_is_one_line_until_it_is_opened() {
 }
 
 #[test]
+fn a_command_whose_effects_were_kept_still_says_its_line_its_end_and_what_it_printed() {
+    let proposal = Proposal { summary: "Run: cargo test".to_owned(), diff: DIFF.to_owned(), ..Proposal::default() };
+    let output = "Exit code: 3\n--- stdout ---\n--- stderr ---\noh";
+    let rows = rows(&mut card(CardState::Done { latency_ms: 100 }, output, Some(proposal)), Fold::Quiet);
+    assert_eq!(rows[..3], ["✗ $ cargo test  exit 3 · 2 lines   ▾   0.1 s", "  │ --- stderr ---", "  │ oh"]);
+    assert!(rows.len() > 5, "and the diff: {rows:?}");
+}
+
+#[test]
 fn a_command_says_what_it_ended_with_and_its_output_is_what_it_printed() {
     let rows_of = |output: &str, fold| rows(&mut card(CardState::Done { latency_ms: 100 }, output, None), fold);
     let well = "Exit code: 0\n--- stdout ---\none\ntwo\n--- stderr ---";
@@ -58,6 +67,22 @@ fn a_command_says_what_it_ended_with_and_its_output_is_what_it_printed() {
 }
 
 #[test]
+fn what_a_command_printed_stands_there_while_it_is_asked_whether_it_may_run_again() {
+    let waiting = |is_preview: bool| {
+        let mut transcript = Transcript::default();
+        let mut card = Card::new(call("1"), "$ curl x");
+        card.started("you", 0);
+        card.is_preview = is_preview;
+        card.printed("refused\n");
+        card.state = CardState::Waiting;
+        transcript.push(Kind::Card(card));
+        rows(&mut transcript, Fold::Quiet)
+    };
+    assert_eq!(waiting(false)[1..], ["  │ refused"]);
+    assert_eq!(waiting(true).len(), 1, "the question about a preview says it");
+}
+
+#[test]
 fn a_failed_card_is_open() {
     let state = CardState::Failed { latency_ms: 100, message: "it broke".to_owned() };
     let mut transcript = card(state, "why", None);
@@ -67,7 +92,10 @@ fn a_failed_card_is_open() {
 #[test]
 fn an_applied_edit_shows_its_diff_when_opened() {
     let proposal = Proposal { summary: "Edit src/main.rs +6 −5".to_owned(), diff: DIFF.to_owned(), ..Proposal::default() };
-    let mut transcript = card(CardState::Done { latency_ms: 100 }, "done", Some(proposal));
+    let mut edit = Card::new(call("1"), "EditFile");
+    edit.ended(CardState::Done { latency_ms: 100 }, "done", Some(&proposal));
+    let mut transcript = Transcript::default();
+    transcript.push(Kind::Card(edit));
     assert_eq!(rows(&mut transcript, Fold::Quiet), ["✓ Edit src/main.rs +6 −5           ▸   0.1 s"]);
     transcript.forget_layout();
     assert!(rows(&mut transcript, Fold::Excerpt).iter().any(|row| row.contains("−fn greet(name: &str)")));

@@ -4,7 +4,6 @@ use super::keys::take;
 use crate::protocol::{Command, RunningCommand, RunningState};
 use crate::text;
 use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::status::counted;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Lets the agent go on without the command that runs; whether one does.
@@ -32,11 +31,16 @@ pub fn runs_command(model: &Model) -> bool {
 
 /// `/ps`: what runs, and what it printed last.
 pub fn list(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    take(model, now, effects);
     if model.commands.is_empty() {
         return model.say("nothing runs in the background", now);
     }
-    take(model, now, effects);
-    let mut rows = vec![format!("{} · /stop ID ends one", counted(model.commands.len(), "session or command"))];
+    let running = model.commands.iter().filter(|one| one.state == RunningState::Running).count();
+    let head = match running {
+        0 => "nothing runs in the background any more".to_owned(),
+        _ => format!("{running} in the background {} /stop ID ends one", model.glyphs.dot),
+    };
+    let mut rows = vec![head];
     for command in &model.commands {
         rows.push(format!("{}  {}  {}", command.id, state(command), line(&command.line)));
         if !command.last_line.trim().is_empty() {
@@ -54,13 +58,16 @@ pub fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
         (id, running) => running.iter().find(|one| one.id == id).map(|one| one.id.clone()),
     };
     let Some(id) = found else {
+        if running.is_empty() {
+            take(model, now, effects);
+            return model.say("nothing runs in the background", now);
+        }
         let ids: Vec<&str> = running.iter().map(|one| one.id.as_str()).collect();
-        let which =
-            if ids.is_empty() { "nothing runs in the background".to_owned() } else { format!("say which: {}", ids.join(", ")) };
+        let which = format!("say which: {}", ids.join(", "));
         return model.say(which, now);
     };
     take(model, now, effects);
-    effects.push(Effect::Send(Command::StopCommand { id }));
+    effects.push(Effect::Send(Command::Stop { id }));
 }
 
 /// What the row above the composer says while some run.

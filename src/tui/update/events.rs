@@ -161,7 +161,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             if let Some(asked) = approval_id {
                 model.panels.forget_approval(&asked, model.keys.last_text);
             }
-            tool_started(model, &tool_call_id, "none yet: in a copy, nothing of it is kept before you say so", now);
+            preview_started(model, &tool_call_id, now);
         }
         EventKind::CommandsRunning { commands } => model.commands = commands,
         EventKind::PolicyExpired { message } => note(model, &message, Tone::Failure),
@@ -255,6 +255,21 @@ fn tool_started(model: &mut Model, id: &CallId, rule: &str, now: u64) {
     let Some(card) = model.transcript.card_mut(id) else { return };
     card.started(rule, now);
     let call = (id.clone(), card.summary().to_owned());
+    runs(model, call, now);
+}
+
+/// It runs in a copy: that is said, and it cannot go on in the background.
+fn preview_started(model: &mut Model, id: &CallId, now: u64) {
+    model.task.paused = None;
+    let Some(card) = model.transcript.card_mut(id) else { return };
+    card.started("none yet: in a copy, nothing of it is kept before you say so", now);
+    card.is_preview = true;
+    let summary = card.summary();
+    let words = format!("Previewing {}", summary.strip_prefix("$ ").unwrap_or(summary));
+    runs(model, (id.clone(), words), now);
+}
+
+fn runs(model: &mut Model, call: (CallId, String), now: u64) {
     match &mut model.task.activity {
         Activity::Stopping => {}
         Activity::Running { calls } => calls.push(call),

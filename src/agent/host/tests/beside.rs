@@ -215,7 +215,7 @@ async fn a_running_command_goes_on_in_the_background_when_the_person_says_so() {
         beside.session.send(Command::Background { tool_call_id: id }).await;
         assert_eq!(beside.completed().await, ("goes on as s1".to_owned(), None));
         beside.session.until_completed().await;
-        beside.session.send(Command::StopCommand { id: "s1".to_owned() }).await;
+        beside.session.send(Command::Stop { id: "s1".to_owned() }).await;
         assert_eq!(beside.quit().await, ["c1 runs", "s1 stopped", "commands ended"]);
     }
 }

@@ -26,7 +26,8 @@ pub(super) fn show(kind: &EventKind) -> String {
                 let paths: Vec<_> = effects.files.iter().map(|file| file.path.as_str()).collect();
                 format!(", with effects: {}", paths.join(" "))
             });
-            let opens: String = approval.opens.iter().map(|opened| format!(", opens {opened}: {}", approval.reason)).collect();
+            let opens: Vec<_> = approval.opens.iter().map(|opened| format!(", opens {opened}: {}", approval.reason)).collect();
+            let opens = opens.concat();
             let Approval { approval_id, action_summary, tool_call_id, .. } = approval;
             format!("{approval_id} {action_summary} for {tool_call_id}{offer}{effects}{opens}")
         }

@@ -106,6 +106,104 @@ fn a_copy_across_file_systems_that_is_stopped_leaves_nothing_beside_the_files() 
     }
 }
 
+/// A disk that fails from one change on until another.
+fn failing(from: usize, to: usize, errno: nix::errno::Errno) -> impl FnMut() -> io::Result<()> {
+    let mut steps = 0;
+    move || {
+        steps += 1;
+        if (from..to).contains(&steps) { Err(errno.into()) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn what_the_disk_refuses_in_the_middle_is_said_and_done_later() {
+    for line in LINES {
+        for from in (1..).step_by(3) {
+            let place = Place::new(fill);
+            let Some(seen) = place.view(line) else { return };
+            let before = place.tree();
+            let mut pace = failing(from, usize::MAX, nix::errno::Errno::ENOSPC);
+            let (over, whole) = match commit_at_pace(&place.preview, &[place.changes()], &mut pace) {
+                // Before it had begun.
+                Err(CommitError::Io { .. }) => {
+                    assert_eq!((place.tree(), has_begun(&place.preview)), (before, false), "{line} from {from}");
+                    continue;
+                }
+                Err(error) => panic!("{line} from {from}: {error}"),
+                Ok(outcome) => (outcome.is_over(), outcome.is_whole()),
+            };
+            assert_eq!(over, whole, "{line} from {from}");
+            let outcome = recover(&place.preview).unwrap().unwrap();
+            assert!(outcome.is_whole(), "{line} from {from}: {outcome:?}");
+            assert_eq!(place.tree(), seen, "{line} from {from}");
+            if over {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_moment_of_trouble_is_overcome_at_once() {
+    let place = Place::new(fill);
+    let Some(seen) = place.view("echo x >> a; mkdir n; echo y > n/y; rm b") else { return };
+    let mut pace = failing(4, 5, nix::errno::Errno::EIO);
+    assert!(commit_at_pace(&place.preview, &[place.changes()], &mut pace).unwrap().is_whole());
+    assert_eq!(place.tree(), seen);
+}
+
+#[test]
+fn what_somebody_did_before_it_was_tried_again_is_left() {
+    let place = Place::new(fill);
+    let Some(_) = place.view("echo x >> a; echo x >> b; mkdir n; echo y > n/y") else { return };
+    let mut pace = failing(3, usize::MAX, nix::errno::Errno::EROFS);
+    let outcome = commit_at_pace(&place.preview, &[place.changes()], &mut pace).unwrap();
+    assert!(!outcome.is_over() && outcome.left.iter().all(|left| left.later), "{outcome:?}");
+    fs::write(place.lower.join("b"), "mine").unwrap();
+    let outcome = recover(&place.preview).unwrap().unwrap();
+    assert!(outcome.is_over() && !outcome.is_whole(), "{outcome:?}");
+    assert_eq!(fs::read(place.lower.join("b")).unwrap(), b"mine");
+    assert_eq!(fs::read(place.lower.join("n/y")).unwrap(), b"y\n");
+    assert_eq!(recover(&place.preview).unwrap(), Some(outcome));
+}
+
+#[test]
+fn a_directory_swapped_while_the_command_ran_is_a_conflict() {
+    let place = Place::new(fill);
+    while mark(&place.preview).unwrap() == place.began {}
+    fs::rename(place.lower.join("d"), place.lower.join("away")).unwrap();
+    fs::create_dir_all(place.lower.join("d/e")).unwrap();
+    let Some(_) = place.view("echo x > d/new; echo x >> a") else { return };
+    let result = commit(&place.preview, &[place.changes()]);
+    assert!(matches!(&result, Err(CommitError::Conflict(paths)) if paths == &[place.lower.join("d")]), "{result:?}");
+    assert!(!place.lower.join("d/new").exists());
+    // What others put beside it is no matter.
+    let place = Place::new(fill);
+    while mark(&place.preview).unwrap() == place.began {}
+    fs::write(place.lower.join("d/beside"), "mine").unwrap();
+    let Some(_) = place.view("echo x > d/new") else { return };
+    assert!(commit(&place.preview, &[place.changes()]).unwrap().is_whole());
+    assert!(place.lower.join("d/new").exists() && place.lower.join("d/beside").exists());
+}
+
+#[test]
+fn a_large_directory_is_emptied_and_filled_as_a_whole() {
+    let large = |lower: &Path| {
+        fs::create_dir(lower.join("large")).unwrap();
+        for number in 0..4_000 {
+            fs::write(lower.join(format!("large/a name of some length, so that the directory grows {number}")), "").unwrap();
+        }
+    };
+    for line in
+        ["cd large; for n in *[02468]; do echo x > \"$n\"; done; rm *[13579]", "rm -r large; mkdir large; touch large/one"]
+    {
+        let place = Place::new(large);
+        let Some(seen) = place.view(line) else { return };
+        assert!(commit(&place.preview, &[place.changes()]).unwrap().is_whole());
+        assert_eq!(place.tree(), seen);
+    }
+}
+
 #[test]
 fn what_was_changed_after_a_crash_is_left_and_said() {
     let place = Place::new(fill);
@@ -159,7 +257,7 @@ fn two_names_of_one_file_stay_that_and_broken_ones_are_said() {
     let find = |name: &str| changes.entries().iter().find(|change| change.path == Path::new(name)).unwrap();
     assert_eq!(find("b").breaks_links(), 1);
     assert_eq!(find("again").link_of.as_deref(), Some(Path::new("a")));
-    commit(&place.preview, &[changes.clone()]).unwrap();
+    commit(&place.preview, std::slice::from_ref(&changes)).unwrap();
     let inode = |name: &str| fs::metadata(place.lower.join(name)).unwrap().ino();
     assert_eq!(inode("a"), inode("again"));
     assert!(inode("p") == inode("q") && inode("p") == inode("d/r"));

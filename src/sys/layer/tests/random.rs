@@ -44,15 +44,12 @@ proptest! {
         let done = commit_at_pace(&place.preview, &changes, &mut pace);
         let outcome = if let Ok(outcome) = done {
             outcome
+        } else if let Some(outcome) = recover(&place.preview).unwrap() {
+            outcome
         } else {
-            match recover(&place.preview).unwrap() {
-                Some(outcome) => outcome,
-                // Nothing had begun.
-                None => {
-                    prop_assert_eq!(&place.tree(), &before, "{}", line);
-                    commit(&place.preview, &[place.changes()]).unwrap()
-                }
-            }
+            // Nothing had begun.
+            prop_assert_eq!(&place.tree(), &before, "{}", line);
+            commit(&place.preview, &[place.changes()]).unwrap()
         };
         prop_assert!(outcome.is_whole(), "{}: {:?}", line, outcome);
         prop_assert_eq!(place.tree(), seen, "{}", line);

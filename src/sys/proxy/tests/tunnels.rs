@@ -91,7 +91,7 @@ async fn domain_fronting_a_greeting_for_another_server_is_refused_as_tls_says_it
 async fn what_is_not_tls_is_refused_in_words() {
     let heard = Heard::default();
     let net = Net::new(heard.server("")).await;
-    let oversized = [b"\x16\x03\x01\x40\x00\x01\xff\xff\xff".as_slice(), &[0; 100_000]].concat();
+    let oversized = [b"\x16\x03\x01\x40\x00\x01\xff\xff\xff".as_slice(), &vec![0; 100_000]].concat();
     let cases: [&[u8]; 4] = [b"SSH-2.0-OpenSSH_9\r\n", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\x05hello", &oversized];
     for case in cases {
         let mut stream = tunnel(&net, "a.example:443").await;

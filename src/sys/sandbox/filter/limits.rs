@@ -72,10 +72,15 @@ impl Limits {
             setrlimit(resource, soft.min(most), hard.min(most))?;
         }
         be_nice();
-        // Best effort: a kernel without /proc has nothing else to offer, and no harm comes from it.
-        let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
+        end_before_others();
         Ok(())
     }
+}
+
+/// When memory is short. Where `/proc` is the sandbox's own it can be written only while that is set up.
+pub fn end_before_others() {
+    // Best effort: a kernel without /proc has nothing else to offer, and no harm comes from it.
+    let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
 }
 
 #[expect(unsafe_code, reason = "no safe call changes it")]

@@ -69,9 +69,9 @@ pub(super) const FORBIDDEN: &[c_long] = &[
 const OPEN_TREE_ATTR: c_long = 467;
 
 /// Refused with `ENOSYS`, as by a kernel without them, so that the older way is taken. The flags of `clone3` are out of a
-/// filter's sight, and so is all that goes through a ring.
+/// filter's sight, so is the mode for `openat2`, and so is all that goes through a ring.
 pub(super) const UNKNOWN: &[c_long] =
-    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_openat2];
 
 /// Also refused where only this filter and Landlock are between the command and the user's other processes.
 pub(super) const FORBIDDEN_AMONG_OTHERS: &[c_long] =
@@ -93,6 +93,29 @@ const CLONE_NEWTIME: libc::c_int = 0x80;
 /// Typing for the person, and the same and more on a console; loading a line discipline.
 const TERMINAL_REQUESTS: [u64; 3] = [0x5412, 0x541C, 0x5423];
 
+/// Sets the mode of a file, which is this argument.
+const MODES: &[(c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+    (libc::SYS_mknodat, 2),
+];
+/// The same where these flags make a file.
+const MODES_OF_NEW: &[(c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+    (libc::SYS_openat, 2),
+];
+const FCHMODAT2: c_long = 452;
+/// `O_TMPFILE` without the flag for directories that is part of it.
+const NAMELESS: libc::c_int = libc::O_TMPFILE & !libc::O_DIRECTORY;
+
 /// Programs for the kernel, to be installed one after the other.
 #[derive(Debug)]
 pub(super) struct Filters(Vec<BpfProgram>);
@@ -105,6 +128,7 @@ pub(super) fn prepare(confinement: &Confinement) -> io::Result<Filters> {
     forbidden.insert(libc::SYS_ioctl, any(TERMINAL_REQUESTS.map(|request| vec![(1, SeccompCmpOp::Eq, request)]))?);
     forbidden.insert(libc::SYS_unshare, new_namespaces(&NEW_NAMESPACES)?);
     forbidden.insert(libc::SYS_clone, new_namespaces(&NEW_NAMESPACES[..7])?);
+    forbidden.extend(other_users()?);
     let unknown = UNKNOWN.iter().map(|call| (*call, Vec::new())).collect();
     let families = BTreeMap::from([(libc::SYS_socket, any(refused_sockets(confinement))?)]);
     let programs = [compile(forbidden, libc::EPERM)?, compile(unknown, libc::ENOSYS)?, compile(families, libc::EAFNOSUPPORT)?];
@@ -149,6 +173,22 @@ fn new_namespaces(flags: &[libc::c_int]) -> io::Result<Vec<SeccompRule>> {
         let flag = u64::from(flag.cast_unsigned());
         vec![(0, SeccompCmpOp::MaskedEq(flag), flag)]
     }))
+}
+
+/// A program that becomes its owner, whoever runs it: who runs it outside would be what the command only seems to be inside.
+fn other_users() -> io::Result<Rules> {
+    let bit = u64::from(libc::S_ISUID);
+    let set = |argument| (argument, SeccompCmpOp::MaskedEq(bit), bit);
+    let mut rules = Rules::new();
+    for (call, mode) in MODES {
+        rules.insert(*call, any([vec![set(*mode)]])?);
+    }
+    for (call, flags) in MODES_OF_NEW {
+        let making = [libc::O_CREAT, NAMELESS].map(|flag| u64::from(flag.cast_unsigned()));
+        let rule = |flag| vec![(*flags, SeccompCmpOp::MaskedEq(flag), flag), set(flags + 1)];
+        rules.insert(*call, any(making.map(rule))?);
+    }
+    Ok(rules)
 }
 
 /// Which families are not for a command; of netlink it needs what asks for routes and addresses.

@@ -382,7 +382,8 @@ mod in_namespaces {
                 .chain([libc::SYS_getpid, libc::SYS_mount, 521, 0].map(|number| (vec![0x4000_0000 + number], libc::ENOSYS)))
                 .collect();
             let words = |call: &Vec<i64>| call.iter().map(i64::to_string).collect::<Vec<_>>().join(" ");
-            let line: String = calls.iter().map(|(call, _)| format!("\"$PROBE\" __call {} </dev/null; ", words(call))).collect();
+            let line: Vec<_> = calls.iter().map(|(call, _)| format!("\"$PROBE\" __call {} </dev/null; ", words(call))).collect();
+            let line = line.concat();
             let output = told(who, inside(&root), &line).await;
             let lines: Vec<&str> = output.lines().collect();
             assert_eq!(lines.len(), calls.len(), "{output}");

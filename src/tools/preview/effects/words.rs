@@ -5,12 +5,11 @@ use crate::protocol::RefusedEffect;
 use crate::sys::layer::{Change, Changes, Kind, Unkept, Why};
 use crate::sys::path::read_link;
 use crate::tools::paths::shown_in_one_line;
+use crate::tools::preview::keep::listed;
 use crate::tools::tool::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// More of what was not kept is counted.
-const NAMED: usize = 5;
 /// More refusals in one directory are one.
 const TOGETHER: usize = 8;
 
@@ -93,7 +92,7 @@ fn why(unkept: &Unkept, changes: &Changes, settings: &Settings) -> String {
 }
 
 /// What the model is told once it is done.
-pub(in crate::tools::preview) fn kept_words(changes: &[Changes], refused: &[PathBuf]) -> String {
+pub(in crate::tools::preview) fn kept_words(changes: &[Changes]) -> String {
     let mut counts: [(u64, &str); 5] = [(0, "created"), (0, "changed"), (0, "deleted"), (0, "moved"), (0, "changed in mode")];
     let mut not = Vec::new();
     for changes in changes {
@@ -113,7 +112,6 @@ pub(in crate::tools::preview) fn kept_words(changes: &[Changes], refused: &[Path
         }
         not.extend(changes.unkept().iter().map(|unkept| changes.old(&unkept.path)));
     }
-    not.extend(refused.iter().cloned());
     not.sort_unstable();
     not.dedup();
     let parts: Vec<String> =
@@ -122,10 +120,8 @@ pub(in crate::tools::preview) fn kept_words(changes: &[Changes], refused: &[Path
     if not.is_empty() {
         return format!("[{kept}]");
     }
-    let named: Vec<String> = not.iter().take(NAMED).map(|path| format!("`{}`", path.display())).collect();
-    let more = not.len().saturating_sub(NAMED);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    format!("[{kept}; not kept, so these are as they were: {}{more}]", named.join(", "))
+    let not = listed(not.iter().map(|path| format!("`{}`", path.display())));
+    format!("[{kept}; not kept, so these are as they were: {not}]")
 }
 
 fn is_directory(change: &Change) -> bool {

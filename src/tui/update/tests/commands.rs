@@ -23,9 +23,34 @@ fn p_asks_for_a_preview_and_the_question_about_its_effects_arms_anew() {
     assert_eq!(wait(&mut model, 12_500), ["preview { approval_id: approvalid(\"a\") }"]);
     tell(&mut model, EventKind::PreviewStarted { approval_id: Some(ApprovalId::new("a")), tool_call_id: call("call-a") }, 12_600);
     assert!(model.panels.is_empty() && model.is_running());
+    let drawn = draw(&mut model, 12_700);
+    assert!(drawn.contains("Previewing cargo test") && drawn.contains("nothing of it is kept yet"), "{drawn}");
+    assert!(!drawn.contains("ctrl+b") && !drawn.contains("Running"), "{drawn}");
+    assert_eq!(play(&mut model, 12_800, "<b>"), [""; 0], "a preview does not go on in the background");
     tell(&mut model, EventKind::ApprovalRequested(effects_approval("b")), 15_000);
     assert!(draw(&mut model, 15_000).contains("Keep what a command did"));
     assert_eq!(play(&mut model, 15_100, "y"), [""; 0], "it is not armed yet");
+}
+
+#[test]
+fn what_cannot_be_previewed_says_why_at_every_size() {
+    for (width, height) in [(120, 36), (80, 24), (60, 20), (40, 12)] {
+        let mut model = model(width, height);
+        let reason = "git writes its own files".to_owned();
+        let never = Always { never: vec!["it uses the network".to_owned(); 9], ..Always::default() };
+        let refused = Approval { preview: PreviewOffer::Impossible { reason }, always: never, ..command_approval("a") };
+        tell(&mut model, EventKind::ApprovalRequested(refused), 10_000);
+        let mut drawn = draw(&mut model, 12_000);
+        for at in 13..40 {
+            play(&mut model, at * 1000, "<pgdn>");
+            drawn += &draw(&mut model, at * 1000 + 500);
+        }
+        let words: Vec<&str> = drawn.split_whitespace().collect();
+        let drawn = words.join(" ");
+        assert!(drawn.contains("no preview: git writes its own files"), "{width}: {drawn}");
+        assert!(!drawn.contains("p preview"), "{width}: {drawn}");
+        assert!(drawn.contains("and 6 more"), "{width}: {drawn}");
+    }
 }
 
 #[test]
@@ -59,16 +84,19 @@ fn ctrl_b_puts_a_running_command_in_the_background_and_else_moves_the_cursor() {
 #[test]
 fn what_runs_in_the_background_is_listed_and_ended_by_its_id() {
     let mut model = model(80, 24);
-    assert_eq!(play(&mut model, 0, "/ps<enter>"), [""; 0]);
-    model.composer.set("");
+    for asked in ["/ps<enter>", "/stop<enter>"] {
+        assert_eq!(play(&mut model, 0, asked), [""; 0]);
+        assert!(draw(&mut model, 900).contains("nothing runs in the background"));
+        assert!(model.composer.is_empty(), "{asked} is done");
+    }
     tell(&mut model, EventKind::CommandsRunning { commands: vec![running("s1"), running("s2")] }, 1000);
     play(&mut model, 2000, "/ps<enter>");
     let drawn = draw(&mut model, 3000);
-    assert!(drawn.contains("s1  running  npm run dev") && drawn.contains("ready"), "{drawn}");
+    assert!(drawn.contains("2 in the background") && drawn.contains("s1  running  npm run dev") && drawn.contains("ready"), "{drawn}");
     assert_eq!(play(&mut model, 4000, "/stop<enter>"), [""; 0]);
     assert!(draw(&mut model, 4900).contains("say which: s1, s2"));
     model.composer.set("");
-    assert_eq!(play(&mut model, 5000, "/stop s2<enter>"), ["stopcommand { id: \"s2\" }"]);
+    assert_eq!(play(&mut model, 5000, "/stop s2<enter>"), ["stop { id: \"s2\" }"]);
 }
 
 #[test]

@@ -1,0 +1,79 @@
+//! The same few functions where there are no namespaces: nothing is entered, and nothing is laid over a directory.
+
+use super::{Confinement, Probe, Tier};
+use nix::unistd::Pid;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The program that holds another one by a text on macOS.
+#[cfg(target_os = "macos")]
+const SEATBELT: &str = "/usr/bin/sandbox-exec";
+pub(in crate::sys) const PROBE: &str = "probe";
+pub(in crate::sys) const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Says what there is to hold commands with: rules on paths, or nothing.
+pub fn probe(_program: &Path, _roots: &[PathBuf], _data_directory: &Path) -> Probe {
+    #[cfg(target_os = "macos")]
+    if Path::new(SEATBELT).exists() {
+        let missing = vec!["this system holds commands by rules on paths alone; all of it is there on Linux".to_owned()];
+        return Probe { tier: Tier::Rules, missing, upper_base: None };
+    }
+    let missing = vec!["aye has nothing to hold commands with on this system; run it on Linux, or in a container".to_owned()];
+    Probe { tier: Tier::Bare, missing, upper_base: None }
+}
+
+/// Nobody asks here.
+pub(in crate::sys) fn answer_probe() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(in crate::sys) enum Side {
+    Outside(Outside),
+    Inside(Inside),
+}
+
+pub(in crate::sys) struct Outside {
+    pub(in crate::sys) first: Pid,
+}
+
+impl Outside {
+    pub(in crate::sys) fn clean_up(self) {}
+}
+
+pub(in crate::sys) struct Inside;
+
+impl Inside {
+    pub(in crate::sys) fn set_up(self, _confinement: &Confinement) -> Result<Room, String> {
+        Err(NO_NAMESPACES.to_owned())
+    }
+}
+
+const NO_NAMESPACES: &str = "this system has no namespaces";
+
+pub(in crate::sys) fn enter(_confinement: &Confinement) -> Result<Side, String> {
+    Err(NO_NAMESPACES.to_owned())
+}
+
+/// No layer is written to.
+#[derive(Default)]
+pub(in crate::sys) struct Room;
+
+impl Room {
+    pub(in crate::sys) fn is_watched(&self) -> bool {
+        false
+    }
+
+    pub(in crate::sys) fn is_short(&self) -> io::Result<bool> {
+        Ok(false)
+    }
+}
+
+pub(in crate::sys) mod filter {
+    use crate::sys::sandbox::Confinement;
+    use std::io;
+
+    pub(in crate::sys) fn apply(_confinement: &Confinement) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}

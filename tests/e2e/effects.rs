@@ -1,0 +1,167 @@
+//! What a command did in a copy is asked about before it is kept; what it was kept from can be opened; what goes on in the
+//! background is listed and ended. All of it at the keys of a person.
+#![cfg(target_os = "linux")]
+
+use crate::support::{Answer, PATIENCE, Project, Server, Terminal, processes_running, wait_until};
+use serde_json::json;
+use std::process::Command;
+
+/// A model that wants this line run, and then has done.
+fn script(line: &str) -> Server {
+    Server::new([Answer::call("call_1", "RunCommand", json!({"command": line})), Answer::text("Finished the work.")])
+}
+
+/// The question about the effects of the line, once its preview was asked for; `None` where this system makes none.
+fn previewed(project: &Project) -> Option<Terminal> {
+    let mut terminal = project.open(&[]);
+    terminal.prompt("do it");
+    let screen = terminal.review("Run a command");
+    if !screen.contains("p  preview") {
+        eprintln!("skipped: no preview on this system\n{screen}");
+        return None;
+    }
+    terminal.decide('p');
+    terminal.review("Keep what a command did");
+    Some(terminal)
+}
+
+const LINE: &str = "echo new > made.txt; rm gone.txt; echo said; exit 3";
+
+#[test]
+fn a_yes_keeps_exactly_the_effects_that_were_shown() {
+    let server = script(LINE);
+    let project = Project::with(&server).file("gone.txt", "gone\n");
+    let Some(mut terminal) = previewed(&project) else { return };
+    let screen = terminal.screen();
+    for words in ["exit 3", "created  made.txt", "deleted  gone.txt", "said"] {
+        assert!(screen.contains(words), "{words} is missing\n{screen}");
+    }
+    assert!(!project.exists("made.txt") && project.exists("gone.txt"), "nothing happened before the yes");
+    terminal.decide('y');
+    let screen = terminal.wait_for("Finished the work.");
+    assert!(screen.contains("exit 3"), "the card says how it ended\n{screen}");
+    assert_eq!(project.read("made.txt"), "new\n");
+    assert!(!project.exists("gone.txt"));
+    let results = server.request(1).tool_results();
+    assert!(results[0].1.contains("said"), "{results:?}");
+}
+
+#[test]
+fn a_no_to_the_effects_changes_nothing() {
+    let server = script(LINE);
+    let project = Project::with(&server).file("gone.txt", "gone\n");
+    let Some(mut terminal) = previewed(&project) else { return };
+    terminal.decide('n');
+    terminal.wait_for("Finished the work.");
+    assert!(!project.exists("made.txt") && project.exists("gone.txt"));
+    let results = server.request(1).tool_results();
+    assert!(!results[0].1.contains("said"), "the model sees nothing of it: {results:?}");
+}
+
+#[test]
+fn what_is_typed_while_a_preview_runs_decides_nothing_about_its_effects() {
+    let server = script("sleep 1; echo new > made.txt");
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("do it");
+    if !terminal.review("Run a command").contains("p  preview") {
+        return eprintln!("skipped: no preview on this system");
+    }
+    terminal.decide('p');
+    terminal.wait_for("Previewing");
+    terminal.type_text("yes y of course y", 60);
+    terminal.wait_for("tab to review");
+    terminal.wait_for("yes y of course y");
+    terminal.review("Keep what a command did");
+    assert!(!project.exists("made.txt"));
+    assert_eq!(server.requests().len(), 1, "nothing was decided");
+}
+
+#[test]
+fn a_killed_aye_asks_again_as_if_nothing_had_been_previewed() {
+    let server = script(LINE);
+    let project = Project::with(&server).file("gone.txt", "gone\n");
+    let Some(mut terminal) = previewed(&project) else { return };
+    terminal.kill();
+    let mut terminal = project.open(&["-c"]);
+    terminal.review("Run a command");
+    assert!(!project.exists("made.txt") && project.exists("gone.txt"));
+    let previews = project.beside("data").join("previews");
+    assert!(std::fs::read_dir(previews).map_or(true, |left| left.count() == 0), "nothing of the preview is left");
+    terminal.decide('n');
+    terminal.wait_for("Finished the work.");
+}
+
+#[test]
+fn what_the_sandbox_kept_a_command_from_is_opened_for_one_run_by_a_yes() {
+    let outside = tempfile::Builder::new().prefix("aye-opened-").tempdir_in("/var/lib");
+    let Ok(outside) = outside else { return eprintln!("skipped: nothing outside of the sandbox may be written here") };
+    let place = outside.path().join("made");
+    for (answer, made) in [('n', false), ('y', true)] {
+        let server = script(&format!("echo new > {}", place.display()));
+        let project = Project::with(&server);
+        let mut terminal = project.open(&[]);
+        terminal.prompt("do it");
+        let screen = terminal.review("Run a command");
+        if screen.contains("NONE") {
+            return eprintln!("skipped: no sandbox on this system");
+        }
+        terminal.decide('y');
+        let screen = terminal.review("Run a command again");
+        assert!(screen.contains("the sandbox kept it from writing") && !place.exists(), "{screen}");
+        terminal.decide(answer);
+        terminal.wait_for("Finished the work.");
+        assert_eq!(place.exists(), made);
+    }
+}
+
+#[test]
+fn a_command_goes_on_in_the_background_is_listed_and_is_stopped() {
+    let server = script("echo serving; sleep 987011");
+    let project = Project::with(&server).without_questions();
+    let mut terminal = project.open(&[]);
+    terminal.prompt("serve");
+    terminal.wait_for("serving");
+    terminal.wait_for("ctrl+b background");
+    terminal.send("\x02");
+    terminal.wait_for("Finished the work.");
+    terminal.wait_for("1 in the background: s1 echo serving; sleep 987011");
+    terminal.prompt("/ps");
+    terminal.wait_for("s1  running  echo serving");
+    terminal.prompt("/stop s1");
+    terminal.wait_gone("1 in the background: s1");
+    assert!(wait_until(PATIENCE, || processes_running(&["sleep", "987011"]) == 0));
+}
+
+#[test]
+fn the_first_screen_says_what_holds_commands() {
+    let server = Server::new([]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.wait_that("what holds a command", |screen| screen.contains("sandbox on") || screen.contains("no sandbox"));
+    let off = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\n";
+    let mut terminal = Project::with(&server).policy(off).open(&[]);
+    terminal.wait_for("sandbox off: a command can do what you can do");
+}
+
+/// As on a kernel that makes no namespaces: in one of them no more can be made.
+#[test]
+fn where_nothing_holds_commands_it_is_said_once_and_an_allowed_command_asks() {
+    let bare = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
+    let possible = Command::new("unshare").args(["-Ur", "bash", "-c", bare, "bash", "true"]).status();
+    if !possible.is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: no namespaces here in which none can be made");
+    }
+    let server = script("echo hi");
+    let project = Project::with(&server).without_questions();
+    let aye = env!("CARGO_BIN_EXE_aye");
+    let mut terminal = project.open_program("unshare", &["-Ur", "bash", "-c", bare, "bash", aye, "--trust"]);
+    let screen = terminal.wait_for("Commands always ask");
+    assert!(screen.contains("no sandbox") && screen.contains("aye doctor"), "{screen}");
+    terminal.prompt("do it");
+    let screen = terminal.review("Run a command");
+    assert!(screen.contains("sandbox  NONE"), "{screen}");
+    assert!(screen.contains("no preview") && !screen.contains("low risk"), "{screen}");
+    terminal.decide('n');
+    terminal.wait_for("Finished the work.");
+}
