@@ -34,16 +34,16 @@ mod tests;
 mod why;
 
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::probe;
-#[cfg(not(target_os = "linux"))]
 pub(in crate::sys) use elsewhere::{LOOK_EVERY, PROBE, Room, Side, answer_probe, enter, filter};
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{left_bases, probe};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use enter::{Side, enter, fork_into, map_own};
 pub use kernel::{Kernel, UserNamespaces};
 #[cfg(target_os = "linux")]
-pub use probe::{left_bases, probe};
-#[cfg(target_os = "linux")]
 pub(in crate::sys) use probe::{PROBE, answer_probe};
+#[cfg(target_os = "linux")]
+pub use probe::{left_bases, probe};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use room::{LOOK_EVERY, Room};
 
