@@ -176,6 +176,16 @@ fn a_host_that_was_asked_for_in_a_preview_is_said_however_it_ended() {
 
 #[test]
 fn a_crash_in_the_middle_of_keeping_is_finished_at_the_next_start() {
+    finished_after_a_crash(ALWAYS);
+}
+
+#[test]
+fn what_was_begun_is_finished_also_where_commands_are_held_no_more() {
+    finished_after_a_crash(&ALWAYS.replace("preview = \"always\"", "sandbox = \"off\""));
+}
+
+/// The next start is under another policy.
+fn finished_after_a_crash(policy: &str) {
     let project = project();
     if foretold(&project, "true").is_none() {
         return;
@@ -191,6 +201,7 @@ fn a_crash_in_the_middle_of_keeping_is_finished_at_the_next_start() {
     };
     assert!(wait_until(PATIENCE, begun), "the commit begins");
     running.kill();
+    fs::write(project.beside("config").join("policy.toml"), policy).unwrap();
     let done = || (1..=FILES).filter(|number| project.exists(&format!("f{number}"))).count();
     eprintln!("{} of {FILES} were kept when it was killed", done());
     project.aye(&["tool", "call", "ReadFile", "--args", r#"{"path": "changed.txt"}"#]).exits(0);

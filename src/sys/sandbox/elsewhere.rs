@@ -12,6 +12,11 @@ const SEATBELT: &str = "/usr/bin/sandbox-exec";
 pub(in crate::sys) const PROBE: &str = "probe";
 pub(in crate::sys) const LOOK_EVERY: Duration = Duration::from_millis(250);
 
+/// No commands run in layers here.
+pub fn left_bases(_data_directory: &Path) -> Vec<PathBuf> {
+    Vec::new()
+}
+
 /// Says what there is to hold commands with: rules on paths, or nothing.
 pub fn probe(_program: &Path, _roots: &[PathBuf], _data_directory: &Path) -> Probe {
     #[cfg(target_os = "macos")]
