@@ -9,6 +9,7 @@ use super::network;
 use super::run_command::MAX_TIMEOUT_SECONDS;
 use super::run_files::Pinned;
 use super::tool::{Failed, Output, Settings, Told};
+use crate::policy::changes_nothing;
 use crate::ports::{CheckpointError, RunContext};
 use crate::protocol::{ErrorCode, Outside, Target, ToolError};
 use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, signal_name};
@@ -41,7 +42,7 @@ pub(super) async fn run(mut work: Work, settings: Arc<Settings>, context: RunCon
     unchanged(&mut work, &settings).await?;
     let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
     let (opened, hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
-    let kept = checkpoint::before(&settings, &context.kill).await;
+    let kept = if changes_nothing(&work.line) { Ok(None) } else { checkpoint::before(&settings, &context.kill).await };
     let spec = spec(&work, hold.confinement.clone(), &settings);
     let entry = Entry::new(New {
         line: work.line.clone(),

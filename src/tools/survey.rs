@@ -15,6 +15,8 @@ const MOST_ENTRIES: usize = 200_000;
 const MOST_PLACES: usize = 1_000;
 /// In these programs keep what others made, and far too much of it.
 const SKIPPED: &[&str] = &["node_modules", "target"];
+/// In a larger workspace nobody waits after a command for what appeared in it.
+const LOOKED_AT_AGAIN: usize = 20_000;
 /// What was found earlier than this is looked for again while a command runs.
 const STALE: Duration = Duration::from_secs(2);
 /// A directory that changed this shortly before it was listed may change again without a later time to show for it.
@@ -29,6 +31,8 @@ pub(super) struct Found {
     pub repositories: Vec<PathBuf>,
     /// Why this is not all.
     pub cut: Option<String>,
+    /// How many entries were looked at.
+    entries: usize,
 }
 
 /// Looks, and remembers.
@@ -99,6 +103,17 @@ impl Survey {
         }
     }
 
+    /// What is kept now and was not known of `before`; waits for the walk, but not in a large workspace.
+    pub(super) fn appeared(self: &Arc<Self>, before: &Found) -> Vec<PathBuf> {
+        if before.cut.is_some() || before.entries > LOOKED_AT_AGAIN {
+            self.look_again();
+            return Vec::new();
+        }
+        let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.walk_now(&mut seen);
+        now.read_only.iter().filter(|place| !before.read_only.contains(place)).cloned().collect()
+    }
+
     fn known(&self) -> Option<(Instant, Arc<Found>)> {
         self.latest.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -137,6 +152,7 @@ fn walk(roots: &[PathBuf], marks: &Marks, most: usize, seen: &mut Seen) -> Found
             seen.insert(directory, listed);
         }
     }
+    found.entries = entries;
     found
 }
 
@@ -234,6 +250,18 @@ mod tests {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
         assert!(walk(std::slice::from_ref(&root), &marks(&root), 3, &mut Seen::new()).cut.is_some());
+    }
+
+    #[test]
+    fn what_appeared_since_is_known_by_its_place() {
+        let tree = tree();
+        let root = tree.path().canonicalize().expect("real");
+        let survey = Survey::new(vec![root.clone()], marks(&root));
+        let before = survey.now();
+        assert_eq!(survey.appeared(&before), Vec::<PathBuf>::new());
+        std::fs::create_dir_all(root.join("a/new/.git/hooks")).expect("made");
+        assert_eq!(survey.appeared(&before), [root.join("a/new/.git")]);
+        assert_eq!(survey.appeared(&survey.now()), Vec::<PathBuf>::new());
     }
 
     #[test]

@@ -154,6 +154,8 @@ fn shown(place: &File, limits: u64) -> io::Result<OwnedFd> {
 pub(super) fn layered(place: &File, layer: &Layered, layers: &mut Vec<File>) -> Result<OwnedFd, String> {
     let upper = hold_place(&layer.upper).map_err(during(format!("`{}`", layer.upper.display())))?;
     let work = hold_place(&layer.work).map_err(during(format!("`{}`", layer.work.display())))?;
+    // The mark of the mount before this one.
+    let _ = std::fs::remove_dir_all(below(&work, Path::new("work/incompat")));
     let mount =
         mount::layer(place, &upper, &work).map_err(during(format!("a copy-on-write view of `{}`", layer.directory.display())))?;
     layers.push(upper);
@@ -237,7 +239,7 @@ fn directories_to(path: &Path) -> io::Result<()> {
 }
 
 /// A path below a descriptor, for calls that want a path.
-fn below(directory: &OwnedFd, path: &Path) -> PathBuf {
+fn below(directory: &impl AsRawFd, path: &Path) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(path)
 }
 

@@ -107,9 +107,19 @@ pub(super) fn make(kind: &CStr, options: &[(&str, &str)], limits: u64) -> io::Re
 }
 
 /// `lower` with all writes going to `upper`. The descriptors are looked up in the `/proc` that is mounted now.
+///
+/// It waits for no disk: neither when the command asks for that, nor at its end, when all of the file system that holds
+/// `upper` would be written out. The kernel leaves a mark in `work` for it, and mounts the pair again only without.
 pub(super) fn layer(lower: &impl AsFd, upper: &impl AsFd, work: &impl AsFd) -> io::Result<OwnedFd> {
     let [lower, upper, work] =
         [lower.as_fd(), upper.as_fd(), work.as_fd()].map(|place| format!("/proc/self/fd/{}", place.as_raw_fd()));
-    let options = [("lowerdir", lower.as_str()), ("upperdir", &upper), ("workdir", &work), ("userxattr", ""), ("index", "off")];
+    let options = [
+        ("lowerdir", lower.as_str()),
+        ("upperdir", &upper),
+        ("workdir", &work),
+        ("userxattr", ""),
+        ("index", "off"),
+        ("volatile", ""),
+    ];
     make(c"overlay", &options, NO_SETUID | NO_DEVICES)
 }

@@ -229,15 +229,9 @@ impl Trial {
         Ok(trial)
     }
 
-    /// What an overlay leaves in its working directory has no permissions, and is empty.
+    /// What overlays leave has no permissions, and is removed all the same.
     fn remove(&self) {
-        for layer in &self.layers {
-            let _ = std::fs::remove_dir(layer.work.join("work"));
-            let _ = std::fs::remove_dir(layer.work.join("index"));
-            let _ = std::fs::remove_dir(&layer.work);
-            let _ = std::fs::remove_dir_all(&layer.upper);
-        }
-        let _ = std::fs::remove_dir(&self.directory);
+        let _ = crate::sys::layer::discard(&self.directory);
     }
 }
 

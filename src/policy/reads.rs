@@ -1,0 +1,50 @@
+//! Which lines plainly change no file, so that nothing has to be kept before they run.
+
+use super::shell::options::{Reading, reading};
+use super::shell::{Invocation, Simple, read};
+
+/// Whether all of the line is programs by their plain names that the tables know to only read. What is not known may change.
+pub fn changes_nothing(line: &str) -> bool {
+    let line = read(line);
+    !line.parts.is_empty() && line.floors.is_empty() && !line.hopeless && line.parts.iter().all(part_reads)
+}
+
+fn part_reads(part: &Simple) -> bool {
+    let plain = part.floors.is_empty() && !part.unknown_code && !part.reads_code;
+    plain
+        && !part.invocations.is_empty()
+        && part.invocations.iter().all(only_reads)
+        && part.redirects.iter().all(|redirect| redirect.reads_only)
+}
+
+fn only_reads(one: &Invocation) -> bool {
+    !one.wrapped && one.argv[0].text == one.base() && matches!(reading(&one.argv), Reading::Reads { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changes_nothing;
+
+    #[test]
+    fn a_line_of_plain_readers_changes_nothing_and_whatever_else_may() {
+        let reading =
+            ["ls -la src", "cat a | head -n 3", "grep -rn x . 2>/dev/null", "git status --short && git log -3", "wc -l < a"];
+        assert_eq!(reading.map(changes_nothing), [true; 5]);
+        let other = [
+            "",
+            "cargo test",
+            "ls > list",
+            "cat a | sh",
+            "./ls",
+            "find . -delete",
+            "git commit -m x",
+            "ls; rm a",
+            "cat $(make)",
+            "xargs cat",
+            "sudo ls",
+            "X=1",
+            "ls &> $HOME/x",
+        ];
+        assert_eq!(other.map(changes_nothing), [false; 13]);
+    }
+}
