@@ -1,6 +1,6 @@
 //! What dead processes left: commits that were begun are finished, all else of theirs is removed.
 
-use super::keep::said_left;
+use super::keep::{listed, said_left};
 use super::view::{Call, View, previews};
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolResult};
 use crate::sys::layer::{self, Outcome};
@@ -113,9 +113,7 @@ fn told(outcome: &Outcome) -> String {
     if outcome.is_whole() {
         return format!("{said}; that is finished now");
     }
-    let left: Vec<_> = outcome.left.iter().take(3).map(|left| format!("`{}` ({})", left.path.display(), left.why)).collect();
-    let more = outcome.left.len().saturating_sub(left.len());
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let left = listed(outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why)));
     let later = if outcome.is_over() { "" } else { "; it is tried again at the next start" };
-    format!("{said}; not as it left it: {}{more}{later}", left.join(", "))
+    format!("{said}; not as it left it: {left}{later}")
 }
