@@ -41,9 +41,9 @@ pub(in crate::sys) use elsewhere::{LOOK_EVERY, PROBE, Room, Side, answer_probe, 
 pub(in crate::sys) use enter::{Side, enter, fork_into, map_own};
 pub use kernel::{Kernel, UserNamespaces};
 #[cfg(target_os = "linux")]
-pub use probe::{left_bases, probe};
-#[cfg(target_os = "linux")]
 pub(in crate::sys) use probe::{PROBE, answer_probe};
+#[cfg(target_os = "linux")]
+pub use probe::{left_bases, probe};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use room::{LOOK_EVERY, Room};
 

@@ -92,7 +92,10 @@ fn what_runs_in_the_background_is_listed_and_ended_by_its_id() {
     tell(&mut model, EventKind::CommandsRunning { commands: vec![running("s1"), running("s2")] }, 1000);
     play(&mut model, 2000, "/ps<enter>");
     let drawn = draw(&mut model, 3000);
-    assert!(drawn.contains("2 in the background") && drawn.contains("s1  running  npm run dev") && drawn.contains("ready"), "{drawn}");
+    assert!(
+        drawn.contains("2 in the background") && drawn.contains("s1  running  npm run dev") && drawn.contains("ready"),
+        "{drawn}"
+    );
     assert_eq!(play(&mut model, 4000, "/stop<enter>"), [""; 0]);
     assert!(draw(&mut model, 4900).contains("say which: s1, s2"));
     model.composer.set("");
