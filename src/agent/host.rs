@@ -64,6 +64,8 @@ pub struct PolicyUpdates {
     pub updates: mpsc::Receiver<PolicyUpdate>,
     /// Asks for the files to be read again.
     pub reload: Arc<Notify>,
+    /// The mode in force: what holds a command follows it.
+    pub modes: watch::Sender<Mode>,
 }
 
 pub enum PolicyUpdate {
@@ -103,6 +105,7 @@ struct Host {
     redactor: Arc<Redactor>,
     last_net: LastNet,
     reload: Option<Arc<Notify>>,
+    modes: Option<watch::Sender<Mode>>,
     /// What spawned work brings back.
     inputs: mpsc::Sender<Input>,
     stream: Option<ModelStream>,
@@ -123,7 +126,10 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     let started =
         EventKind::SessionStarted { model: setup.options.model.clone(), mode: setup.mode, workspace: setup.workspace, resumed };
     let in_force = EventKind::PolicyInForce { layers: setup.policy.layers(), name: setup.policy_name, message: None };
-    let (mut updates, reload) = setup.policy_updates.map(|source| (source.updates, source.reload)).unzip();
+    let (mut updates, reload, modes) = match setup.policy_updates {
+        Some(PolicyUpdates { updates, reload, modes }) => (Some(updates), Some(reload), Some(modes)),
+        None => (None, None, None),
+    };
     let held: EventKind = setup.sandbox_status.into();
     let mut running = setup.running;
     let mut host = Host {
@@ -139,6 +145,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         redactor: setup.redactor,
         last_net: LastNet::default(),
         reload,
+        modes,
         inputs,
         stream: None,
         kill: CancellationToken::new(),
@@ -356,7 +363,12 @@ impl Host {
     async fn act(&mut self, effect: Effect) {
         match effect {
             Effect::Commit(..) => {}
-            Effect::Emit { task_id, step_id, kind } => self.emit(task_id, step_id, self.with_places(kind)),
+            Effect::Emit { task_id, step_id, kind } => {
+                if let (EventKind::ModeChanged { mode }, Some(modes)) = (&kind, &self.modes) {
+                    modes.send_replace(*mode);
+                }
+                self.emit(task_id, step_id, self.with_places(kind));
+            }
             Effect::Request(request) => {
                 let request = self.last_net.hide_in_request(&self.redactor, request);
                 let redactor = self.redactor.clone();

@@ -29,6 +29,7 @@ pub struct Sources {
 }
 
 /// The layers of the policy and what they are called in the status row.
+#[derive(Clone)]
 pub struct Policy {
     pub layers: Vec<Layer>,
     pub name: String,

@@ -9,12 +9,12 @@ use super::standing::Standing;
 use super::trouble::Trouble;
 use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
 use crate::ports::{Checkpoints, ToolRouter};
-use crate::protocol::SessionId;
+use crate::protocol::{Mode, SessionId};
 use crate::sys::watch::Watch;
 use crate::tools::{self, Commands, Router};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 
 /// Updates that wait to be taken.
 const DEPTH: usize = 4;
@@ -33,6 +33,9 @@ pub struct Reload {
     /// The last thing that was said about a file that cannot be taken.
     broken: Option<String>,
     project_told: bool,
+    /// The one in force.
+    policy: Policy,
+    modes: watch::Receiver<Mode>,
     updates: mpsc::Sender<PolicyUpdate>,
     asked: Arc<Notify>,
     standing: Standing,
@@ -43,6 +46,8 @@ pub struct Reload {
 enum Asked {
     ByPerson,
     ByChange,
+    /// Of the files nothing is asked: what holds a command is another in another mode.
+    ByMode,
 }
 
 impl Reload {
@@ -57,6 +62,7 @@ impl Reload {
     ) -> (Self, PolicyUpdates) {
         let (updates, receive) = mpsc::channel(DEPTH);
         let asked = Arc::new(Notify::new());
+        let (modes, mode) = watch::channel(place.mode);
         let reload = Self {
             place,
             file,
@@ -65,13 +71,15 @@ impl Reload {
             commands: session.commands.clone(),
             checkpoints: session.checkpoints.clone(),
             print: policy.print.clone(),
+            policy: policy.clone(),
+            modes: mode,
             broken: None,
             project_told: false,
             updates,
             asked: Arc::clone(&asked),
             standing,
         };
-        (reload, PolicyUpdates { updates: receive, reload: asked })
+        (reload, PolicyUpdates { updates: receive, reload: asked, modes })
     }
 
     /// Until the session ends.
@@ -111,12 +119,17 @@ impl Reload {
                     Asked::ByChange
                 }
                 () = self.asked.notified() => Asked::ByPerson,
+                Ok(()) = self.modes.changed() => Asked::ByMode,
                 () = self.updates.closed() => return,
             };
         }
     }
 
     fn look(&mut self, asked: Asked) -> Vec<PolicyUpdate> {
+        self.place.mode = *self.modes.borrow();
+        if asked == Asked::ByMode {
+            return vec![self.taken(&self.policy, None)];
+        }
         let mut updates = Vec::new();
         if self.project.is_trusted() && self.project.policy_changed() {
             if !std::mem::replace(&mut self.project_told, true) || asked == Asked::ByPerson {
@@ -145,11 +158,21 @@ impl Reload {
             return None;
         }
         self.print.clone_from(&policy.print);
+        self.policy = policy.clone();
+        Some(self.taken(policy, Some("policy reloaded")))
+    }
+
+    /// The policy in the mode in force, and the tools that keep it.
+    fn taken(&self, policy: &Policy, told: Option<&str>) -> PolicyUpdate {
         let enforcer = self.place.enforcer(policy, self.standing.sandbox(), self.place.mode);
         let holding = self.standing.holding(&enforcer);
         holding.look_through();
         let sandbox = self.standing.words(&holding);
-        let sandbox_status = self.standing.status(&holding, &enforcer);
+        let mut sandbox_status = self.standing.status(&holding, &enforcer);
+        if told.is_none() {
+            // That was said.
+            sandbox_status.missing = None;
+        }
         let settings = tools::Settings {
             session: Some(self.session.clone()),
             commands: self.commands.clone(),
@@ -164,11 +187,11 @@ impl Reload {
             sandbox,
             sandbox_status,
             name: policy.name.clone(),
-            message: format!("policy reloaded: {layers}"),
+            message: told.map(|told| format!("{told}: {layers}")),
             enforcer,
         };
         let router: Arc<dyn ToolRouter> = Arc::new(router);
-        Some(PolicyUpdate::Taken { change: Box::new(change), router, redactor })
+        PolicyUpdate::Taken { change: Box::new(change), router, redactor }
     }
 
     fn bad(&mut self, message: String, asked: Asked) -> Option<PolicyUpdate> {

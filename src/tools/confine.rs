@@ -2,7 +2,7 @@
 
 use super::caches::{Caches, ELSEWHERE, Leases};
 use super::git_places::{GitOutside, Opened, take_away};
-use super::survey::Survey;
+use super::survey::{Found, Survey};
 use super::tool::Settings;
 use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, git_writes};
 use crate::protocol::{Outside, SandboxTier};
@@ -236,12 +236,35 @@ pub(super) struct Hold {
     pub confinement: Option<Confinement>,
     leases: Leases,
     must_not_appear: Vec<PathBuf>,
+    /// What there was before, where the command was not asked to make such things.
+    survey: Option<(Arc<Survey>, Arc<Found>)>,
 }
 
+/// More of what appeared is counted.
+const NAMED: usize = 5;
+
 impl Hold {
-    /// After the command: in words what it made that cannot stay.
+    /// After the command: in words what it made that cannot stay, and what it made that runs code later.
     pub(super) fn over(self) -> Option<String> {
-        take_away(&self.must_not_appear)
+        let words = [take_away(&self.must_not_appear), self.appeared()];
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    /// Places further down in the workspace that would have been shut, had they been there.
+    fn appeared(&self) -> Option<String> {
+        let (survey, before) = self.survey.as_ref()?;
+        let held = |place: &PathBuf| self.confinement.as_ref().is_some_and(|held| held.read_only.contains(place));
+        let new: Vec<PathBuf> = survey.appeared(before).into_iter().filter(|place| !held(place)).collect();
+        let named: Vec<String> = new.iter().take(NAMED).map(|place| format!("`{}`", place.display())).collect();
+        let more = new.len().saturating_sub(NAMED);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        (!new.is_empty()).then(|| {
+            format!(
+                "{}{more} appeared: other programs run what such a place says, so look at it before you work there",
+                named.join(", ")
+            )
+        })
     }
 }
 
@@ -251,6 +274,9 @@ impl Settings {
         let Some(mut confinement) = self.confine(wanted) else { return Hold::default() };
         let holding = &self.holding;
         let mut hold = Hold { must_not_appear: self.opened(wanted).must_not_appear, ..Hold::default() };
+        if wanted.git != GitWrites::Makes && holding.writes_in_workspace() > Writes::Nothing {
+            hold.survey = holding.survey.as_ref().map(|survey| (Arc::clone(survey), survey.now()));
+        }
         if confinement.strength == Strength::Namespaces && holding.setting == SandboxSetting::WorkspaceWrite {
             match (holding.cache, &holding.layers) {
                 (Cache::Inherit, _) => confinement.writable.extend(holding.caches.directories.iter().cloned()),

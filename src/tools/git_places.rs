@@ -208,7 +208,7 @@ mod tests {
         made(tree.path(), &[(".git/HEAD", "x"), ("elsewhere/a/HEAD", "x")]);
         let git = tree.path().join(".git");
         std::os::unix::fs::symlink("../elsewhere", git.join("worktrees")).expect("linked");
-        let opened = Opened::of(&[git.clone()]);
+        let opened = Opened::of(std::slice::from_ref(&git));
         assert!(!opened.read_only.iter().any(|place| place.starts_with(git.join("worktrees"))), "{opened:?}");
     }
 

@@ -15,6 +15,8 @@ const MOST_ENTRIES: usize = 200_000;
 const MOST_PLACES: usize = 1_000;
 /// In these programs keep what others made, and far too much of it.
 const SKIPPED: &[&str] = &["node_modules", "target"];
+/// In a larger workspace nobody waits after a command for what appeared in it.
+const LOOKED_AT_AGAIN: usize = 20_000;
 /// What was found earlier than this is looked for again while a command runs.
 const STALE: Duration = Duration::from_secs(2);
 /// A directory that changed this shortly before it was listed may change again without a later time to show for it.
@@ -29,6 +31,8 @@ pub(super) struct Found {
     pub repositories: Vec<PathBuf>,
     /// Why this is not all.
     pub cut: Option<String>,
+    /// How many entries were looked at.
+    entries: usize,
 }
 
 /// Looks, and remembers.
@@ -99,6 +103,17 @@ impl Survey {
         }
     }
 
+    /// What is kept now and was not known of `before`; waits for the walk, but not in a large workspace.
+    pub(super) fn appeared(self: &Arc<Self>, before: &Found) -> Vec<PathBuf> {
+        if before.cut.is_some() || before.entries > LOOKED_AT_AGAIN {
+            self.look_again();
+            return Vec::new();
+        }
+        let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.walk_now(&mut seen);
+        now.read_only.iter().filter(|place| !before.read_only.contains(place)).cloned().collect()
+    }
+
     fn known(&self) -> Option<(Instant, Arc<Found>)> {
         self.latest.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -137,6 +152,7 @@ fn walk(roots: &[PathBuf], marks: &Marks, most: usize, seen: &mut Seen) -> Found
             seen.insert(directory, listed);
         }
     }
+    found.entries = entries;
     found
 }
 
@@ -237,6 +253,18 @@ mod tests {
     }
 
     #[test]
+    fn what_appeared_since_is_known_by_its_place() {
+        let tree = tree();
+        let root = tree.path().canonicalize().expect("real");
+        let survey = Survey::new(vec![root.clone()], marks(&root));
+        let before = survey.now();
+        assert_eq!(survey.appeared(&before), Vec::<PathBuf>::new());
+        std::fs::create_dir_all(root.join("a/new/.git/hooks")).expect("made");
+        assert_eq!(survey.appeared(&before), [root.join("a/new/.git")]);
+        assert_eq!(survey.appeared(&survey.now()), Vec::<PathBuf>::new());
+    }
+
+    #[test]
     fn what_was_found_once_is_known_without_waiting() {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
@@ -250,7 +278,7 @@ mod tests {
         let tree = tree();
         let root = tree.path().canonicalize().expect("real");
         let (marks, mut seen) = (marks(&root), Seen::new());
-        let first = walk(&[root.clone()], &marks, MOST_ENTRIES, &mut seen);
+        let first = walk(std::slice::from_ref(&root), &marks, MOST_ENTRIES, &mut seen);
         // What is not said here of `a` is not found either.
         let listed = |name: &str, kept: Vec<Mark>, below: &[&str]| {
             let path = root.join(name);
@@ -260,15 +288,16 @@ mod tests {
         let git = Mark { name: ".git".into(), kept: Kept::ReadOnly, is_link: false };
         seen = Seen::new();
         seen.extend([listed("", vec![git.clone()], &["a"]), listed("a", vec![git], &[])]);
-        let again = walk(&[root.clone()], &marks, MOST_ENTRIES, &mut seen);
+        let again = walk(std::slice::from_ref(&root), &marks, MOST_ENTRIES, &mut seen);
         assert_eq!(again.read_only, [root.join(".git"), root.join("a/.git")]);
         let (path, mut earlier) = listed("a", Vec::new(), &[]);
         earlier.stamp.changed.0 -= 1;
         seen = Seen::new();
         seen.insert(path, earlier);
-        let mut changed = walk(&[root.clone()], &marks, MOST_ENTRIES, &mut seen);
+        let mut changed = walk(std::slice::from_ref(&root), &marks, MOST_ENTRIES, &mut seen);
         let mut all = first.read_only.clone();
-        (changed.read_only.sort(), all.sort());
+        changed.read_only.sort();
+        all.sort();
         assert_eq!((changed.read_only, changed.hidden), (all, first.hidden));
     }
 }

@@ -129,6 +129,16 @@ fn what_runs_code_later_is_written_neither_where_it_is_nor_where_it_could_be() {
 }
 
 #[test]
+fn what_a_command_made_that_runs_code_later_is_said() {
+    let Some(project) = held(ALLOWED) else { return };
+    let project = project.file("sub/.vscode/a.json", "{}");
+    let told = works(&project, "mkdir -p sub/deep/.git/hooks plain && echo x > sub/deep/.git/config");
+    assert!(told.contains("sub/deep/.git` appeared"), "{told}");
+    let told = works(&project, "echo y > plain/file");
+    assert!(!told.contains("appeared"), "{told}");
+}
+
+#[test]
 fn an_approved_git_command_writes_its_repository_and_none_of_what_git_would_run() {
     if !has("git") {
         return;

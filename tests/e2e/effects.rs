@@ -13,7 +13,7 @@ fn script(line: &str) -> Server {
 
 /// The question about the effects of the line, once its preview was asked for; `None` where this system makes none.
 fn previewed(project: &Project) -> Option<Terminal> {
-    let mut terminal = project.open(&[]);
+    let mut terminal = project.open_sized(&["--trust"], 100, 50);
     terminal.prompt("do it");
     let screen = terminal.review("Run a command");
     if !screen.contains("p  preview") {
@@ -25,7 +25,7 @@ fn previewed(project: &Project) -> Option<Terminal> {
     Some(terminal)
 }
 
-const LINE: &str = "echo new > made.txt; rm gone.txt; echo said; exit 3";
+const LINE: &str = "echo new > made.txt; rm gone.txt; echo printed-it; exit 3";
 
 #[test]
 fn a_yes_keeps_exactly_the_effects_that_were_shown() {
@@ -33,7 +33,7 @@ fn a_yes_keeps_exactly_the_effects_that_were_shown() {
     let project = Project::with(&server).file("gone.txt", "gone\n");
     let Some(mut terminal) = previewed(&project) else { return };
     let screen = terminal.screen();
-    for words in ["exit 3", "created  made.txt", "deleted  gone.txt", "said"] {
+    for words in ["exit 3", "created  made.txt", "deleted  gone.txt", "printed-it"] {
         assert!(screen.contains(words), "{words} is missing\n{screen}");
     }
     assert!(!project.exists("made.txt") && project.exists("gone.txt"), "nothing happened before the yes");
@@ -43,7 +43,7 @@ fn a_yes_keeps_exactly_the_effects_that_were_shown() {
     assert_eq!(project.read("made.txt"), "new\n");
     assert!(!project.exists("gone.txt"));
     let results = server.request(1).tool_results();
-    assert!(results[0].1.contains("said"), "{results:?}");
+    assert!(results[0].1.contains("printed-it"), "{results:?}");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_no_to_the_effects_changes_nothing() {
     terminal.wait_for("Finished the work.");
     assert!(!project.exists("made.txt") && project.exists("gone.txt"));
     let results = server.request(1).tool_results();
-    assert!(!results[0].1.contains("said"), "the model sees nothing of it: {results:?}");
+    assert!(!results[0].1.contains("printed-it"), "the model sees nothing of it: {results:?}");
 }
 
 #[test]
@@ -72,6 +72,7 @@ fn what_is_typed_while_a_preview_runs_decides_nothing_about_its_effects() {
     terminal.type_text("yes y of course y", 60);
     terminal.wait_for("tab to review");
     terminal.wait_for("yes y of course y");
+    terminal.send("\t");
     terminal.review("Keep what a command did");
     assert!(!project.exists("made.txt"));
     assert_eq!(server.requests().len(), 1, "nothing was decided");
@@ -140,8 +141,34 @@ fn the_first_screen_says_what_holds_commands() {
     let mut terminal = project.open(&[]);
     terminal.wait_that("what holds a command", |screen| screen.contains("sandbox on") || screen.contains("no sandbox"));
     let off = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"off\"\n";
-    let mut terminal = Project::with(&server).policy(off).open(&[]);
+    let project = Project::with(&server).policy(off);
+    let mut terminal = project.open(&[]);
     terminal.wait_for("sandbox off: a command can do what you can do");
+}
+
+#[test]
+fn the_sandbox_follows_the_mode() {
+    let server = script("echo new > made.txt");
+    let project = Project::with(&server);
+    let mut terminal = project.open(&["--mode", "plan"]);
+    let screen =
+        terminal.wait_that("what holds a command", |screen| screen.contains("sandbox on") || screen.contains("no sandbox"));
+    if !screen.contains("sandbox on") {
+        return eprintln!("skipped: no sandbox on this system");
+    }
+    assert!(screen.contains("sandbox on: read-only"), "{screen}");
+    terminal.prompt("/mode ask");
+    terminal.review("Change the mode to ask?");
+    terminal.decide('y');
+    let status = |screen: &str| screen.lines().rev().nth(1).unwrap_or_default().to_owned();
+    terminal.wait_that("commands may write", |screen| !status(screen).contains("read-only"));
+    terminal.prompt("do it");
+    terminal.review("Run a command");
+    terminal.decide('y');
+    terminal.wait_for("Finished the work.");
+    assert_eq!(project.read("made.txt"), "new\n");
+    terminal.prompt("/mode plan");
+    terminal.wait_that("commands only read", |screen| status(screen).contains("sandbox on: read-only"));
 }
 
 /// As on a kernel that makes no namespaces: in one of them no more can be made.
@@ -153,7 +180,9 @@ fn where_nothing_holds_commands_it_is_said_once_and_an_allowed_command_asks() {
         return eprintln!("skipped: no namespaces here in which none can be made");
     }
     let server = script("echo hi");
-    let project = Project::with(&server).without_questions();
+    let allowed = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nallowed_commands = [\"echo *\"]\n\
+        requires_approval = false\n";
+    let project = Project::with(&server).policy(allowed);
     let aye = env!("CARGO_BIN_EXE_aye");
     let mut terminal = project.open_program("unshare", &["-Ur", "bash", "-c", bare, "bash", aye, "--trust"]);
     let screen = terminal.wait_for("Commands always ask");

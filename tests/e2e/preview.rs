@@ -165,7 +165,8 @@ fn nothing_outside_is_reached_from_a_preview() {
 
 #[test]
 fn a_host_that_was_asked_for_in_a_preview_is_said_however_it_ended() {
-    let project = project();
+    // A host can be opened, and so is named, where the policy has a word on fetching.
+    let project = project().policy(&format!("{ALWAYS}\n[capabilities.\"Network.Http\"]\n"));
     let ask = "proxy=${HTTPS_PROXY#http://}; proxy=${proxy%/}; exec 3<>/dev/tcp/${proxy%:*}/${proxy##*:}; \
                printf 'CONNECT example.com:443 HTTP/1.1\\r\\nHost: example.com:443\\r\\n\\r\\n' >&3; head -n 1 <&3";
     let Some(foretold) = foretold(&project, ask) else { return };

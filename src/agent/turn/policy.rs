@@ -35,8 +35,8 @@ pub struct PolicyChange {
     pub sandbox_status: SandboxStatus,
     /// What the status row calls it.
     pub name: String,
-    /// What changed, for the person.
-    pub message: String,
+    /// What changed, for the person; nothing where it is the same policy in another mode.
+    pub message: Option<String>,
 }
 
 impl Machine {
@@ -46,8 +46,10 @@ impl Machine {
         self.options.tools = change.tools;
         self.options.sandbox = change.sandbox;
         self.note_policy_anew();
-        let layers = self.policy.layers();
-        self.emit(EventKind::PolicyInForce { layers, name: change.name, message: Some(change.message) });
+        if let Some(message) = change.message {
+            let layers = self.policy.layers();
+            self.emit(EventKind::PolicyInForce { layers, name: change.name, message: Some(message) });
+        }
         self.judge_again(at);
     }
 

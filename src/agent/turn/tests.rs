@@ -200,7 +200,7 @@ impl Sim {
                 sandbox: "NONE".to_owned(),
                 sandbox_status: bare(),
                 name: "test".to_owned(),
-                message: "policy reloaded".to_owned(),
+                message: Some("policy reloaded".to_owned()),
             })),
             // What became of the rule that was to be saved last.
             "kept" => {

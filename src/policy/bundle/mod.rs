@@ -237,7 +237,7 @@ fn text_of<'a>(bytes: &'a [u8], name: &str) -> Result<&'a str, BundleError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => {
-            let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+            let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
             let message = format!("byte 0x{:02x} is not UTF-8 text, expected a TOML file", bytes[error.valid_up_to()]);
             Err(BundleError { name: name.to_owned(), line: Some(line), message })
         }

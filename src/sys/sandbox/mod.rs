@@ -34,7 +34,7 @@ mod tests;
 mod why;
 
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::probe;
+pub use elsewhere::{left_bases, probe};
 #[cfg(not(target_os = "linux"))]
 pub(in crate::sys) use elsewhere::{LOOK_EVERY, PROBE, Room, Side, answer_probe, enter, filter};
 #[cfg(target_os = "linux")]

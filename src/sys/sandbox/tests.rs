@@ -1,5 +1,7 @@
 #![cfg(target_os = "linux")]
 
+mod ordinary;
+
 use super::*;
 use crate::sys::process::{End, Environment, Finished, Helper, ProcessError, Spec, command_environment, run};
 use std::fs;

@@ -171,7 +171,7 @@ impl World {
             sandbox: "NONE".to_owned(),
             sandbox_status: bare(),
             name: "test".to_owned(),
-            message: "policy reloaded".to_owned(),
+            message: Some("policy reloaded".to_owned()),
         }))
     }
 

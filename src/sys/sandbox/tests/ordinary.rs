@@ -1,0 +1,48 @@
+//! What holds for root is tried as an ordinary user as well, in a copy of this very program.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Of a user who owns nothing anywhere.
+const ORDINARY: u32 = 65_534;
+/// The tests that are about what the kernel lets a user do.
+const TESTS: [&str; 3] = ["sys::sandbox::", "sys::process::", "sys::layer::"];
+
+#[test]
+fn all_of_this_holds_for_an_ordinary_user_too() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: only root can become somebody else; as root it is tried for both");
+        return;
+    }
+    let bases = ["/opt", "/var/lib", "/srv"].map(PathBuf::from);
+    let made = bases.into_iter().find_map(|base| tempfile::Builder::new().prefix("aye-ordinary-").tempdir_in(base).ok());
+    let Some(directory) = made else {
+        println!("skipped: no place outside of /tmp that every user can reach");
+        return;
+    };
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = directory.path().join("tests");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let home = directory.path().join("home");
+    fs::create_dir(&home).unwrap();
+    for path in [&program, &home] {
+        chown(path, Some(ORDINARY), Some(ORDINARY)).unwrap();
+    }
+    let run = Command::new(&program)
+        .args(TESTS)
+        .args(["--test-threads", "2"])
+        .uid(ORDINARY)
+        .gid(ORDINARY)
+        .current_dir(&home)
+        .env("HOME", &home)
+        .env("CARGO_TARGET_TMPDIR", &home)
+        .env_remove("XDG_RUNTIME_DIR")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success(), "{said}\n{}", String::from_utf8_lossy(&run.stderr));
+    assert!(said.contains("test result: ok"), "{said}");
+}
