@@ -34,9 +34,9 @@ mod tests;
 mod why;
 
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{left_bases, probe};
-#[cfg(not(target_os = "linux"))]
 pub(in crate::sys) use elsewhere::{LOOK_EVERY, PROBE, Room, Side, answer_probe, enter, filter};
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{left_bases, probe};
 #[cfg(target_os = "linux")]
 pub(in crate::sys) use enter::{Side, enter, fork_into, map_own};
 pub use kernel::{Kernel, UserNamespaces};
