@@ -83,7 +83,9 @@ impl Bench {
         for directory in 0..DIRECTORIES {
             let directory = large.join(format!("d{directory}"));
             fs::create_dir(&directory).unwrap();
-            (0..FILES_EACH).for_each(|file| fs::write(directory.join(format!("f{file}")), "a line\n").unwrap());
+            for file in 0..FILES_EACH {
+                fs::write(directory.join(format!("f{file}")), "a line\n").unwrap();
+            }
         }
         let real = times(FEWER_RUNS, || self.run(&large, CHANGES, Some(confinement(&self.base, &large, View::Real))));
         let shown = times(FEWER_RUNS, || drop(self.previewed(&large)));

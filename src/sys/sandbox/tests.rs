@@ -535,15 +535,18 @@ async fn a_link_in_the_place_of_a_root_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_package_cache_is_written_to_a_copy() {
+async fn a_package_cache_is_written_to_a_copy_that_the_next_command_has_too() {
     let ground = Ground::new();
     let old = ground.file("cache/old", "old");
     let layered = ground.layered();
     let View::CopyOnWrite(layers) = layered.view else { panic!() };
     let cache = Layered { directory: ground.path("cache"), ..layers[0].clone() };
     let line = format!("cd {}; cat old; echo new > new; rm old; ls", ground.path("cache").display());
-    assert_eq!(output(&line, Confinement { caches: vec![cache], ..ground.confinement() }).await, "oldnew\n");
+    let held = Confinement { caches: vec![cache], ..ground.confinement() };
+    assert_eq!(output(&line, held.clone()).await, "oldnew\n");
     assert!(old.exists() && ground.path("upper/new").exists());
+    // The copy is there for the next command.
+    assert_eq!(output(&format!("cat {}/new", ground.path("cache").display()), held).await, "new\n");
 }
 
 #[tokio::test]
