@@ -51,7 +51,9 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     let project = Brought::look(&place, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     let mut session = session::open(store, &place, &policy, chosen, model.name())?;
-    std::mem::take(&mut session.notices).iter().for_each(|notice| super::warn(notice));
+    for notice in std::mem::take(&mut session.notices) {
+        super::warn(&notice);
+    }
     if prompt.is_none() && is_done(&session.records) {
         return Err(Trouble::usage("the session is done; say what to do next: `aye exec -c PROMPT`"));
     }
@@ -69,7 +71,9 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         standing: standing.clone(),
     };
     let mut setup = session::setup(&place, &policy, &mut session, model, terms);
-    std::mem::take(&mut session.notices).iter().for_each(|notice| super::warn(notice));
+    for notice in std::mem::take(&mut session.notices) {
+        super::warn(&notice);
+    }
     let (reload, updates) = Reload::new(place, common.policy.clone(), project, &session, &policy, standing);
     setup.policy_updates = Some(updates);
     let runtime = super::runtime()?;

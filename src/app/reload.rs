@@ -44,10 +44,10 @@ pub struct Reload {
 /// Who asks for the files to be looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
-    ByPerson,
-    ByChange,
+    Person,
+    Change,
     /// Of the files nothing is asked: what holds a command is another in another mode.
-    ByMode,
+    Mode,
 }
 
 impl Reload {
@@ -97,7 +97,7 @@ impl Reload {
             }
         };
         // What changed between the start and now is not missed.
-        let mut asked = Asked::ByChange;
+        let mut asked = Asked::Change;
         loop {
             for update in self.look(asked) {
                 if self.updates.send(update).await.is_err() {
@@ -116,10 +116,10 @@ impl Reload {
                         tracing::warn!(%error, "the policy's files are no longer watched");
                         watch = None;
                     }
-                    Asked::ByChange
+                    Asked::Change
                 }
-                () = self.asked.notified() => Asked::ByPerson,
-                Ok(()) = self.modes.changed() => Asked::ByMode,
+                () = self.asked.notified() => Asked::Person,
+                Ok(()) = self.modes.changed() => Asked::Mode,
                 () = self.updates.closed() => return,
             };
         }
@@ -127,12 +127,12 @@ impl Reload {
 
     fn look(&mut self, asked: Asked) -> Vec<PolicyUpdate> {
         self.place.mode = *self.modes.borrow();
-        if asked == Asked::ByMode {
+        if asked == Asked::Mode {
             return vec![self.taken(&self.policy, None)];
         }
         let mut updates = Vec::new();
         if self.project.is_trusted() && self.project.policy_changed() {
-            if !std::mem::replace(&mut self.project_told, true) || asked == Asked::ByPerson {
+            if !std::mem::replace(&mut self.project_told, true) || asked == Asked::Person {
                 let message = "the project's policy changed and is not taken: what you trusted stays in force; start aye again to look at it";
                 updates.push(PolicyUpdate::Told { message: message.to_owned() });
             }
@@ -154,7 +154,7 @@ impl Reload {
 
     fn good(&mut self, policy: &Policy, asked: Asked) -> Option<PolicyUpdate> {
         let mended = self.broken.take().is_some();
-        if policy.print == self.print && !mended && asked == Asked::ByChange {
+        if policy.print == self.print && !mended && asked == Asked::Change {
             return None;
         }
         self.print.clone_from(&policy.print);
@@ -196,7 +196,7 @@ impl Reload {
 
     fn bad(&mut self, message: String, asked: Asked) -> Option<PolicyUpdate> {
         let known = self.broken.replace(message.clone()).is_some_and(|before| before == message);
-        if known && asked == Asked::ByChange {
+        if known && asked == Asked::Change {
             return None;
         }
         let message = message.replace(NOTHING_RUNS, "");
