@@ -216,12 +216,25 @@ pub(super) fn how_it_ended(end: End) -> String {
     }
 }
 
-/// Does what may wait for a disk, beside the runtime where this is a thread of one. What is not done when aye ends is done
-/// when it starts.
+/// Does what may wait for a disk, beside the runtime where this is a thread of one. What a kill leaves undone is done
+/// at the next start.
 pub(super) fn beside(work: impl FnOnce() + Send + 'static) {
+    // A runtime that ends drops what it has not begun: then it is done there and then.
+    let work = InAnyCase(Some(work));
     match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => drop(runtime.spawn_blocking(work)),
-        Err(_) => work(),
+        Ok(runtime) => drop(runtime.spawn_blocking(move || drop(work))),
+        Err(_) => drop(work),
+    }
+}
+
+/// Work that is done when it is dropped.
+struct InAnyCase<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> Drop for InAnyCase<F> {
+    fn drop(&mut self) {
+        if let Some(work) = self.0.take() {
+            work();
+        }
     }
 }
 

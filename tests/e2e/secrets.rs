@@ -10,11 +10,14 @@ const PASSWORD: &str = "Mx6zKO2uFguZx6ThByypn1N8";
 const KEY: &str = "sk-ant-api03-g51mD8pQtP8ecyk3AHSuF72QJUcrMuJ66ijWP1npYvhKOSf79gm05qYd6cO";
 const MODEL: &str = "anthropic/scripted";
 
-/// All files below a directory, as bytes that are read as text.
+/// All files below a directory, as bytes that are read as text. Snapshots hold the person's files as they are, for them alone.
 fn everything(directory: &Path) -> String {
     let mut text = String::new();
     for entry in std::fs::read_dir(directory).unwrap().flatten() {
-        if entry.path().is_dir() {
+        if entry.path().ends_with("snapshots/contents") {
+            let mode = std::os::unix::fs::PermissionsExt::mode(&entry.metadata().unwrap().permissions());
+            assert_eq!(mode & 0o777, 0o700);
+        } else if entry.path().is_dir() {
             text += &everything(&entry.path());
         } else {
             text += &String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap());

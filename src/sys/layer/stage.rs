@@ -111,7 +111,11 @@ fn open_parents(upper: &OwnedFd, steps: &[Step]) -> io::Result<()> {
         placed.filter_map(|step| step.path.parent()).filter(|path| path.file_name().is_some()).collect();
     for path in parents {
         let (parent, name) = at(upper, path)?;
-        fchmodat(&parent, name, Mode::S_IRWXU, FchmodatFlags::NoFollowSymlink)?;
+        let mode = Node::at(&parent, name)?.map_or(0, |node| node.mode);
+        if mode & 0o700 != 0o700 {
+            let open = Mode::from_bits_truncate((mode | 0o700) as libc::mode_t);
+            fchmodat(&parent, name, open, FchmodatFlags::NoFollowSymlink)?;
+        }
     }
     Ok(())
 }

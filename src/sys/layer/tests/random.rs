@@ -49,7 +49,7 @@ proptest! {
         } else {
             // Nothing had begun.
             prop_assert_eq!(&place.tree(), &before, "{}", line);
-            commit(&place.preview, &[place.changes()]).unwrap()
+            commit(&place.preview, &changes).unwrap()
         };
         prop_assert!(outcome.is_whole(), "{}: {:?}", line, outcome);
         prop_assert_eq!(place.tree(), seen, "{}", line);

@@ -502,7 +502,7 @@ mod in_namespaces {
             "node -e 'const w = new (require(\"worker_threads\").Worker)(\"require(\\\"fs\\\").writeFileSync(\\\"n\\\", \\\"1\\\")\", {eval: true}); w.on(\"exit\", () => console.log(require(\"child_process\").execSync(\"cat n\") + \"!\"))'",
             "1!",
         ),
-        ("bash", "exec 2>/dev/null; set -m; sleep 0.01 & wait; (exit 4) & fg >/dev/null; echo $?", "4"),
+        ("bash", "exec 2>/dev/null; set -m; sleep 0.01 & wait; (sleep 0.3; exit 4) & fg >/dev/null; echo $?", "4"),
         ("strace", "strace -f -o t sh -c 'true; true' && grep -c exited t", "1"),
         ("gdb", "gdb -nx -batch -ex run -ex 'print 6*7' /bin/true 2>/dev/null | tail -1", "$1 = 42"),
         ("cargo", "cargo init -q --vcs none a && cd a && cargo run -q --offline", "Hello, world!"),
