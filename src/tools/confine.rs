@@ -4,7 +4,7 @@ use super::caches::{Caches, ELSEWHERE, Leases};
 use super::git_places::{GitOutside, Opened, take_away};
 use super::survey::{Found, Survey};
 use super::tool::Settings;
-use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, changes_nothing, git_writes};
+use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, git_writes};
 use crate::protocol::{Outside, SandboxTier};
 use crate::sys::sandbox::{Confinement, NetworkAccess, ResourceLimits, Strength, View};
 use std::ffi::OsString;
@@ -220,14 +220,12 @@ fn megabytes(count: u64) -> u64 {
 pub(super) struct Wanted {
     pub opens: Vec<Outside>,
     pub git: GitWrites,
-    /// It plainly only reads: it needs no caches, and each of them would cost it a mount.
-    pub reads: bool,
 }
 
 impl Wanted {
     /// Of a line that may run.
     pub(super) fn by(line: &str, opens: Vec<Outside>) -> Self {
-        Self { opens, git: git_writes(line), reads: changes_nothing(line) }
+        Self { opens, git: git_writes(line) }
     }
 }
 
@@ -279,7 +277,7 @@ impl Settings {
         if wanted.git != GitWrites::Makes && holding.writes_in_workspace() > Writes::Nothing {
             hold.survey = holding.survey.as_ref().map(|survey| (Arc::clone(survey), survey.now()));
         }
-        if confinement.strength == Strength::Namespaces && holding.setting == SandboxSetting::WorkspaceWrite && !wanted.reads {
+        if confinement.strength == Strength::Namespaces && holding.setting == SandboxSetting::WorkspaceWrite {
             match (holding.cache, &holding.layers) {
                 (Cache::Inherit, _) => confinement.writable.extend(holding.caches.directories.iter().cloned()),
                 (Cache::Private, Some(base)) => {
