@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use sys::process::{End, Environment, Helper, Spec, command_environment, is_helper, run, supervise_main};
-use sys::sandbox::{Confinement, Layered, NetworkAccess, ResourceLimits, Strength, View, probe};
+use sys::sandbox::{Confinement, Layered, ResourceLimits, Strength, View, probe};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -155,16 +155,11 @@ impl Bench {
 /// As an ordinary command has it: some places hidden, some protected, one of them missing.
 fn confinement(base: &Path, workspace: &Path, view: View) -> Confinement {
     Confinement {
-        strength: Strength::Namespaces,
-        roots: vec![workspace.to_owned()],
         view,
-        writable: Vec::new(),
         read_only: [".git/hooks", ".aye", ".git/config"].map(|name| workspace.join(name)).into(),
-        reopened: Vec::new(),
         hidden: vec![base.join("data")],
-        caches: Vec::new(),
-        network: NetworkAccess::Proxied,
         limits: ResourceLimits { processes: Some(500), ..ResourceLimits::default() },
+        ..Confinement::of(Strength::Namespaces, vec![workspace.to_owned()])
     }
 }
 

@@ -95,6 +95,24 @@ pub struct Confinement {
     pub limits: ResourceLimits,
 }
 
+impl Confinement {
+    /// Only these places are written, for real, and nothing outside of them is opened, hidden or limited.
+    pub fn of(strength: Strength, roots: Vec<PathBuf>) -> Self {
+        Self {
+            strength,
+            roots,
+            view: View::Real,
+            writable: Vec::new(),
+            read_only: Vec::new(),
+            reopened: Vec::new(),
+            hidden: Vec::new(),
+            caches: Vec::new(),
+            network: NetworkAccess::Proxied,
+            limits: ResourceLimits::default(),
+        }
+    }
+}
+
 /// With what it is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Strength {

@@ -3,7 +3,7 @@
 use super::cover::{during, layered};
 use super::enter::{Side, enter};
 use super::filter::landlock_version;
-use super::{Confinement, Layered, NetworkAccess, Probe, ResourceLimits, Strength, Tier, View};
+use super::{Confinement, Layered, Probe, Strength, Tier};
 use crate::sys::path::hold_place;
 use nix::sys::wait::waitpid;
 use nix::unistd::{geteuid, pipe2};
@@ -141,18 +141,7 @@ struct Found {
 }
 
 fn enter_and_try(roots: &[PathBuf], trials: &[Trial]) -> Result<Found, String> {
-    let confinement = Confinement {
-        strength: Strength::Namespaces,
-        roots: roots.to_vec(),
-        view: View::Real,
-        writable: Vec::new(),
-        read_only: Vec::new(),
-        reopened: Vec::new(),
-        hidden: Vec::new(),
-        caches: Vec::new(),
-        network: NetworkAccess::Proxied,
-        limits: ResourceLimits::default(),
-    };
+    let confinement = Confinement::of(Strength::Namespaces, roots.to_vec());
     let (hear, tell) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|errno| during("a pipe")(errno.into()))?;
     match enter(&confinement) {
         Ok(Side::Inside(inside)) => {

@@ -46,18 +46,7 @@ impl Ground {
     }
 
     fn confinement(&self) -> Confinement {
-        Confinement {
-            strength: Strength::Namespaces,
-            roots: vec![self.workspace()],
-            view: View::Real,
-            writable: Vec::new(),
-            read_only: Vec::new(),
-            reopened: Vec::new(),
-            hidden: Vec::new(),
-            caches: Vec::new(),
-            network: NetworkAccess::Proxied,
-            limits: ResourceLimits::default(),
-        }
+        Confinement::of(Strength::Namespaces, vec![self.workspace()])
     }
 
     /// The same with a layer over the workspace.

@@ -1,6 +1,5 @@
 use super::printed::{Want, Why, places, wanted_network};
 use super::*;
-use crate::sys::sandbox::ResourceLimits;
 use crate::tools::tests::settings;
 use std::fs;
 
@@ -102,16 +101,9 @@ impl Machine {
         std::os::unix::fs::symlink(root.join("other/data"), root.join("home/ws/out")).unwrap();
         let settings = settings(root.join("home/ws"), root.join("home"));
         let confinement = Confinement {
-            strength: Strength::Namespaces,
-            roots: vec![root.join("home/ws")],
-            view: View::Real,
             writable: vec![root.join("free")],
-            read_only: Vec::new(),
-            reopened: Vec::new(),
             hidden: vec![root.join("home/.hidden")],
-            caches: Vec::new(),
-            network: NetworkAccess::Proxied,
-            limits: ResourceLimits::default(),
+            ..Confinement::of(Strength::Namespaces, vec![root.join("home/ws")])
         };
         Self { _directory: directory, root, settings, confinement }
     }

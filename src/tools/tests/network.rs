@@ -6,7 +6,7 @@ use crate::protocol::{Mode, Outside};
 use crate::sys::http::fetch::Resolver;
 use crate::sys::process::{End, Finished, ProcessError, Spec, command_environment, run, start_terminal};
 use crate::sys::proxy::{DeniedHost, Server};
-use crate::sys::sandbox::{Confinement, NetworkAccess, ResourceLimits, Strength, View};
+use crate::sys::sandbox::{Confinement, Strength};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::io::{Read, Write};
@@ -70,18 +70,7 @@ impl Net {
     }
 
     fn spec(&self, line: &str, opens: &[Outside]) -> Spec {
-        let confinement = Confinement {
-            strength: Strength::Namespaces,
-            roots: vec![self.bench.settings.workspace.clone()],
-            view: View::Real,
-            writable: Vec::new(),
-            read_only: Vec::new(),
-            reopened: Vec::new(),
-            hidden: Vec::new(),
-            caches: Vec::new(),
-            network: NetworkAccess::Proxied,
-            limits: ResourceLimits::default(),
-        };
+        let confinement = Confinement::of(Strength::Namespaces, vec![self.bench.settings.workspace.clone()]);
         Spec {
             line: line.to_owned(),
             directory: self.bench.settings.workspace.clone(),

@@ -5,7 +5,7 @@ use crate::sys::process::{
     Captured, End, Environment, Finished, Helper, Namespaces, ProcessError, Spec, command_environment, run,
 };
 use crate::sys::sandbox::places::Access;
-use crate::sys::sandbox::{Confinement, NetworkAccess, ResourceLimits, Strength, View};
+use crate::sys::sandbox::{Confinement, ResourceLimits, Strength};
 use std::ffi::OsString;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -113,18 +113,7 @@ fn workspace() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn held(strength: Strength, root: &Path) -> Confinement {
-    Confinement {
-        strength,
-        roots: vec![root.to_owned()],
-        view: View::Real,
-        writable: Vec::new(),
-        read_only: Vec::new(),
-        reopened: Vec::new(),
-        hidden: Vec::new(),
-        caches: Vec::new(),
-        network: NetworkAccess::Proxied,
-        limits: ResourceLimits::default(),
-    }
+    Confinement::of(strength, vec![root.to_owned()])
 }
 
 /// Who runs a command.
