@@ -2,6 +2,7 @@
 
 use super::caches::{Caches, ELSEWHERE, Leases};
 use super::git_places::{GitOutside, Opened, take_away};
+use super::paths::listed;
 use super::survey::{Found, Survey};
 use super::tool::Settings;
 use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, git_writes};
@@ -240,9 +241,6 @@ pub(super) struct Hold {
     survey: Option<(Arc<Survey>, Arc<Found>)>,
 }
 
-/// More of what appeared is counted.
-const NAMED: usize = 5;
-
 impl Hold {
     /// After the command: in words what it made that cannot stay, and what it made that runs code later.
     pub(super) fn over(self) -> Option<String> {
@@ -256,14 +254,9 @@ impl Hold {
         let (survey, before) = self.survey.as_ref()?;
         let held = |place: &PathBuf| self.confinement.as_ref().is_some_and(|held| held.read_only.contains(place));
         let new: Vec<PathBuf> = survey.appeared(before).into_iter().filter(|place| !held(place)).collect();
-        let named: Vec<String> = new.iter().take(NAMED).map(|place| format!("`{}`", place.display())).collect();
-        let more = new.len().saturating_sub(NAMED);
-        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         (!new.is_empty()).then(|| {
-            format!(
-                "{}{more} appeared: other programs run what such a place says, so look at it before you work there",
-                named.join(", ")
-            )
+            let named = listed(new.iter().map(|place| format!("`{}`", place.display())));
+            format!("{named} appeared: other programs run what such a place says, so look at it before you work there")
         })
     }
 }
@@ -271,9 +264,9 @@ impl Hold {
 impl Settings {
     /// How a command is held, with what it needs of caches. Waits for a disk, and the first time for the survey.
     pub(super) fn hold(&self, wanted: &Wanted) -> Hold {
-        let Some(mut confinement) = self.confine(wanted) else { return Hold::default() };
+        let Some((mut confinement, must_not_appear)) = self.confined(wanted) else { return Hold::default() };
         let holding = &self.holding;
-        let mut hold = Hold { must_not_appear: self.opened(wanted).must_not_appear, ..Hold::default() };
+        let mut hold = Hold { must_not_appear, ..Hold::default() };
         if wanted.git != GitWrites::Makes && holding.writes_in_workspace() > Writes::Nothing {
             hold.survey = holding.survey.as_ref().map(|survey| (Arc::clone(survey), survey.now()));
         }
@@ -306,6 +299,11 @@ impl Settings {
 
     /// The same without caches; `None` where nothing holds it.
     pub(super) fn confine(&self, wanted: &Wanted) -> Option<Confinement> {
+        self.confined(wanted).map(|(confinement, _)| confinement)
+    }
+
+    /// With what is not to be there after it.
+    fn confined(&self, wanted: &Wanted) -> Option<(Confinement, Vec<PathBuf>)> {
         let holding = &self.holding;
         let strength = match holding.tier {
             SandboxTier::Bare => return None,
@@ -334,7 +332,7 @@ impl Settings {
             places.dedup();
             places
         };
-        Some(Confinement {
+        let confinement = Confinement {
             strength,
             roots: holding.roots.clone(),
             view: if holding.writes { View::Real } else { View::ReadOnly },
@@ -345,7 +343,8 @@ impl Settings {
             caches: Vec::new(),
             network: if wanted.opens.contains(&Outside::Network) { NetworkAccess::Open } else { holding.network },
             limits: holding.limits,
-        })
+        };
+        Some((confinement, opened.must_not_appear))
     }
 
     /// What of repositories a command may write.

@@ -199,3 +199,13 @@ fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
     alike.sort_by(|left, right| right.0.total_cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
     alike.into_iter().take(3).map(|(_, name)| name).collect()
 }
+
+/// More names in a sentence are counted.
+const NAMED: usize = 5;
+
+/// The first of some names, and how many more there are.
+pub(super) fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let named = names.take(NAMED).collect::<Vec<_>>().join(", ");
+    if more == 0 { named } else { format!("{named} and {more} more") }
+}

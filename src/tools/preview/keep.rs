@@ -7,13 +7,11 @@ use crate::protocol::{CallId, ErrorCode, ToolError, ToolResult};
 use crate::sys::layer::{self, CommitError, Outcome};
 use crate::tools::command_run::off_thread;
 use crate::tools::markers::hide_in_result;
+use crate::tools::paths::listed;
 use crate::tools::tool::{Output, Settings};
 use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
-
-/// More of what was not kept is counted.
-const NAMED: usize = 5;
 
 /// Makes it so. The view comes back where its outcome is to outlive this process.
 pub(in crate::tools) async fn commit(
@@ -142,11 +140,4 @@ pub(super) fn said_left(mut result: ToolResult, outcome: &Outcome) -> ToolResult
         let _ = write!(result.output_text, "\n[not as the command left it: {}{later}]", listed(left));
     }
     result
-}
-
-/// The first of some names, and how many more there are.
-pub(super) fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    let named = names.take(NAMED).collect::<Vec<_>>().join(", ");
-    if more == 0 { named } else { format!("{named} and {more} more") }
 }

@@ -1,9 +1,10 @@
 //! What dead processes left: commits that were begun are finished, all else of theirs is removed.
 
-use super::keep::{listed, said_left};
+use super::keep::said_left;
 use super::view::{Call, View, previews};
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolResult};
 use crate::sys::layer::{self, Outcome};
+use crate::tools::paths::listed;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
