@@ -3,6 +3,7 @@
 
 use super::cli::Common;
 use super::exit::Exit;
+use super::layers::Policy;
 use super::place::Place;
 use super::policy;
 use super::standing::{Standing, tier};
@@ -71,8 +72,15 @@ pub fn run(common: &Common, json: bool) -> Result<Exit, Trouble> {
     let tier = tier(probe.tier);
     let mut checks = vec![sandbox(tier, &probe)];
     checks.extend(kernel(&Kernel::of_this_machine()));
-    checks.extend(files(&place, common, &directories));
-    checks.extend(place.as_ref().map_or_else(|_| Vec::new(), |place| not_kept(place, common, &probe)));
+    match &place {
+        Ok(place) => {
+            let policy = policy::in_force(place, common);
+            checks.push(configuration(&directories));
+            checks.push(in_force(&policy));
+            checks.extend(policy.iter().flat_map(|policy| not_kept(place, policy, &probe)));
+        }
+        Err(trouble) => checks.push(Check::missing("configuration", &trouble.message, None)),
+    }
     checks.push(data(&directories.data));
     checks.push(store(&directories.data));
     checks.extend(place.as_ref().ok().map(|place| model(place, common)));
@@ -165,25 +173,22 @@ fn kernel(kernel: &Kernel) -> Vec<Check> {
 }
 
 /// What is read at each start.
-fn files(place: &Result<Place, Trouble>, common: &Common, directories: &Directories) -> Vec<Check> {
-    let place = match place {
-        Ok(place) => place,
-        Err(trouble) => return vec![Check::missing("configuration", &trouble.message, None)],
-    };
+fn configuration(directories: &Directories) -> Check {
     let file = directories.config_file();
-    let said = if file.exists() { file.display().to_string() } else { "none, all defaults".to_owned() };
-    let policy = match policy::in_force(place, common) {
-        Ok(policy) => Check::good("policy", policy.name),
-        Err(trouble) => Check::missing("policy", trouble.message, Some("`aye policy validate` says all that is wrong with it")),
-    };
-    vec![Check::good("configuration", said), policy]
+    Check::good("configuration", if file.exists() { file.display().to_string() } else { "none, all defaults".to_owned() })
+}
+
+fn in_force(policy: &Result<Policy, Trouble>) -> Check {
+    match policy {
+        Ok(policy) => Check::good("policy", &policy.name),
+        Err(trouble) => Check::missing("policy", &trouble.message, Some("`aye policy validate` says all that is wrong with it")),
+    }
 }
 
 /// What of the policy no sandbox keeps a command from.
-fn not_kept(place: &Place, common: &Common, probe: &Probe) -> Vec<Check> {
-    let Ok(policy) = policy::in_force(place, common) else { return Vec::new() };
+fn not_kept(place: &Place, policy: &Policy, probe: &Probe) -> Vec<Check> {
     let standing = Standing::of(place, false, probe.clone());
-    let enforcer = place.enforcer(&policy, standing.sandbox(), place.mode);
+    let enforcer = place.enforcer(policy, standing.sandbox(), place.mode);
     standing.holding(&enforcer).unheld().into_iter().map(|what| Check::note("not kept", what)).collect()
 }
 
