@@ -1,11 +1,11 @@
 //! Markers on their way in and out: hidden in all that a tool tells, put back in what a tool writes.
 
-use super::document::Document;
-use super::file_change::Before;
-use super::replacement::with_lf;
 use super::tool::{Settings, invalid};
 use crate::policy::redact::{Found, Redactor, Restorer, has_marker};
 use crate::protocol::{Proposal, Redaction, Target, ToolError, ToolResult};
+use crate::tools::write::document::Document;
+use crate::tools::write::file_change::Before;
+use crate::tools::write::replacement::with_lf;
 use serde_json::{Map, Value};
 
 /// What the markers of a file stand for, as the file was shown: with LF endings.

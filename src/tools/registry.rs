@@ -1,10 +1,12 @@
 //! The list of all tools; a tool that is not here does not exist.
 
+use super::http::http_request;
+use super::read::read_file;
+use super::search::{glob, grep, list_directory};
+use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
+use super::shell::run_command;
 use super::tool::{AnyTool, Hidden, Settings};
-use super::{
-    cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write, copy, create_directory, delete, edit_file, glob,
-    grep, http_request, list_directory, move_path, read_file, run_command, write_file,
-};
+use super::write::{copy, create_directory, delete, edit_file, move_path, write_file};
 use crate::protocol::{ErrorCode, ToolError};
 use std::marker::PhantomData;
 

@@ -1,9 +1,7 @@
 //! The port's side of the tools: names to tools, plans to results, no plan run without its permit.
 
-use super::command_run::Work;
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::paths::Paths;
-use super::preview::{self, Kept, Recovered, Resumed, Settled, Trial, recover};
 use super::registry::{built_in, built_in_names, find, offered, unknown};
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
@@ -11,6 +9,8 @@ use crate::ports::{BoxFuture, Plan, RunContext, ToolRouter};
 use crate::protocol::{
     Action, Arguments, CallId, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError, ToolResult,
 };
+use crate::tools::shell::command_run::Work;
+use crate::tools::shell::preview::{self, Kept, Recovered, Resumed, Settled, Trial, recover};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,6 @@
 //! What a tool is: typed arguments in, actions and work out, the work done later.
 
 use super::arguments;
-use super::commands::Commands;
-use super::confine::Holding;
 use super::paths::Paths;
 use crate::policy::Explanation;
 use crate::policy::NamedCommand;
@@ -11,6 +9,8 @@ use crate::ports::{BoxFuture, Checkpoints, RunContext};
 use crate::protocol::{Action, ErrorCode, Outside, Proposal, SessionId, ToolError};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
+use crate::tools::shell::commands::Commands;
+use crate::tools::shell::confine::Holding;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

@@ -1,6 +1,6 @@
-use super::super::document::{Document, Form};
-use super::super::replacement::{Which, replace};
 use super::*;
+use crate::tools::write::document::{Document, Form};
+use crate::tools::write::replacement::{Which, replace};
 use proptest::prelude::*;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 

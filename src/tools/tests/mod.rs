@@ -13,8 +13,6 @@ mod sessions;
 mod swap;
 mod trees;
 
-use super::commands::Commands;
-use super::confine::Holding;
 use super::{Router, Settings, actions_for};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
@@ -22,6 +20,8 @@ use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
+use crate::tools::shell::commands::Commands;
+use crate::tools::shell::confine::Holding;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -250,7 +250,7 @@ fn a_pattern_goes_no_deeper_than_it_can_match() {
 
 #[test]
 fn a_directory_that_cannot_be_read_is_named() {
-    use super::super::unread::Unread;
+    use crate::tools::search::unread::Unread;
     let bench = Bench::new();
     let settings = bench.settings.clone();
     for name in ["a", "b", "c", "d"] {

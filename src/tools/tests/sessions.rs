@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::protocol::RunningState;
-use crate::tools::commands::{Commands, MOST_SESSIONS};
+use crate::tools::shell::commands::{Commands, MOST_SESSIONS};
 use std::time::Duration;
 
 /// A workspace whose commands go on from one call to the next.

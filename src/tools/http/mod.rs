@@ -1,0 +1,3 @@
+//! Requests to servers.
+
+pub(in crate::tools) mod http_request;

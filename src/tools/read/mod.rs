@@ -1,0 +1,3 @@
+//! What a place holds, told.
+
+pub(in crate::tools) mod read_file;

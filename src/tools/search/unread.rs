@@ -1,0 +1,59 @@
+//! What a search could not look into, and how that is told: an answer without it would seem to be complete.
+
+use super::walk::First;
+use crate::sys::path::is_without_links;
+use crate::tools::paths::shown;
+use crate::tools::tool::Settings;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Places that are named; the rest is counted.
+const NAMED: usize = 3;
+
+pub(in crate::tools) struct Unread(Mutex<First<(PathBuf, String)>>);
+
+impl Unread {
+    pub(in crate::tools) fn new() -> Self {
+        Self(Mutex::new(First::new(NAMED)))
+    }
+
+    pub(in crate::tools) fn add(&self, path: &Path, reason: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), reason));
+    }
+
+    /// What a walk met instead of an entry.
+    pub(in crate::tools) fn add_error(&self, error: &ignore::Error) {
+        match error {
+            ignore::Error::WithPath { path, err } => {
+                if let Some(error) = err.io_error() {
+                    self.add_io(path, error);
+                }
+            }
+            ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => self.add_error(err),
+            _ => {}
+        }
+    }
+
+    /// What is gone meanwhile has nothing to show.
+    pub(in crate::tools) fn add_io(&self, path: &Path, error: &io::Error) {
+        match error.kind() {
+            io::ErrorKind::NotFound => {}
+            io::ErrorKind::PermissionDenied => self.add(path, "permission denied".to_owned()),
+            _ => self.add(path, error.to_string()),
+        }
+    }
+
+    /// A line to end the answer with; empty when all was seen.
+    pub(in crate::tools) fn note(self, settings: &Settings) -> String {
+        let unread = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let seen = unread.seen;
+        if seen == 0 {
+            return String::new();
+        }
+        let there = unread.into_sorted().into_iter().filter(|(path, _)| is_without_links(path));
+        let named: Vec<_> = there.map(|(path, reason)| format!("`{}`: {reason}", shown(&path, settings))).collect();
+        let more = if seen > NAMED as u64 { "; …" } else { "" };
+        format!("\n[{seen} not read to the end: {}{more}]", named.join("; "))
+    }
+}

@@ -1,0 +1,94 @@
+//! CliEnv: which variables a command is given. Names, and of a value only what is known to be harmless.
+
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ToolError};
+use crate::sys::process::command_environment;
+use crate::tools::paths::Paths;
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool};
+use futures_util::FutureExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Variables whose values say where programs and their files are, or how they speak; one that ends in `_` stands for all that
+/// start so.
+const HARMLESS: &[&str] = &[
+    "AYE",
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "CC",
+    "COLORTERM",
+    "CXX",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GOPATH",
+    "GOROOT",
+    "HOME",
+    "JAVA_HOME",
+    "LANG",
+    "LANGUAGE",
+    "LC_",
+    "LOGNAME",
+    "NVM_DIR",
+    "PATH",
+    "PWD",
+    "PYENV_ROOT",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+    "XDG_",
+];
+/// More variables are not listed.
+const MOST: usize = 300;
+
+pub(in crate::tools) struct CliEnv;
+
+#[derive(Deserialize, JsonSchema)]
+pub(in crate::tools) struct Arguments {}
+
+impl Tool for CliEnv {
+    const NAME: &'static str = "CliEnv";
+    const ALIASES: &'static [&'static str] = &["cli_env", "get_env", "list_env", "environment"];
+    const CAPABILITY: &'static str = "Shell.Exec";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliEnv.md");
+    type Arguments = Arguments;
+    type Work = ();
+
+    fn actions(_: &Arguments, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    fn draft(_: Arguments, _: &Settings) -> Result<Draft<()>, ToolError> {
+        let summary = "List the environment of commands".to_owned();
+        Ok(Draft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: () })
+    }
+
+    fn run((): (), settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        async move {
+            let is_secret = |value: &str| settings.redactor.holds_secret(value);
+            let mut given = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &is_secret);
+            given.sort();
+            let mut text = String::new();
+            for (name, value) in given.iter().take(MOST) {
+                let name = name.to_string_lossy();
+                let harmless = HARMLESS.iter().any(|one| if one.ends_with('_') { name.starts_with(one) } else { *one == name });
+                // Writing to a string does not fail.
+                let _ = match value.to_str().filter(|value| harmless && !value.contains("://")) {
+                    Some(value) => writeln!(text, "{name}={value}"),
+                    None => writeln!(text, "{name} (set)"),
+                };
+            }
+            if given.len() > MOST {
+                let _ = writeln!(text, "[{} more]", given.len() - MOST);
+            }
+            Ok(text.trim_end().to_owned().into())
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,61 @@
+//! CliGetPlatform: on what system commands run, in which shell, and what holds them.
+
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, SandboxTier, ToolError};
+use crate::sys::sandbox::NetworkAccess;
+use crate::tools::paths::Paths;
+use crate::tools::shell::confine::Writes;
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool};
+use futures_util::FutureExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub(in crate::tools) struct CliGetPlatform;
+
+#[derive(Deserialize, JsonSchema)]
+pub(in crate::tools) struct Arguments {}
+
+impl Tool for CliGetPlatform {
+    const NAME: &'static str = "CliGetPlatform";
+    const ALIASES: &'static [&'static str] = &["cli_get_platform", "get_platform", "platform"];
+    const CAPABILITY: &'static str = "Shell.Exec";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliGetPlatform.md");
+    type Arguments = Arguments;
+    type Work = ();
+
+    fn actions(_: &Arguments, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    fn draft(_: Arguments, _: &Settings) -> Result<Draft<()>, ToolError> {
+        let summary = "Look at the platform".to_owned();
+        Ok(Draft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: () })
+    }
+
+    fn run((): (), settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        async move {
+            let holding = &settings.holding;
+            let network = match holding.network {
+                NetworkAccess::Open => "as the person has it",
+                NetworkAccess::Proxied => "none but what is opened for one command",
+            };
+            let writes = match holding.writes_in_workspace() {
+                Writes::All => "in the workspace",
+                Writes::Part => "in a part of the workspace, as the policy says",
+                Writes::Nothing => "nowhere: the workspace is read-only",
+            };
+            let held = match holding.tier {
+                SandboxTier::Bare => "sandbox: none; commands can do what the person can do".to_owned(),
+                tier => format!("sandbox: {}\ncommands write: {writes}\nnetwork: {network}", tier.as_str()),
+            };
+            let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
+            let workspace = settings.workspace.display();
+            Ok(format!(
+                "system: {system}\nmachine: {machine}\nshell: bash (sh for CliSession too)\nworkspace: {workspace}\n{held}"
+            )
+            .into())
+        }
+        .boxed()
+    }
+}

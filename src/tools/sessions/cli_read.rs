@@ -1,0 +1,165 @@
+//! CliRead: what a session or a command in the background printed since it was read last.
+
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ErrorCode, ToolError};
+use crate::sys::process::{Captured, TerminalSize};
+use crate::tools::paths::Paths;
+use crate::tools::shell::commands::{Entry, Fresh, Kind, Read};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, invalid};
+use futures_util::FutureExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A call that only reads is given up a little later.
+pub(in crate::tools) const MOST_WAIT_SECONDS: u64 = 25;
+/// The smallest and the largest terminal.
+const ROWS: (u16, u16) = (2, 200);
+const COLUMNS: (u16, u16) = (20, 400);
+
+pub(in crate::tools) struct CliRead;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// As CliSession or RunCommand named it, such as `s1`.
+    id: String,
+    /// Waits up to so many seconds for something new, or for the end; 0 when absent.
+    #[schemars(range(min = 0, max = 25))]
+    wait_seconds: Option<u64>,
+    /// The whole screen of a session as it stands, instead of what is new.
+    screen: Option<bool>,
+    /// Gives the terminal so many rows first.
+    rows: Option<u16>,
+    /// Gives the terminal so many columns first.
+    columns: Option<u16>,
+}
+
+pub(in crate::tools) struct Work {
+    entry: Arc<Entry>,
+    wait: Duration,
+    screen: bool,
+    size: Option<TerminalSize>,
+}
+
+impl Tool for CliRead {
+    const NAME: &'static str = "CliRead";
+    const ALIASES: &'static [&'static str] =
+        &["cli_read", "read_session", "bash_output", "BashOutput", "job_output", "read_terminal", "get_terminal_output"];
+    const CAPABILITY: &'static str = "Shell.Exec";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliRead.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(_: &Arguments, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let entry = settings.commands.find(&arguments.id)?;
+        let wait = wait(arguments.wait_seconds, 0)?;
+        let screen = arguments.screen.unwrap_or(false);
+        let size = match (entry.kind, arguments.rows, arguments.columns) {
+            (_, None, None) => None,
+            (Kind::Session { size: first, .. }, rows, columns) => {
+                let now = entry.size().unwrap_or(first);
+                Some(size(rows, columns, now)?)
+            }
+            (Kind::Background, ..) => return Err(no_terminal(&entry)),
+        };
+        if screen && entry.kind == Kind::Background {
+            return Err(no_terminal(&entry));
+        }
+        Ok(Draft {
+            summary: format!("Read {}", entry.id()),
+            actions: Vec::new(),
+            proposal: None,
+            effect: Effect::Reads,
+            work: Work { entry, wait, screen, size },
+        })
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        async move {
+            let Work { entry, wait, screen, size } = work;
+            let before = entry.total();
+            if let Some(size) = size {
+                entry.resize(size).map_err(|error| {
+                    ToolError::new(ErrorCode::ToolExecutionFailed, format!("its terminal keeps its size: {error}"))
+                })?;
+            }
+            // What came since the last time is there at once.
+            let since = if size.is_none() && entry.has_unread() { before.saturating_sub(1) } else { before };
+            tokio::select! {
+                () = entry.quiet(since, wait) => {}
+                () = context.kill.cancelled() => {}
+                () = context.background.cancelled() => {}
+            }
+            Ok(if screen { drawn(&entry) } else { told(&entry, &settings) }.into())
+        }
+        .boxed()
+    }
+}
+
+/// Seconds that a call may wait.
+pub(in crate::tools) fn wait(given: Option<u64>, otherwise: u64) -> Result<Duration, ToolError> {
+    let seconds = given.unwrap_or(otherwise);
+    if seconds > MOST_WAIT_SECONDS {
+        let message = format!("`waitSeconds` is {seconds}; it is at most {MOST_WAIT_SECONDS}, and CliRead can be called again");
+        return Err(invalid(message));
+    }
+    Ok(Duration::from_secs(seconds))
+}
+
+pub(in crate::tools) fn size(
+    rows: Option<u16>,
+    columns: Option<u16>,
+    otherwise: TerminalSize,
+) -> Result<TerminalSize, ToolError> {
+    let within = |name: &str, given: Option<u16>, (least, most): (u16, u16), otherwise: u16| match given {
+        None => Ok(otherwise),
+        Some(count) if (least..=most).contains(&count) => Ok(count),
+        Some(count) => Err(invalid(format!("`{name}` is {count}; it is from {least} to {most}"))),
+    };
+    Ok(TerminalSize {
+        rows: within("rows", rows, ROWS, otherwise.rows)?,
+        columns: within("columns", columns, COLUMNS, otherwise.columns)?,
+    })
+}
+
+fn no_terminal(entry: &Entry) -> ToolError {
+    invalid(format!("{} has no terminal: it was started by RunCommand; CliSession starts commands on one", entry.id()))
+}
+
+/// How it stands with a command.
+fn state(entry: &Entry) -> String {
+    let what = crate::tools::shell::run_command::first_line(&entry.line);
+    match entry.ended() {
+        None => format!("{} runs: {what}", entry.id()),
+        Some(how) => format!("{} has ended ({how}): {what}", entry.id()),
+    }
+}
+
+/// How it stands, and what is new.
+pub(in crate::tools) fn told(entry: &Entry, settings: &Settings) -> String {
+    let fresh = match entry.read() {
+        Read::Screen(text) => return format!("{}\n--- screen ---\n{text}", state(entry)),
+        Read::New(fresh) => fresh,
+    };
+    let Fresh { text, missed } = fresh;
+    let state = state(entry);
+    if text.trim().is_empty() && missed.is_none() {
+        let hint = if entry.ended().is_some() { "it printed nothing more" } else { "nothing new; `waitSeconds` waits for more" };
+        return format!("{state}\n[{hint}]");
+    }
+    let mut kept = Captured::new(settings.max_output_bytes);
+    kept.push(text.as_bytes());
+    let missed = missed.map(|missed| format!("[{missed} before this are lost: too much came at once]\n")).unwrap_or_default();
+    format!("{state}\n--- output ---\n{missed}{}", kept.text(settings.max_output_bytes).trim_end_matches('\n'))
+}
+
+/// How it stands, and all that is on its screen.
+fn drawn(entry: &Entry) -> String {
+    format!("{}\n--- screen ---\n{}", state(entry), entry.screen().unwrap_or_default())
+}

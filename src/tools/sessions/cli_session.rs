@@ -1,0 +1,196 @@
+//! CliSession: a command on a terminal of its own, which goes on while the agent works.
+
+use super::cli_read::{size, told};
+use crate::policy::{quoted, runs_input};
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, Proposal, ToolError};
+use crate::sys::process::TerminalSize;
+use crate::tools::paths::{Meant, Paths};
+use crate::tools::shell::command_run::{self, environment_note, failed, off_thread, unchanged};
+use crate::tools::shell::commands::{Entry, Kind, New, Reads, session};
+use crate::tools::shell::confine::Wanted;
+use crate::tools::shell::run_command::{directory, first_line};
+use crate::tools::shell::run_files::Pinned;
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, invalid};
+use futures_util::FutureExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What programs expect where nobody says.
+const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 120 };
+/// How long the first output is waited for.
+const FIRST_LOOK: Duration = Duration::from_secs(2);
+/// What the screen model understands.
+const TERM: &str = "xterm-256color";
+
+pub(in crate::tools) struct CliSession;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// The line to run; a shell that waits for lines when absent.
+    command: Option<String>,
+    /// `auto` (when absent), `bash` or `sh`.
+    shell: Option<String>,
+    /// The directory it starts in; the workspace when absent.
+    cwd: Option<String>,
+    /// Rows of the terminal; 24 when absent.
+    rows: Option<u16>,
+    /// Columns of the terminal; 120 when absent.
+    columns: Option<u16>,
+}
+
+pub(in crate::tools) struct Work {
+    /// As it was judged.
+    line: String,
+    command: command_run::Work,
+    reads: Reads,
+    size: TerminalSize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shell {
+    Bash,
+    Sh,
+}
+
+impl Shell {
+    fn named(name: Option<&str>) -> Result<Self, ToolError> {
+        match name.unwrap_or("auto").trim().to_ascii_lowercase().as_str() {
+            "auto" | "bash" | "" => Ok(Self::Bash),
+            "sh" => Ok(Self::Sh),
+            "pwsh" | "powershell" | "cmd" => {
+                let name = name.unwrap_or_default();
+                Err(invalid(format!("`shell`: `{name}` is a shell of Windows; here it is `auto`, `bash` or `sh`")))
+            }
+            other => Err(invalid(format!("`shell` is `{other}`; it is `auto`, `bash` or `sh`"))),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Sh => "sh",
+        }
+    }
+
+    /// A shell that does what its lines say: without files of the person, and without `!`, which would make another line of one.
+    fn waiting(self) -> &'static str {
+        match self {
+            Self::Bash => "exec bash --noprofile --norc +H -i",
+            Self::Sh => "exec sh -i",
+        }
+    }
+}
+
+impl Arguments {
+    /// The line as it is judged and shown.
+    fn line(&self) -> Result<String, ToolError> {
+        let shell = Shell::named(self.shell.as_deref())?;
+        Ok(match (self.given(), shell) {
+            (None, shell) => shell.name().to_owned(),
+            (Some(command), Shell::Bash) => command.to_owned(),
+            (Some(command), Shell::Sh) => format!("sh -c {}", quoted(command)),
+        })
+    }
+
+    fn given(&self) -> Option<&str> {
+        self.command.as_deref().filter(|command| !command.trim().is_empty())
+    }
+}
+
+impl Tool for CliSession {
+    const NAME: &'static str = "CliSession";
+    const ALIASES: &'static [&'static str] =
+        &["cli_session", "start_session", "open_terminal", "new_terminal", "start_process", "interactive_shell"];
+    const CAPABILITY: &'static str = "Shell.Exec";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliSession.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        let cwd = paths.target("cwd", arguments.cwd.as_deref().unwrap_or("."), Meant::Directory)?;
+        Ok(vec![Action::Exec { command: arguments.line()?, cwd }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let line = arguments.line()?;
+        if line.contains('\0') {
+            return Err(invalid("`command` has a NUL byte, which no command can have"));
+        }
+        let size = size(arguments.rows, arguments.columns, USUAL)?;
+        let cwd = directory(arguments.cwd.as_deref(), settings)?;
+        let shell = Shell::named(arguments.shell.as_deref())?;
+        let (runs, reads) = match arguments.given() {
+            None => (shell.waiting().to_owned(), Reads::Shell),
+            Some(_) => (line.clone(), if runs_input(&line) { Reads::Code } else { Reads::Data }),
+        };
+        let pinned = Pinned::of(&line, &cwd, settings);
+        let shown = first_line(&line);
+        Ok(Draft {
+            summary: format!("$ {shown} (session)"),
+            actions: vec![Action::Exec { command: line.clone(), cwd: cwd.clone() }],
+            proposal: Some(Proposal {
+                summary: format!("Start a session: {shown}"),
+                notes: [environment_note(settings), "on a terminal, until it is stopped".to_owned()]
+                    .into_iter()
+                    .chain(settings.hold_notes(&line))
+                    .collect(),
+                ..Proposal::default()
+            }),
+            effect: Effect::Runs { timeout_seconds: 0, files: pinned.files() },
+            work: Work {
+                line,
+                command: command_run::Work {
+                    line: runs,
+                    cwd,
+                    timeout_seconds: 0,
+                    stdin: None,
+                    pinned: Some(pinned),
+                    opens: Vec::new(),
+                    background: true,
+                },
+                reads,
+                size,
+            },
+        })
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        async move {
+            let Work { line, mut command, reads, size } = work;
+            unchanged(&mut command, &settings).await?;
+            let (wanted, holding) = (Wanted::by(&line, Vec::new()), Arc::clone(&settings));
+            let hold = off_thread(move || holding.hold(&wanted)).await?;
+            let mut spec = command_run::spec(&command, hold.confinement.clone(), &settings);
+            let cwd = command.cwd;
+            spec.terminal = Some(size);
+            spec.environment.retain(|(name, _)| name != "TERM" && name != "HISTFILE");
+            // What is typed here is nobody's history.
+            spec.environment.extend([("TERM".into(), TERM.into()), ("HISTFILE".into(), "".into())]);
+            let (kind, writes) = (Kind::Session { size, reads }, settings.holding.writes_in_workspace());
+            let redactor = Arc::clone(&settings.redactor);
+            let entry = Entry::new(New { line, cwd, call: context.tool_call_id, kind, writes, redactor });
+            settings.commands.admit(&entry)?;
+            let after = Box::new(move |_: Option<&_>| hold.over().map(|gone| format!("[sandbox: {gone}]")).into_iter().collect());
+            if let Err(error) = session(&entry, spec, after).await {
+                entry.end(error.to_string());
+                settings.commands.forget(&entry);
+                return Err(failed(&error).into());
+            }
+            tokio::select! {
+                () = entry.quiet(0, FIRST_LOOK) => {}
+                () = context.kill.cancelled() => entry.kill.cancel(),
+            }
+            let id = entry.id();
+            let next = match entry.ended() {
+                Some(_) => String::new(),
+                None => format!("\n[CliWrite {id} types into it, CliRead {id} reads on, CliStop {id} ends it]"),
+            };
+            Ok(format!("{}{next}", told(&entry, &settings)).into())
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,60 @@
+//! CliStop: ends a session or a command in the background, with all it started.
+
+use super::cli_read::told;
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ToolError};
+use crate::tools::paths::Paths;
+use crate::tools::shell::commands::Entry;
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool};
+use futures_util::FutureExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long its end is waited for.
+const END_LIMIT: Duration = Duration::from_secs(8);
+
+pub(in crate::tools) struct CliStop;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// As CliSession or RunCommand named it, such as `s1`.
+    id: String,
+}
+
+impl Tool for CliStop {
+    const NAME: &'static str = "CliStop";
+    const ALIASES: &'static [&'static str] =
+        &["cli_stop", "stop_session", "kill_session", "kill_shell", "KillShell", "KillBash", "job_kill", "kill_process"];
+    const CAPABILITY: &'static str = "Shell.Exec";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliStop.md");
+    type Arguments = Arguments;
+    type Work = Arc<Entry>;
+
+    /// It ends what aye started, and touches nothing else.
+    fn actions(_: &Arguments, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Arc<Entry>>, ToolError> {
+        let entry = settings.commands.find(&arguments.id)?;
+        Ok(Draft {
+            summary: format!("Stop {}", entry.id()),
+            actions: Vec::new(),
+            proposal: None,
+            effect: Effect::Changes,
+            work: entry,
+        })
+    }
+
+    fn run(entry: Arc<Entry>, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        async move {
+            entry.kill.cancel();
+            let _ = tokio::time::timeout(END_LIMIT, entry.over()).await;
+            Ok(told(&entry, &settings).into())
+        }
+        .boxed()
+    }
+}

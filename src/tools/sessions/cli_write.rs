@@ -1,0 +1,315 @@
+//! CliWrite: types into a session. A line for a shell is judged as that line, all else as input of what the session runs.
+
+use super::cli_read::{told, wait};
+use crate::policy::keeps_meaning;
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
+use crate::sys::process::{Front, Keys};
+use crate::tools::paths::{Meant, Paths};
+use crate::tools::shell::command_run::off_thread;
+use crate::tools::shell::commands::{Entry, Key, Kind, Reads, Typed, locked};
+use crate::tools::shell::run_command::{first_line, with_input};
+use crate::tools::shell::run_files::Pinned;
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, invalid};
+use futures_util::FutureExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Duration;
+
+const MOST_TEXT_BYTES: usize = 64 * 1024;
+/// A terminal that takes lines cuts longer ones.
+const MOST_LINE_BYTES: usize = 4095;
+/// How long the answer is waited for when nobody says.
+const ANSWER_SECONDS: u64 = 2;
+/// The least: what a line starts must be in front before the next one is judged.
+const LEAST_WAIT: Duration = Duration::from_millis(400);
+/// How long a program may take to read what is typed.
+const READ_LIMIT: Duration = Duration::from_secs(5);
+const INTERRUPT: &str = "ctrl-c";
+
+pub(in crate::tools) struct CliWrite;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// As CliSession named it, such as `s1`.
+    id: String,
+    /// What to type.
+    text: Option<String>,
+    /// Whether Enter follows the text; true when absent.
+    enter: Option<bool>,
+    /// Keys to press after the text, by name: `ctrl-c`, `up`, `escape`, `tab`.
+    keys: Option<Vec<String>>,
+    /// Seconds to wait for the answer; 2 when absent.
+    #[schemars(range(min = 0, max = 25))]
+    wait_seconds: Option<u64>,
+}
+
+pub(in crate::tools) struct Work {
+    entry: Arc<Entry>,
+    input: Input,
+    wait: Duration,
+    /// How it stood when it was judged, where that matters.
+    judged: Option<Judged>,
+}
+
+/// What is typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Input {
+    text: String,
+    keys: Vec<Key>,
+    enter: bool,
+}
+
+/// A line judged as what the shell will run.
+struct Judged {
+    times: u64,
+    directory: Target,
+    pinned: Pinned,
+}
+
+impl Input {
+    fn of(arguments: &Arguments) -> Result<Self, ToolError> {
+        let mut text = arguments.text.clone().unwrap_or_default().replace("\r\n", "\n").replace('\r', "\n");
+        if text.len() > MOST_TEXT_BYTES {
+            return Err(invalid(format!("`text` has {} bytes; at most {MOST_TEXT_BYTES} can be typed at once", text.len())));
+        }
+        let mut keys = Vec::new();
+        for given in arguments.keys.iter().flatten() {
+            let unknown = || {
+                invalid(format!(
+                    "`keys`: there is no key `{given}`; there are enter, ctrl-a to ctrl-z, up, down, left, right, home, end, pageup, pagedown, tab, escape, backspace, delete, f1 to f12"
+                ))
+            };
+            keys.push(Key::named(given).ok_or_else(unknown)?);
+        }
+        if let Some(key) = Key::of_character(&text).filter(|key| key.name != "tab") {
+            text.clear();
+            keys.insert(0, key);
+        }
+        if let Some(odd) = text.chars().find(|letter| letter.is_control() && !matches!(letter, '\n' | '\t')) {
+            return Err(invalid(format!("`text` has the control character U+{:04X}; press keys with `keys`", odd as u32)));
+        }
+        let mut enter = arguments.enter.unwrap_or(keys.is_empty());
+        if keys.len() == 1 && keys[0].name == "enter" {
+            keys.clear();
+            enter = true;
+        }
+        // Who writes the end of the line means it once.
+        if text.ends_with('\n') {
+            text.pop();
+            enter = true;
+        }
+        if text.is_empty() && keys.is_empty() && !enter {
+            return Err(invalid("there is nothing to type; give `text` or `keys`"));
+        }
+        Ok(Self { text, keys, enter })
+    }
+
+    fn bytes(&self) -> String {
+        let keys: String = self.keys.iter().map(|key| key.bytes.as_str()).collect();
+        format!("{}{keys}{}", self.text.replace('\n', "\r"), if self.enter { "\r" } else { "" })
+    }
+
+    /// For people, and for the policy: what was typed before and has no end yet belongs to it.
+    fn shown(&self, before: &str) -> String {
+        let keys = self.keys.iter().flat_map(|key| ["<", &key.name, ">"]).collect::<String>();
+        format!("{before}{}{keys}{}", self.text, if self.enter { "\n" } else { "" })
+    }
+
+    /// It only interrupts what runs, as CliStop does and less.
+    fn interrupts(&self) -> bool {
+        self.text.is_empty() && !self.enter && !self.keys.is_empty() && self.keys.iter().all(|key| key.name == INTERRUPT)
+    }
+
+    /// One line, and nothing that a shell would take for more than that.
+    fn is_one_line(&self) -> bool {
+        // Where a shell knows `!`, it knows `^` at the start of a line.
+        self.enter && self.keys.is_empty() && !self.text.contains(['\n', '\t', '!']) && !self.text.starts_with('^')
+    }
+}
+
+impl Tool for CliWrite {
+    const NAME: &'static str = "CliWrite";
+    const ALIASES: &'static [&'static str] =
+        &["cli_write", "write_stdin", "send_input", "send_keys", "write_to_terminal", "type_text"];
+    const CAPABILITY: &'static str = "Shell.Exec";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliWrite.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    /// Without the session it is not known who reads it: a shell could.
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        let input = Input::of(arguments)?;
+        if input.interrupts() {
+            return Ok(Vec::new());
+        }
+        let cwd = paths.target("cwd", ".", Meant::Directory)?;
+        Ok(vec![Action::Exec { command: with_input("bash", Some(&input.shown(""))), cwd }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let entry = settings.commands.find(&arguments.id)?;
+        let (reads, keys) = writable(&entry)?;
+        let input = Input::of(&arguments)?;
+        let wait = wait(arguments.wait_seconds, ANSWER_SECONDS)?.max(LEAST_WAIT);
+        let shown = input.shown("");
+        let summary = format!("{} ← {}", entry.id(), first_line(&shown));
+        if input.interrupts() {
+            let work = Work { entry, input, wait, judged: None };
+            return Ok(Draft { summary, actions: Vec::new(), proposal: None, effect: Effect::Changes, work });
+        }
+        let typed = locked(&entry.typed).clone();
+        let front = keys.front().map_err(|error| gone(&entry, &error))?;
+        fits(&entry, &input, reads, &front)?;
+        let proposal = Some(Proposal {
+            summary: format!("Type into {}: {}", entry.id(), first_line(&shown)),
+            notes: vec![format!("typed into {}, which runs `{}`", entry.id(), first_line(&entry.line))],
+            ..Proposal::default()
+        });
+        if let Some(directory) = shell_that_waits(&input, reads, &typed, &front) {
+            // Enter alone changes nothing.
+            if input.text.trim().is_empty() {
+                let work = Work { entry, input, wait, judged: None };
+                return Ok(Draft { summary, actions: Vec::new(), proposal: None, effect: Effect::Changes, work });
+            }
+            let pinned = Pinned::of(&input.text, &directory, settings);
+            return Ok(Draft {
+                summary,
+                actions: vec![Action::Exec { command: input.text.clone(), cwd: directory.clone() }],
+                proposal,
+                effect: Effect::Runs { timeout_seconds: 0, files: pinned.files() },
+                work: Work { entry, input, wait, judged: Some(Judged { times: typed.times, directory, pinned }) },
+            });
+        }
+        let command = with_input(&entry.line, Some(&input.shown(&typed.open)));
+        Ok(Draft {
+            summary,
+            actions: vec![Action::Exec { command, cwd: entry.cwd.clone() }],
+            proposal,
+            effect: Effect::Runs { timeout_seconds: 0, files: Vec::new() },
+            work: Work { entry, input, wait, judged: None },
+        })
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        async move {
+            let Work { entry, input, wait, judged } = work;
+            let (reads, keys) = writable(&entry)?;
+            if entry.writes > settings.holding.writes_in_workspace() && !input.interrupts() {
+                let message = format!(
+                    "{} was started when commands could write more than they may now: nothing was typed; start another session",
+                    entry.id()
+                );
+                return Err(ToolError::new(ErrorCode::PolicyDenied, message).into());
+            }
+            let times = if let Some(Judged { times, directory, pinned }) = judged {
+                let real = directory.real.clone();
+                let looked = Arc::clone(&settings);
+                off_thread(move || pinned.still_holds(&directory, &looked)).await??;
+                let front = keys.front().map_err(|error| gone(&entry, &error))?;
+                if !front.is_leader || !front.takes_letters || front.directory.as_ref() != Some(&real) {
+                    return Err(went_on(&entry).into());
+                }
+                Some(times)
+            } else {
+                None
+            };
+            type_into(&entry, &input, reads, times)?;
+            let before = entry.total();
+            match tokio::time::timeout(READ_LIMIT, keys.write_all(input.bytes().as_bytes())).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return Err(gone(&entry, &error).into()),
+                Err(_) => {
+                    let message =
+                        format!("{} does not read what is typed; a part of it was; CliRead shows what it does", entry.id());
+                    return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
+                }
+            }
+            tokio::select! {
+                () = entry.quiet(before, wait) => {}
+                () = context.kill.cancelled() => {}
+            }
+            Ok(told(&entry, &settings).into())
+        }
+        .boxed()
+    }
+}
+
+/// The directory of a shell that will run the line as it stands: it is in front, and nothing it was typed before gives the
+/// line another meaning.
+fn shell_that_waits(input: &Input, reads: Reads, typed: &Typed, front: &Front) -> Option<Target> {
+    let waits = reads == Reads::Shell
+        && typed.plain
+        && typed.open.is_empty()
+        && front.is_leader
+        && front.takes_letters
+        && input.is_one_line();
+    let real = front.directory.clone().filter(|_| waits)?;
+    Some(Target { given: real.display().to_string(), real, place: Place::Directory })
+}
+
+/// A shell is typed whole lines: what it would make of keys cannot be judged.
+fn fits(entry: &Entry, input: &Input, reads: Reads, front: &Front) -> Result<(), ToolError> {
+    if front.takes_lines && input.text.lines().any(|line| line.len() > MOST_LINE_BYTES) {
+        let message =
+            format!("a line has more than {MOST_LINE_BYTES} bytes, which its terminal would cut; put the text into a file");
+        return Err(invalid(message));
+    }
+    if reads == Reads::Data || !(front.is_leader || front.takes_lines) {
+        return Ok(());
+    }
+    let edits = input.keys.iter().any(|key| !key.is_plain) || input.text.contains('\t');
+    let open = !input.text.is_empty() && (!input.enter || !input.keys.is_empty());
+    if edits || open {
+        let message = format!(
+            "{} takes whole lines now: give the line in `text` with Enter, and no keys but enter, ctrl-c, ctrl-d and ctrl-z, alone",
+            entry.id()
+        );
+        return Err(invalid(message));
+    }
+    Ok(())
+}
+
+/// Notes what is about to be typed, if nobody typed meanwhile.
+fn type_into(entry: &Entry, input: &Input, reads: Reads, times: Option<u64>) -> Result<(), ToolError> {
+    let mut typed = locked(&entry.typed);
+    if times.is_some_and(|times| times != typed.times) {
+        return Err(went_on(entry));
+    }
+    typed.times += 1;
+    if reads == Reads::Shell && !input.text.trim().is_empty() {
+        typed.plain &= typed.open.is_empty() && input.is_one_line() && keeps_meaning(&input.text);
+    }
+    if input.enter || input.keys.iter().any(|key| key.name == INTERRUPT) {
+        typed.open.clear();
+    } else {
+        typed.open.push_str(&input.text);
+    }
+    Ok(())
+}
+
+fn writable(entry: &Entry) -> Result<(Reads, &Keys), ToolError> {
+    let id = entry.id();
+    let Kind::Session { reads, .. } = entry.kind else {
+        return Err(invalid(format!("{id} has no terminal to type into; start the command with CliSession")));
+    };
+    if let Some(how) = entry.ended() {
+        return Err(invalid(format!("{id} has ended ({how}); CliSession starts another")));
+    }
+    let keys = entry.keys().ok_or_else(|| invalid(format!("{id} is only starting; try again")))?;
+    Ok((reads, keys))
+}
+
+fn went_on(entry: &Entry) -> ToolError {
+    let message = format!("{} went on since this was checked; nothing was typed, look with CliRead and try again", entry.id());
+    ToolError::new(ErrorCode::Conflict, message)
+}
+
+fn gone(entry: &Entry, error: &std::io::Error) -> ToolError {
+    ToolError::new(
+        ErrorCode::ToolExecutionFailed,
+        format!("{} cannot be typed into: {error}; CliRead shows how it stands", entry.id()),
+    )
+}

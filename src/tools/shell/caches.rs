@@ -1,0 +1,250 @@
+//! Where package managers keep what they fetched: which of these directories there are, and the layer over each that
+//! takes what commands write to them.
+
+use super::command_run::beside;
+use crate::sys::layer;
+use crate::sys::sandbox::Layered;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Variables that name such a directory, what of it is meant, and where it is in the home directory without them.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("XDG_CACHE_HOME", "", ".cache"),
+    ("CARGO_HOME", "registry", ".cargo/registry"),
+    ("CARGO_HOME", "git", ".cargo/git"),
+    ("npm_config_cache", "", ".npm"),
+    ("GOMODCACHE", "", "go/pkg/mod"),
+    ("GOCACHE", "", ""),
+    ("PIP_CACHE_DIR", "", ""),
+    ("UV_CACHE_DIR", "", ""),
+    ("YARN_CACHE_FOLDER", "", ""),
+    ("GRADLE_USER_HOME", "caches", ".gradle/caches"),
+    ("", "", ".m2/repository"),
+    ("", "", ".ivy2/cache"),
+    ("NUGET_PACKAGES", "", ".nuget/packages"),
+    ("", "", ".local/share/pnpm/store"),
+    ("BUN_INSTALL_CACHE_DIR", "", ".bun/install/cache"),
+    ("DENO_DIR", "", ""),
+    ("", "", ".composer/cache"),
+    ("PUB_CACHE", "", ".pub-cache"),
+    ("", "", ".cabal/packages"),
+];
+/// Files with which cargo keeps two of itself apart; with what they hold nothing can be done.
+const LOCKS: &[(&str, &str, &str)] = &[
+    ("CARGO_HOME", ".package-cache", ".cargo/.package-cache"),
+    ("CARGO_HOME", ".package-cache-mutate", ".cargo/.package-cache-mutate"),
+];
+/// Where the caches go that nothing can be laid over.
+pub(in crate::tools) const ELSEWHERE: &[(&str, &str)] = &[
+    ("XDG_CACHE_HOME", "/tmp/.cache"),
+    ("GOCACHE", "/tmp/.cache/go-build"),
+    ("PIP_CACHE_DIR", "/tmp/.cache/pip"),
+    ("UV_CACHE_DIR", "/tmp/.cache/uv"),
+    ("YARN_CACHE_FOLDER", "/tmp/.cache/yarn"),
+    ("npm_config_cache", "/tmp/.cache/npm"),
+];
+const LAYERS: &str = "caches";
+/// Layers that are thrown away begin so.
+const ONCE: &str = "once-";
+
+/// The caches of one person.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caches {
+    pub(in crate::tools) directories: Vec<PathBuf>,
+    pub(in crate::tools) locks: Vec<PathBuf>,
+}
+
+impl Caches {
+    /// Those that exist. None of them is a place that holds something of `never`: the workspace, the home directory.
+    pub fn find(home: &Path, variable: impl Fn(&str) -> Option<String>, never: &[&Path]) -> Self {
+        let place = |(name, below, at_home): &(&str, &str, &str)| {
+            let named = variable(name).map(PathBuf::from).filter(|named| named.is_absolute());
+            let named = named.map(|named| if below.is_empty() { named } else { named.join(below) });
+            let at_home = (!at_home.is_empty()).then(|| home.join(at_home));
+            named.or(at_home)?.canonicalize().ok()
+        };
+        let fits = |place: &PathBuf| place.parent().is_some() && !never.iter().any(|never| never.starts_with(place));
+        let mut found: Vec<PathBuf> = KNOWN.iter().filter_map(place).filter(|place| place.is_dir()).filter(fits).collect();
+        found.sort();
+        found.dedup();
+        let all = found.clone();
+        found.retain(|place| !all.iter().any(|other| other != place && place.starts_with(other)));
+        let locks = LOCKS.iter().filter_map(place).filter(|lock| lock.is_file()).collect();
+        Self { directories: found, locks }
+    }
+}
+
+/// The layers of one command, given back when it is over.
+#[derive(Debug, Default)]
+pub(in crate::tools) struct Leases {
+    pub layers: Vec<Layered>,
+    held: Vec<Lease>,
+}
+
+#[derive(Debug)]
+struct Lease {
+    /// Who holds it has the layer alone, until it is thrown away.
+    lock: Option<File>,
+    thrown_away: Option<PathBuf>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let lock = self.lock.take();
+        if let Some(directory) = self.thrown_away.take() {
+            beside(move || {
+                remove(&directory);
+                drop(lock);
+            });
+        }
+    }
+}
+
+impl Leases {
+    /// A layer for each cache, below `base`: the one that is kept for this workspace, or, where another command has that, one
+    /// that is thrown away. A cache that can have none is read-only. What a command of one workspace put there is never seen
+    /// by those of another: it would be run there.
+    pub(in crate::tools) fn take(base: &Path, caches: &[PathBuf], roots: &[PathBuf]) -> Self {
+        static SWEPT: Once = Once::new();
+        let layers = base.join(LAYERS);
+        let mut leases = Self::default();
+        if let Err(error) = private(&layers) {
+            tracing::warn!(%error, directory = %layers.display(), "caches are read-only");
+            return leases;
+        }
+        SWEPT.call_once(|| sweep(&layers));
+        for cache in caches {
+            match lease(&layers, cache, roots) {
+                Ok((layer, lease)) => {
+                    leases.layers.push(layer);
+                    leases.held.push(lease);
+                }
+                Err(error) => tracing::warn!(%error, cache = %cache.display(), "the cache is read-only"),
+            }
+        }
+        leases
+    }
+}
+
+fn lease(layers: &Path, cache: &Path, roots: &[PathBuf]) -> io::Result<(Layered, Lease)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut name = blake3::Hasher::new();
+    // No path has a NUL in it.
+    for path in std::iter::once(cache).chain(roots.first().map(PathBuf::as_path)) {
+        name.update(path.as_os_str().as_encoded_bytes()).update(b"\0");
+    }
+    let name = name.finalize().to_hex();
+    let directory = layers.join(&name[..16]);
+    private(&directory)?;
+    if let Some(lock) = locked(&directory)? {
+        return Ok((layered(&directory, cache)?, Lease { lock: Some(lock), thrown_away: None }));
+    }
+    let directory = layers.join(format!("{ONCE}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+    private(&directory)?;
+    let lock = locked(&directory)?.ok_or_else(|| io::Error::other("another process has its layer"))?;
+    Ok((layered(&directory, cache)?, Lease { lock: Some(lock), thrown_away: Some(directory) }))
+}
+
+fn layered(directory: &Path, cache: &Path) -> io::Result<Layered> {
+    let (upper, work) = (directory.join("upper"), directory.join("work"));
+    private(&upper)?;
+    private(&work)?;
+    // The upper directory is what is seen as the cache: it has the permissions of that.
+    std::fs::set_permissions(&upper, cache.metadata()?.permissions())?;
+    Ok(Layered { directory: cache.to_owned(), upper, work })
+}
+
+/// `None` where another command holds it.
+fn locked(directory: &Path) -> io::Result<Option<File>> {
+    let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join("lock"))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn private(directory: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+/// What was to be thrown away by a process that ended before it could.
+fn sweep(layers: &Path) {
+    for entry in std::fs::read_dir(layers).into_iter().flatten().flatten() {
+        let left = entry.file_name().to_string_lossy().starts_with(ONCE);
+        if left && matches!(locked(&entry.path()), Ok(Some(_)) | Err(_)) {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// Also what its owner may not enter: overlays leave such directories, and Go makes them.
+fn remove(directory: &Path) {
+    if let Err(error) = layer::discard(directory) {
+        tracing::warn!(%error, directory = %directory.display(), "a layer is left");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn home() -> (tempfile::TempDir, PathBuf) {
+        let tree = tempfile::tempdir().expect("a directory");
+        let home = tree.path().canonicalize().expect("real");
+        for directory in [".cargo/registry", ".cache/pip", ".npm", "own/cargo/registry", "own/go-build", "work"] {
+            std::fs::create_dir_all(home.join(directory)).expect("made");
+        }
+        std::fs::write(home.join(".cargo/.package-cache"), "").expect("written");
+        (tree, home)
+    }
+
+    #[test]
+    fn caches_are_found_where_programs_look_for_them_and_only_if_they_are_there() {
+        let (_tree, home) = home();
+        let work = home.join("work");
+        let found = Caches::find(&home, |_| None, &[&home, &work]);
+        assert_eq!(found.directories, [".cache", ".cargo/registry", ".npm"].map(|name| home.join(name)));
+        assert_eq!(found.locks, [home.join(".cargo/.package-cache")]);
+        let named = |name: &str| match name {
+            "CARGO_HOME" => Some(home.join("own/cargo").display().to_string()),
+            "GOCACHE" => Some(home.join("own/go-build").display().to_string()),
+            // Above the workspace nothing is a cache, and what is relative could be anywhere.
+            "XDG_CACHE_HOME" => Some(home.display().to_string()),
+            "npm_config_cache" => Some("cache".to_owned()),
+            _ => None,
+        };
+        let found = Caches::find(&home, named, &[&home, &work]);
+        assert_eq!(found.directories, [".npm", "own/cargo/registry", "own/go-build"].map(|name| home.join(name)));
+    }
+
+    #[test]
+    fn two_commands_at_once_never_share_a_layer() {
+        let (tree, home) = home();
+        let (base, cache) = (tree.path().join("data"), [home.join(".npm")]);
+        let roots = [home.join("work")];
+        let first = Leases::take(&base, &cache, &roots);
+        let second = Leases::take(&base, &cache, &roots);
+        assert_ne!(first.layers[0].upper, second.layers[0].upper);
+        let (kept, thrown_away) = (first.layers[0].upper.clone(), second.layers[0].upper.clone());
+        std::fs::create_dir_all(thrown_away.join("a/b")).expect("made");
+        std::fs::set_permissions(thrown_away.join("a"), std::fs::Permissions::from_mode(0o500)).expect("set");
+        drop((first, second));
+        assert!(kept.is_dir() && !thrown_away.exists());
+        assert_eq!(Leases::take(&base, &cache, &roots).layers[0].upper, kept);
+    }
+
+    #[test]
+    fn what_one_workspace_put_in_a_cache_is_in_no_cache_of_another() {
+        let (tree, home) = home();
+        let (base, cache) = (tree.path().join("data"), [home.join(".npm")]);
+        let layer = |root: &str| Leases::take(&base, &cache, &[home.join(root)]).layers[0].upper.clone();
+        assert_eq!(layer("work"), layer("work"));
+        assert_ne!(layer("work"), layer("own"));
+    }
+}

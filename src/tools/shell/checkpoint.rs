@@ -1,0 +1,188 @@
+//! The workspace before a command that can change it for real: kept, and what is different afterwards.
+
+use super::confine::Writes;
+use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, Stood};
+use crate::protocol::{Place, Proposal, Target, ToolError};
+use crate::tools::search::unread::Unread;
+use crate::tools::search::walk::{Depth, walk};
+use crate::tools::tool::Settings;
+use crate::tools::write::document::Document;
+use crate::tools::write::file_change::unified;
+use crate::tools::write::replacement::with_lf;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// Of larger files only the name is told.
+const MAX_FILE_BYTES: u64 = 256 * 1024;
+/// All diffs together.
+const MAX_DIFF_BYTES: usize = 512 * 1024;
+/// In a larger tree the look for what changed is left out: it would take longer than most commands.
+const LOOKED_AT_AGAIN: usize = 20_000;
+
+/// What there was.
+pub(in crate::tools) struct Before {
+    checkpoints: Arc<dyn Checkpoints>,
+    taken: Vec<Checkpoint>,
+    files: usize,
+}
+
+/// Keeps the files of the workspace, but what git ignores; nothing where nobody keeps any, or nothing can be written.
+pub(in crate::tools) async fn before(
+    settings: &Arc<Settings>,
+    kill: &CancellationToken,
+) -> Result<Option<Before>, CheckpointError> {
+    let Some(checkpoints) = settings.checkpoints.clone().filter(|_| settings.holding.writes_in_workspace() > Writes::Nothing)
+    else {
+        return Ok(None);
+    };
+    let mut before = Before { checkpoints, taken: Vec::new(), files: 0 };
+    for root in roots(settings) {
+        let files = files(settings, &root, kill).await.map_err(|error| CheckpointError { message: error.message })?;
+        before.files += files.len();
+        before.taken.push(before.checkpoints.take(root, files).await?);
+    }
+    Ok(Some(before))
+}
+
+impl Before {
+    /// What is not kept, in words; nothing where all is.
+    fn left_out(&self) -> Option<String> {
+        let count: u64 = self.taken.iter().map(|taken| taken.left_out_count).sum();
+        let (path, why) = self.taken.iter().flat_map(|taken| &taken.left_out).next()?;
+        let others = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+        Some(format!("not in the snapshot before it: {}{others} ({why})", path.display()))
+    }
+
+    /// What the command changed, for the person who looks at its card. An error is nobody's but the log's: the command is done.
+    pub(in crate::tools) async fn changed(self, settings: &Arc<Settings>) -> Option<Proposal> {
+        if self.files > LOOKED_AT_AGAIN {
+            return None;
+        }
+        let mut shown = Shown { notes: self.left_out().into_iter().collect(), ..Shown::default() };
+        for taken in self.taken {
+            let root = taken.root.clone();
+            let found = match files(settings, &root, &CancellationToken::new()).await {
+                Ok(files) => self.checkpoints.changes(taken, files).await,
+                Err(error) => Err(CheckpointError { message: error.message }),
+            };
+            match found {
+                Ok(changes) => {
+                    for one in changes {
+                        shown.add(one, &root, &*self.checkpoints, settings).await;
+                    }
+                }
+                Err(error) => tracing::warn!(%error, "what a command changed is not known"),
+            }
+        }
+        shown.proposal()
+    }
+}
+
+fn roots(settings: &Settings) -> Vec<PathBuf> {
+    let roots = &settings.holding.roots;
+    if roots.is_empty() { vec![settings.workspace.clone()] } else { roots.clone() }
+}
+
+/// All files and links below a root that git does not ignore, relative to it.
+async fn files(settings: &Arc<Settings>, root: &Path, kill: &CancellationToken) -> Result<Vec<PathBuf>, ToolError> {
+    let (settings, root, kill) = (Arc::clone(settings), root.to_owned(), kill.clone());
+    super::command_run::off_thread(move || {
+        let target = Target { given: ".".to_owned(), real: root.clone(), place: Place::Directory };
+        let found = Mutex::new(Vec::new());
+        walk(&target, &settings, Depth::All, &Unread::new(), &kill, || {
+            |entry: &ignore::DirEntry| {
+                let is_directory = entry.file_type().is_none_or(|kind| kind.is_dir());
+                if let (false, Ok(below)) = (is_directory, entry.path().strip_prefix(&root)) {
+                    found.lock().unwrap_or_else(PoisonError::into_inner).push(below.to_owned());
+                }
+            }
+        })?;
+        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+    })
+    .await?
+}
+
+#[derive(Default)]
+struct Shown {
+    paths: Vec<PathBuf>,
+    diff: String,
+    bytes: u64,
+    without: usize,
+    added: usize,
+    removed: usize,
+    notes: Vec<String>,
+}
+
+impl Shown {
+    async fn add(&mut self, changed: Changed, root: &Path, checkpoints: &dyn Checkpoints, settings: &Settings) {
+        let real = root.join(&changed.path);
+        let name = crate::tools::paths::shown_in_one_line(&real, settings);
+        self.bytes += if let Stood::File { bytes, .. } = changed.after { bytes } else { 0 };
+        let before = match &changed.before {
+            Stood::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => {
+                checkpoints.content(*content).await.ok().and_then(|bytes| text(&bytes, settings))
+            }
+            other => plain(other),
+        };
+        let after = match &changed.after {
+            Stood::File { bytes, .. } if *bytes <= MAX_FILE_BYTES => {
+                crate::sys::file::read(&real, MAX_FILE_BYTES).ok().and_then(|bytes| text(&bytes, settings))
+            }
+            other => plain(other),
+        };
+        self.paths.push(real);
+        let (Some(before), Some(after)) = (before, after) else {
+            self.without += 1;
+            return;
+        };
+        let side = |stood: &Stood, side| if *stood == Stood::Missing { "/dev/null".to_owned() } else { format!("{side}/{name}") };
+        let (diff, added, removed) = unified(&before, &after, &side(&changed.before, 'a'), &side(&changed.after, 'b'));
+        if self.diff.len() + diff.len() > MAX_DIFF_BYTES {
+            self.without += 1;
+            return;
+        }
+        (self.added, self.removed) = (self.added + added, self.removed + removed);
+        let _ = writeln!(self.diff, "diff --git a/{name} b/{name}");
+        if let (Stood::File { mode: old, .. }, Stood::File { mode: new, .. }) = (&changed.before, &changed.after)
+            && old != new
+        {
+            let _ = writeln!(self.diff, "old mode {:06o}\nnew mode {:06o}", 0o100_000 | old, 0o100_000 | new);
+        }
+        self.diff.push_str(&diff);
+    }
+
+    fn proposal(mut self) -> Option<Proposal> {
+        let count = self.paths.len();
+        if count == 0 {
+            return None;
+        }
+        let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+        if self.without > 0 {
+            self.notes.push(format!("{} of them have no diff here: they are binary or large", self.without));
+        }
+        Some(Proposal {
+            summary: format!("changed {files} +{} −{}", self.added, self.removed),
+            diff: self.diff,
+            paths: self.paths,
+            bytes: self.bytes,
+            notes: self.notes,
+        })
+    }
+}
+
+/// Of what is no file, as the diff has it.
+fn plain(stood: &Stood) -> Option<String> {
+    match stood {
+        Stood::Missing => Some(String::new()),
+        Stood::Link { to } => Some(to.display().to_string()),
+        Stood::File { .. } | Stood::Unkept => None,
+    }
+}
+
+/// Without its secrets; nothing where it is no text.
+fn text(bytes: &[u8], settings: &Settings) -> Option<String> {
+    let document = Document::decode(bytes).ok()?;
+    Some(settings.redactor.redact(&with_lf(&document.text)).text.into_owned())
+}

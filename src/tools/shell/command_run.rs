@@ -1,0 +1,303 @@
+//! How a line of the shell runs, for all tools that run one, and what is told of it.
+
+use super::checkpoint::{self, Before};
+use super::commands::{After, Entry, Kind, New, Outcome, finish, in_background, in_front};
+use super::confine::{Hold, Wanted};
+use super::denied::{Denied, Opened};
+use super::network;
+use super::run_command::MAX_TIMEOUT_SECONDS;
+use super::run_files::Pinned;
+use crate::policy::changes_nothing;
+use crate::ports::{CheckpointError, RunContext};
+use crate::protocol::{ErrorCode, Outside, Target, ToolError};
+use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, signal_name};
+use crate::sys::sandbox::Confinement;
+use crate::tools::sessions::cli_read::told;
+use crate::tools::tool::{Failed, Output, Settings, Told};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Exit code that shells give for a signal: this much above its number.
+const SIGNAL_BASE: i32 = 128;
+
+/// How long the first output of a command in the background is waited for.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+
+/// A line that was planned.
+pub(in crate::tools) struct Work {
+    pub line: String,
+    pub cwd: Target,
+    pub timeout_seconds: u64,
+    pub stdin: Option<String>,
+    /// What was judged with it and must still be the same; nothing where the policy fixes what runs.
+    pub pinned: Option<Pinned>,
+    /// What it may reach beyond what all commands may.
+    pub opens: Vec<Outside>,
+    /// Nobody waits for it.
+    pub background: bool,
+}
+
+/// Runs it for good.
+pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
+    unchanged(&mut work, &settings).await?;
+    let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
+    let (opened, hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
+    let kept = if changes_nothing(&work.line) { Ok(None) } else { checkpoint::before(&settings, &context.kill).await };
+    let spec = spec(&work, hold.confinement.clone(), &settings);
+    let entry = Entry::new(New {
+        line: work.line.clone(),
+        cwd: work.cwd.clone(),
+        call: context.tool_call_id.clone(),
+        kind: Kind::Background,
+        writes: settings.holding.writes_in_workspace(),
+        redactor: Arc::clone(&settings.redactor),
+    });
+    let rest = Rest { work, hold, opened, settings: Arc::clone(&settings) };
+    if rest.work.background {
+        return begin_in_background(spec, &entry, rest).await;
+    }
+    match in_front(spec, &entry, &settings.commands, context).await {
+        Err(error) => {
+            let (words, denied) = off_thread(move || rest.over(None)).await?;
+            Err(Failed { error: failed(&error), printed: words.join("\n"), denied, changed: None })
+        }
+        Ok(Outcome::Finished(finished)) => {
+            let limit = settings.max_output_bytes;
+            let told = off_thread(move || {
+                let told = answer(&finished, rest.work.timeout_seconds, limit);
+                let (words, denied) = rest.over(Some(&finished));
+                with_words(told, words.into_iter(), denied)
+            });
+            with_changes(told.await?, kept, &settings).await
+        }
+        Ok(Outcome::GoesOn(running)) => {
+            tokio::spawn(finish(Arc::clone(&entry), running, rest.after()));
+            Ok(on_its_way(&entry, "put there by the person", &settings).into())
+        }
+    }
+}
+
+/// What belongs to a command as long as it runs.
+struct Rest {
+    work: Work,
+    hold: Hold,
+    opened: Opened,
+    settings: Arc<Settings>,
+}
+
+impl Rest {
+    /// After its end, also where nothing is known of it: what the sandbox had to do with it, in words, and what it was kept from.
+    fn over(self, finished: Option<&Finished>) -> (Vec<String>, Vec<Outside>) {
+        let Self { work, hold, opened, settings } = self;
+        drop(opened);
+        let failed = finished.filter(|finished| finished.end != End::Exited(0)).zip(hold.confinement.as_ref());
+        let denied = failed.map(|(finished, confinement)| kept_from(finished, &work, confinement, &settings)).unwrap_or_default();
+        let words = [denied.sentence(), hold.over().map(|gone| format!("[sandbox: {gone}]"))];
+        (words.into_iter().flatten().collect(), denied.outside)
+    }
+
+    fn after(self) -> After {
+        Box::new(move |finished| self.over(finished).0)
+    }
+}
+
+/// Starts a line that nobody waits for.
+async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: Rest) -> Output {
+    let settings = Arc::clone(&rest.settings);
+    settings.commands.admit(entry)?;
+    in_background(spec, entry, rest.after());
+    entry.quiet(0, FIRST_LOOK).await;
+    Ok(match entry.ended() {
+        Some(_) => told(entry, &settings),
+        None => on_its_way(entry, "as it was asked to", &settings),
+    }
+    .into())
+}
+
+fn on_its_way(entry: &Entry, why: &str, settings: &Settings) -> String {
+    let id = entry.id();
+    format!(
+        "It goes on in the background as {id}, {why}, without a time limit, until it is done or aye ends. CliRead {id} gives what \
+         it prints from now on, CliStop {id} ends it.\n{}",
+        told(entry, settings)
+    )
+}
+
+/// What was judged and shown is what runs: the directory and the files that the line names to be run.
+pub(in crate::tools) async fn unchanged(work: &mut Work, settings: &Arc<Settings>) -> Result<(), ToolError> {
+    let Some(pinned) = work.pinned.take() else { return Ok(()) };
+    let (cwd, settings) = (work.cwd.clone(), Arc::clone(settings));
+    off_thread(move || pinned.still_holds(&cwd, &settings)).await?
+}
+
+/// Does what waits for a disk where waiting harms nobody.
+pub(in crate::tools) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ToolError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| {
+        ToolError::new(ErrorCode::ToolExecutionFailed, format!("what belongs to the command could not be looked at: {error}"))
+    })
+}
+
+/// What of aye's own environment the command would see.
+pub(in crate::tools) fn environment_note(settings: &Settings) -> String {
+    let words = environment_words(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+        settings.redactor.holds_secret(value)
+    });
+    format!("environment {words}")
+}
+
+pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, settings: &Settings) -> Spec {
+    let mut environment = command_environment(std::env::vars_os(), &settings.environment, &settings.secret_names, &|value| {
+        settings.redactor.holds_secret(value)
+    });
+    settings.adapt(&mut environment, confinement.as_ref());
+    Spec {
+        line: work.line.clone(),
+        directory: work.cwd.real.clone(),
+        environment,
+        stdin: work.stdin.clone(),
+        terminal: None,
+        confinement,
+        proxy: Some(settings.proxy(&work.opens)),
+        timeout: if work.background { Duration::MAX } else { Duration::from_secs(work.timeout_seconds) },
+        max_output_bytes: settings.max_output_bytes,
+        helper: settings.helper.clone(),
+    }
+}
+
+/// What the sandbox kept it from, by all that is known after its end.
+pub(in crate::tools) fn kept_from(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> Denied {
+    let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|captured| captured.text(settings.max_output_bytes));
+    let hosts = network::kept(&finished.denied_hosts);
+    Denied::look(&[&stderr, &stdout], &work.cwd.real, hosts, confinement, settings)
+}
+
+/// The hosts it was kept from, whatever it printed about them.
+pub(in crate::tools) fn asked_for(finished: &Finished, work: &Work, confinement: &Confinement, settings: &Settings) -> Denied {
+    Denied::look(&[], &work.cwd.real, network::kept(&finished.denied_hosts), confinement, settings)
+}
+
+/// The same answer, and after it what the sandbox had to do with it.
+fn with_words(told: Output, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> Output {
+    let after = |text: String| words.fold(text, |text, line| format!("{text}\n{line}"));
+    match told {
+        Ok(Told { text, changed, .. }) => Ok(Told { text: after(text), denied, changed }),
+        Err(Failed { error, printed, changed, .. }) => Err(Failed { error, printed: after(printed), denied, changed }),
+    }
+}
+
+/// The same answer, and what the command changed since the workspace was kept, or why it was not kept.
+async fn with_changes(told: Output, kept: Result<Option<Before>, CheckpointError>, settings: &Arc<Settings>) -> Output {
+    let kept = match kept {
+        Ok(kept) => kept,
+        Err(error) => {
+            let denied = told.as_ref().map_or_else(|failed| &failed.denied, |told| &told.denied).clone();
+            return with_words(told, std::iter::once(format!("[no snapshot was taken before it: {error}]")), denied);
+        }
+    };
+    let changed = match kept {
+        Some(kept) => kept.changed(settings).await.map(Box::new),
+        None => None,
+    };
+    match told {
+        Ok(told) => Ok(Told { changed, ..told }),
+        Err(failed) => Err(Failed { changed, ..failed }),
+    }
+}
+
+/// `exit 0`, `killed by SIGKILL`.
+pub(in crate::tools) fn how_it_ended(end: End) -> String {
+    match end {
+        End::Exited(code) => format!("exit {code}"),
+        End::Signalled(signal) => format!("killed by {}", signal_name(signal).unwrap_or("a signal")),
+        End::TimedOut => "killed, its time was over".to_owned(),
+        End::Killed => "stopped".to_owned(),
+        End::DiskFull => "killed, the disk was nearly full".to_owned(),
+    }
+}
+
+/// Does what may wait for a disk, beside the runtime where this is a thread of one. What a kill leaves undone is done
+/// at the next start.
+pub(in crate::tools) fn beside(work: impl FnOnce() + Send + 'static) {
+    // A runtime that ends drops what it has not begun: then it is done there and then.
+    let work = InAnyCase(Some(work));
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn_blocking(move || drop(work))),
+        Err(_) => drop(work),
+    }
+}
+
+/// Work that is done when it is dropped.
+struct InAnyCase<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> Drop for InAnyCase<F> {
+    fn drop(&mut self) {
+        if let Some(work) = self.0.take() {
+            work();
+        }
+    }
+}
+
+pub(in crate::tools) fn failed(error: &ProcessError) -> ToolError {
+    let code = match error {
+        ProcessError::LineTooLong => ErrorCode::InvalidRequest,
+        ProcessError::HelperLost => ErrorCode::OutcomeUnknown,
+        ProcessError::NoShell | ProcessError::NotStarted(_) | ProcessError::Helper(_) => ErrorCode::ToolExecutionFailed,
+    };
+    ToolError::new(code, error.to_string())
+}
+
+/// A command that ran is a call that succeeded, whatever its exit code: the model judges that.
+pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_output_bytes: usize) -> Output {
+    let printed = printed(&finished.stdout, &finished.stderr, max_output_bytes);
+    match finished.end {
+        End::Exited(code) => Ok(format!("Exit code: {code}\n{printed}").into()),
+        End::Signalled(signal) => {
+            let name = signal_name(signal).unwrap_or("unknown");
+            Ok(format!("Exit code: {} (killed by signal {signal}, {name})\n{printed}", SIGNAL_BASE + signal).into())
+        }
+        End::TimedOut => {
+            let message = format!(
+                "killed after {timeout_seconds} s with all it had started; what it printed until then follows. where it needs longer, set \
+                 `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run a part of it"
+            );
+            Err(Failed {
+                error: ToolError::new(ErrorCode::ToolExecutionTimeout, message),
+                printed,
+                denied: Vec::new(),
+                changed: None,
+            })
+        }
+        End::Killed => {
+            let message = "stopped by the person with all it had started; what it printed until then follows";
+            Err(Failed { error: ToolError::new(ErrorCode::Cancelled, message), printed, denied: Vec::new(), changed: None })
+        }
+        End::DiskFull => {
+            let message = "killed with all it had started: what it wrote has nearly filled the disk; what it printed until then \
+                           follows. make room, or write less";
+            Err(Failed {
+                error: ToolError::new(ErrorCode::ToolExecutionFailed, message),
+                printed,
+                denied: Vec::new(),
+                changed: None,
+            })
+        }
+    }
+}
+
+/// Both outputs within one limit: each has half of it, and what one does not need is the other's.
+fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> String {
+    let need = |captured: &Captured| usize::try_from(captured.total()).unwrap_or(usize::MAX);
+    let half = limit / 2;
+    let for_stdout = limit.saturating_sub(need(stderr)).max(half);
+    let for_stderr = limit.saturating_sub(need(stdout).min(for_stdout));
+    let section = |captured: &Captured, budget| {
+        let mut text = captured.text(budget);
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text
+    };
+    let text = format!("--- stdout ---\n{}--- stderr ---\n{}", section(stdout, for_stdout), section(stderr, for_stderr));
+    text.trim_end_matches('\n').to_owned()
+}

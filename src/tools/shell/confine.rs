@@ -1,0 +1,399 @@
+//! What holds a command of the tools: the policy's terms, as far as this system can keep them.
+
+use super::caches::{Caches, ELSEWHERE, Leases};
+use super::git_places::{GitOutside, Opened, take_away};
+use super::survey::{Found, Survey};
+use crate::policy::{Cache, GitWrites, Held, Network, SandboxSetting, git_writes};
+use crate::protocol::{Outside, SandboxTier};
+use crate::sys::sandbox::{Confinement, NetworkAccess, ResourceLimits, Strength, View};
+use crate::tools::paths::listed;
+use crate::tools::tool::Settings;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is known of it once, for all commands of a policy.
+#[derive(Debug, Clone)]
+pub struct Holding {
+    /// What this system can do, or `Bare` where the policy says `off`.
+    pub tier: SandboxTier,
+    /// Whether a command may write in the workspace, wherever it likes.
+    pub writes: bool,
+    /// The workspace and what was added to it.
+    pub roots: Vec<PathBuf>,
+    /// More places that may be written, or all where it may not write wherever it likes.
+    pub writable: Vec<PathBuf>,
+    /// Read only; what is missing of it cannot be made.
+    pub read_only: Vec<PathBuf>,
+    /// Read only where it exists.
+    pub read_only_if_there: Vec<PathBuf>,
+    /// Places in those that may be written all the same.
+    pub reopened: Vec<PathBuf>,
+    /// What no command sees: aye's own places, credentials, what the policy blocks for reading.
+    pub hidden: Vec<PathBuf>,
+    pub network: NetworkAccess,
+    pub limits: ResourceLimits,
+    /// Where commands are previewed, or why they are not.
+    pub previews: Result<PathBuf, String>,
+    pub cache: Cache,
+    pub caches: Caches,
+    /// Where the layers over the caches are kept, where there can be any.
+    pub layers: Option<PathBuf>,
+    pub git: GitOutside,
+    pub(in crate::tools) survey: Option<Arc<Survey>>,
+    /// What the policy asks of the sandbox.
+    pub(in crate::tools) setting: SandboxSetting,
+    /// What of the policy no sandbox can keep.
+    pub(in crate::tools) unheld: Vec<String>,
+}
+
+/// How much of the workspace may be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Writes {
+    Nothing,
+    Part,
+    All,
+}
+
+/// What of the machine and of the person the policy does not know.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    pub tier: SandboxTier,
+    /// Where layers can lie, or why nowhere.
+    pub layers: Result<PathBuf, String>,
+    pub caches: Caches,
+    /// Only of a project that nothing waits for a yes of.
+    pub git: GitOutside,
+}
+
+impl Holding {
+    /// Nothing holds a command.
+    pub fn nothing() -> Self {
+        Self {
+            tier: SandboxTier::Bare,
+            writes: true,
+            roots: Vec::new(),
+            writable: Vec::new(),
+            read_only: Vec::new(),
+            read_only_if_there: Vec::new(),
+            reopened: Vec::new(),
+            hidden: Vec::new(),
+            network: NetworkAccess::Open,
+            limits: ResourceLimits::default(),
+            previews: Err("the sandbox is off".to_owned()),
+            cache: Cache::Inherit,
+            caches: Caches::default(),
+            layers: None,
+            git: GitOutside::default(),
+            survey: None,
+            setting: SandboxSetting::Off,
+            unheld: Vec::new(),
+        }
+    }
+
+    /// What the policy says, on this ground.
+    pub fn new(held: Held, ground: Ground) -> Self {
+        if held.sandbox == SandboxSetting::Off {
+            return Self::nothing();
+        }
+        let writes = held.is_whole() && held.sandbox == SandboxSetting::WorkspaceWrite;
+        let mut writable = held.writable;
+        if !writes {
+            writable.extend(held.written);
+        }
+        let survey = ground.tier.holds().then(|| Survey::new(held.roots.clone(), held.marks));
+        Self {
+            tier: ground.tier,
+            writes,
+            roots: held.roots,
+            writable,
+            read_only: held.read_only,
+            read_only_if_there: held.read_only_if_there,
+            reopened: held.reopened,
+            hidden: held.hidden,
+            network: match held.network {
+                Network::Deny => NetworkAccess::Proxied,
+                Network::Allow => NetworkAccess::Open,
+            },
+            limits: ResourceLimits {
+                processes: held.limits.processes,
+                memory_bytes: held.limits.memory_mb.map(megabytes),
+                file_bytes: held.limits.file_mb.map(megabytes),
+                cpu_seconds: held.limits.cpu_seconds,
+            },
+            previews: if ground.tier == SandboxTier::Preview {
+                ground.layers.clone()
+            } else {
+                Err(ground.layers.clone().err().unwrap_or_else(|| "this system makes no copy-on-write views".to_owned()))
+            },
+            cache: held.cache,
+            caches: ground.caches,
+            layers: ground.layers.ok(),
+            git: ground.git,
+            survey,
+            setting: held.sandbox,
+            unheld: held.unheld,
+        }
+    }
+
+    /// How much of the workspace a command may write.
+    pub(in crate::tools) fn writes_in_workspace(&self) -> Writes {
+        let inside = |place: &PathBuf| self.roots.iter().any(|root| place.starts_with(root));
+        match (self.writes, self.writable.iter().any(inside)) {
+            (true, _) => Writes::All,
+            (false, true) => Writes::Part,
+            (false, false) => Writes::Nothing,
+        }
+    }
+
+    /// Nothing of what is there can be written: how a command runs in plan mode.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        Self {
+            writes: false,
+            writable: Vec::new(),
+            reopened: Vec::new(),
+            setting: self.setting.min(SandboxSetting::ReadOnly),
+            ..self
+        }
+    }
+
+    /// Looks through the workspace in a thread of its own.
+    pub fn look_through(&self) {
+        if let Some(survey) = &self.survey {
+            survey.look_again();
+        }
+    }
+
+    /// What of the policy a command is not kept from, in words. Waits for the workspace to be looked through.
+    pub fn unheld(&self) -> Vec<String> {
+        let cut = self.survey.as_ref().and_then(|survey| survey.now().cut.clone());
+        self.unheld.iter().cloned().chain(cut).collect()
+    }
+
+    /// For the status row: `sandbox on: preview · net off`.
+    pub fn status(&self) -> String {
+        let tier = match (self.setting, self.tier) {
+            (SandboxSetting::Off, _) => return "sandbox off".to_owned(),
+            (_, SandboxTier::Bare) => return "sandbox none".to_owned(),
+            (_, SandboxTier::LandlockOnly) => return "sandbox landlock only".to_owned(),
+            (SandboxSetting::ReadOnly, _) => "read-only",
+            (SandboxSetting::WorkspaceWrite, tier) => tier.as_str(),
+        };
+        let network = if self.network == NetworkAccess::Proxied { "off" } else { "on" };
+        format!("sandbox on: {tier} · net {network}")
+    }
+
+    /// For a question: `on: reads all, writes ~/src/greeter and a /tmp of its own, no other process · network off`.
+    pub fn words(&self, home: &Path) -> String {
+        let for_people = |path: &PathBuf| match path.strip_prefix(home) {
+            Ok(below) if home.parent().is_some() => Path::new("~").join(below).display().to_string(),
+            Ok(_) | Err(_) => path.display().to_string(),
+        };
+        let mut places: Vec<String> = if self.writes { self.roots.iter().map(for_people).collect() } else { Vec::new() };
+        if self.setting == SandboxSetting::WorkspaceWrite {
+            let inner = |place: &&PathBuf| !(self.writes && self.roots.iter().any(|root| place.starts_with(root)));
+            places.extend(self.writable.iter().filter(inner).map(for_people));
+        }
+        let (can, none) = ("the command can do what you can do", "NONE on this kernel");
+        match (self.setting, self.tier) {
+            (SandboxSetting::Off, _) => format!("OFF by your policy: {can}"),
+            (_, SandboxTier::Bare) => format!("{none}: {can}"),
+            (_, SandboxTier::LandlockOnly) => {
+                places.push("/tmp".to_owned());
+                format!("NONE but Landlock on this kernel: writes {}; else {can}", places.join(", "))
+            }
+            (_, SandboxTier::Guarded | SandboxTier::Preview) => {
+                let writes = if places.is_empty() { "only".to_owned() } else { format!("{} and", places.join(", ")) };
+                let network = if self.network == NetworkAccess::Proxied { "off" } else { "OPEN" };
+                format!("on: reads all, writes {writes} a /tmp of its own, no other process · network {network}")
+            }
+        }
+    }
+}
+
+fn megabytes(count: u64) -> u64 {
+    count.saturating_mul(1 << 20)
+}
+
+/// What one command needs beyond that.
+#[derive(Debug, Clone, Default)]
+pub(in crate::tools) struct Wanted {
+    pub opens: Vec<Outside>,
+    pub git: GitWrites,
+}
+
+impl Wanted {
+    /// Of a line that may run.
+    pub(in crate::tools) fn by(line: &str, opens: Vec<Outside>) -> Self {
+        Self { opens, git: git_writes(line) }
+    }
+}
+
+/// How a command is held, and what has to stay until it is over.
+#[derive(Debug, Default)]
+pub(in crate::tools) struct Hold {
+    /// `None` where nothing holds it.
+    pub confinement: Option<Confinement>,
+    leases: Leases,
+    must_not_appear: Vec<PathBuf>,
+    /// What there was before, where the command was not asked to make such things.
+    survey: Option<(Arc<Survey>, Arc<Found>)>,
+}
+
+impl Hold {
+    /// After the command: in words what it made that cannot stay, and what it made that runs code later.
+    pub(in crate::tools) fn over(self) -> Option<String> {
+        let words = [take_away(&self.must_not_appear), self.appeared()];
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    /// Places further down in the workspace that would have been shut, had they been there.
+    fn appeared(&self) -> Option<String> {
+        let (survey, before) = self.survey.as_ref()?;
+        let held = |place: &PathBuf| self.confinement.as_ref().is_some_and(|held| held.read_only.contains(place));
+        let new: Vec<PathBuf> = survey.appeared(before).into_iter().filter(|place| !held(place)).collect();
+        (!new.is_empty()).then(|| {
+            let named = listed(new.iter().map(|place| format!("`{}`", place.display())));
+            format!("{named} appeared: other programs run what such a place says, so look at it before you work there")
+        })
+    }
+}
+
+impl Settings {
+    /// How a command is held, with what it needs of caches. Waits for a disk, and the first time for the survey.
+    pub(in crate::tools) fn hold(&self, wanted: &Wanted) -> Hold {
+        let Some((mut confinement, must_not_appear)) = self.confined(wanted) else { return Hold::default() };
+        let holding = &self.holding;
+        let mut hold = Hold { must_not_appear, ..Hold::default() };
+        if wanted.git != GitWrites::Makes && holding.writes_in_workspace() > Writes::Nothing {
+            hold.survey = holding.survey.as_ref().map(|survey| (Arc::clone(survey), survey.now()));
+        }
+        if confinement.strength == Strength::Namespaces && holding.setting == SandboxSetting::WorkspaceWrite {
+            match (holding.cache, &holding.layers) {
+                (Cache::Inherit, _) => confinement.writable.extend(holding.caches.directories.iter().cloned()),
+                (Cache::Private, Some(base)) => {
+                    hold.leases = Leases::take(base, &holding.caches.directories, &holding.roots);
+                    confinement.caches.clone_from(&hold.leases.layers);
+                }
+                (Cache::Private, None) => {}
+            }
+            confinement.writable.extend(holding.caches.locks.iter().cloned());
+        }
+        hold.confinement = Some(confinement);
+        hold
+    }
+
+    /// What a command is told besides its environment, in place of what that says of the same names.
+    pub(in crate::tools) fn adapt(&self, environment: &mut Vec<(OsString, OsString)>, confinement: Option<&Confinement>) {
+        let Some(confinement) = confinement.filter(|confinement| confinement.strength == Strength::Namespaces) else { return };
+        let mut own = vec![("TMPDIR", "/tmp")];
+        // Nothing can be laid over the caches: what is fetched goes to what ends with the command.
+        if self.holding.cache == Cache::Private && confinement.caches.is_empty() {
+            own.extend(ELSEWHERE);
+        }
+        environment.retain(|(name, _)| !own.iter().any(|(own, _)| name == own) && name != "TMP" && name != "TEMP");
+        environment.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
+    }
+
+    /// The same without caches; `None` where nothing holds it.
+    pub(in crate::tools) fn confine(&self, wanted: &Wanted) -> Option<Confinement> {
+        self.confined(wanted).map(|(confinement, _)| confinement)
+    }
+
+    /// With what is not to be there after it.
+    fn confined(&self, wanted: &Wanted) -> Option<(Confinement, Vec<PathBuf>)> {
+        let holding = &self.holding;
+        let strength = match holding.tier {
+            SandboxTier::Bare => return None,
+            SandboxTier::LandlockOnly => Strength::Landlock,
+            SandboxTier::Guarded | SandboxTier::Preview => Strength::Namespaces,
+        };
+        let opened = self.opened(wanted);
+        let writable = wanted.opens.iter().filter_map(|opened| match opened {
+            Outside::Write { path } => Some(PathBuf::from(path)),
+            Outside::Host { .. } | Outside::Network => None,
+        });
+        let found = holding.survey.as_ref().map(|survey| survey.now()).unwrap_or_default();
+        let shut = |place: &&PathBuf| {
+            let made = wanted.git == GitWrites::Makes && place.ends_with(".git") && place.symlink_metadata().is_err();
+            !opened.writable.contains(place) && !made
+        };
+        let mut read_only: Vec<PathBuf> = real(&holding.read_only, Missing::Kept);
+        read_only.extend(real(&holding.read_only_if_there, Missing::LeftOut));
+        read_only.extend(found.read_only.iter().filter(|place| !holding.reopened.contains(place)).cloned());
+        read_only = read_only.iter().filter(shut).cloned().collect();
+        read_only.extend(opened.read_only);
+        let mut hidden = real(&holding.hidden, Missing::LeftOut);
+        hidden.extend(found.hidden.iter().cloned());
+        let sorted = |mut places: Vec<PathBuf>| {
+            places.sort();
+            places.dedup();
+            places
+        };
+        let confinement = Confinement {
+            strength,
+            roots: holding.roots.clone(),
+            view: if holding.writes { View::Real } else { View::ReadOnly },
+            writable: sorted(holding.writable.iter().cloned().chain(writable).chain(opened.writable).collect()),
+            read_only: sorted(read_only),
+            reopened: holding.reopened.clone(),
+            hidden: sorted(hidden),
+            caches: Vec::new(),
+            network: if wanted.opens.contains(&Outside::Network) { NetworkAccess::Open } else { holding.network },
+            limits: holding.limits,
+        };
+        Some((confinement, opened.must_not_appear))
+    }
+
+    /// What of repositories a command may write.
+    fn opened(&self, wanted: &Wanted) -> Opened {
+        let holding = &self.holding;
+        if wanted.git == GitWrites::Nothing || holding.setting == SandboxSetting::ReadOnly {
+            return Opened::default();
+        }
+        let mut repositories: Vec<PathBuf> = holding.roots.iter().map(|root| root.join(".git")).collect();
+        repositories.extend(holding.survey.iter().flat_map(|survey| survey.now().repositories.clone()));
+        repositories.sort_by_key(|git| git.components().count());
+        repositories.dedup();
+        Opened::of(&repositories).and(holding.git.opened())
+    }
+
+    /// What a question says of this line's hold beyond what is said of all.
+    pub(in crate::tools) fn hold_notes(&self, line: &str) -> Vec<String> {
+        let holds = self.holding.tier.holds() && self.holding.setting == SandboxSetting::WorkspaceWrite;
+        match git_writes(line) {
+            GitWrites::Writes | GitWrites::Makes if !holds => Vec::new(),
+            GitWrites::Nothing => Vec::new(),
+            GitWrites::Writes => {
+                vec![
+                    "git  all of this line may write `.git`, but for its hooks, config, info and those of its modules".to_owned(),
+                ]
+            }
+            GitWrites::Makes => {
+                vec!["git  all of this line may write `.git`, and make one where there is none".to_owned()]
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Kept,
+    LeftOut,
+}
+
+/// Where these places really are. A link is followed to what it leads to; one that leads nowhere has nothing to keep.
+fn real(places: &[PathBuf], missing: Missing) -> Vec<PathBuf> {
+    let one = |place: &PathBuf| match place.symlink_metadata() {
+        Ok(_) => place.canonicalize().ok(),
+        Err(_) if missing == Missing::LeftOut => None,
+        // As far as it is there.
+        Err(_) => {
+            let above = place.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok())?;
+            Some(above.canonicalize().ok()?.join(place.strip_prefix(above).ok()?))
+        }
+    };
+    places.iter().filter_map(one).collect()
+}

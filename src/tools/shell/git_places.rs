@@ -1,0 +1,264 @@
+//! What of a repository is opened for a git command that was approved, and what stays shut in it: all that makes git run
+//! a program, or look for its configuration somewhere else.
+
+use crate::sys::path::open_parent;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// In every git directory, and in that of a work tree beside it.
+const SHUT: &[&str] = &["config", "config.worktree", "hooks", "info"];
+const SHUT_OF_WORK_TREE: &[&str] = &["config.worktree"];
+/// Says where the configuration is. Where there is none, one that says nothing else stands there as long as a command runs.
+const POINTER: &str = "commondir";
+/// Says where a work tree is. Where it is missing nothing else may stand there: git would take the work tree for lost.
+const BACK: &str = "gitdir";
+/// Where git keeps git directories in a git directory, and what is shut in those.
+const NESTED: [(&str, &[&str]); 2] = [("modules", SHUT), ("worktrees", SHUT_OF_WORK_TREE)];
+/// Nested ones that are looked for.
+const MOST_NESTED: usize = 256;
+/// Repositories of one workspace that are opened.
+const MOST_REPOSITORIES: usize = 32;
+/// A pointer is one line.
+const POINTER_BYTES: u64 = 4096;
+
+/// Places of repositories, for one command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::tools) struct Opened {
+    pub writable: Vec<PathBuf>,
+    pub read_only: Vec<PathBuf>,
+    /// What would lead git to another configuration and cannot be shut before it exists.
+    pub must_not_appear: Vec<PathBuf>,
+}
+
+/// The git directories of a workspace whose `.git` is a file or lies above it; the person trusts where it points.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GitOutside {
+    directories: Vec<PathBuf>,
+}
+
+impl GitOutside {
+    /// Found without git, and only what git itself would have written: a work tree beside its repository whose
+    /// repository knows it, a submodule in the modules of what it is in, a directory of a repository.
+    pub fn find(workspace: &Path) -> Self {
+        let Some(level) = workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok()) else {
+            return Self::default();
+        };
+        let git = level.join(".git");
+        let Ok(metadata) = git.symlink_metadata() else { return Self::default() };
+        let directories = if metadata.is_dir() {
+            // In the workspace itself it is no place outside.
+            if level == workspace { Vec::new() } else { vec![git] }
+        } else {
+            pointed_to(&git, level)
+        };
+        Self { directories: directories.iter().filter_map(|directory| directory.canonicalize().ok()).collect() }
+    }
+
+    /// What a command that is opened all of it may write.
+    pub(in crate::tools) fn opened(&self) -> Opened {
+        let mut opened = Opened::default();
+        self.directories.iter().for_each(|directory| opened.add(directory));
+        opened
+    }
+}
+
+/// The git directory that a `.git` file names, and the one it shares things with.
+fn pointed_to(git: &Path, level: &Path) -> Vec<PathBuf> {
+    let found = || {
+        let directory = level.join(line_of(git)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+        let Some(common) = line_of(&directory.join("commondir")) else {
+            let in_modules = |above: &Path| directory.starts_with(above.join(".git/modules"));
+            return level.ancestors().skip(1).any(in_modules).then(|| vec![directory.clone()]);
+        };
+        // The repository says the same of this work tree, which nobody who only wrote the tree could make it say.
+        let back = PathBuf::from(line_of(&directory.join("gitdir"))?).canonicalize().ok()?;
+        let common = directory.join(common).canonicalize().ok()?;
+        let known = back == git.canonicalize().ok()? && directory.starts_with(common.join("worktrees"));
+        known.then(|| vec![common, directory.clone()])
+    };
+    found().unwrap_or_default()
+}
+
+fn line_of(file: &Path) -> Option<String> {
+    let mut text = String::new();
+    crate::sys::path::open_file(&file.canonicalize().ok()?).ok()?.take(POINTER_BYTES).read_to_string(&mut text).ok()?;
+    Some(text.trim_end().to_owned())
+}
+
+impl Opened {
+    /// Of repositories in the workspace: each `.git` that is a directory.
+    pub(in crate::tools) fn of(repositories: &[PathBuf]) -> Self {
+        let mut opened = Self::default();
+        let directories = repositories.iter().filter(|git| git.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()));
+        directories.take(MOST_REPOSITORIES).for_each(|git| opened.add(git));
+        opened
+    }
+
+    /// The directory is a place of its own, so that it cannot be moved away with what is shut in it.
+    fn add(&mut self, directory: &Path) {
+        self.writable.push(directory.to_owned());
+        let mut open = vec![(directory.to_owned(), SHUT)];
+        let mut nested = 0;
+        while let Some((directory, shut)) = open.pop() {
+            self.read_only.extend(shut.iter().chain([&POINTER]).map(|name| directory.join(name)));
+            let back = directory.join(BACK);
+            let known = if back.symlink_metadata().is_ok() { &mut self.read_only } else { &mut self.must_not_appear };
+            known.push(back);
+            for (kind, shut) in NESTED {
+                for below in git_directories(&directory.join(kind)) {
+                    nested += 1;
+                    if nested <= MOST_NESTED {
+                        open.push((below, shut));
+                    }
+                }
+            }
+        }
+    }
+
+    pub(in crate::tools) fn and(mut self, other: Self) -> Self {
+        self.writable.extend(other.writable);
+        self.read_only.extend(other.read_only);
+        self.must_not_appear.extend(other.must_not_appear);
+        self
+    }
+}
+
+/// Takes away what appeared where it would lead git astray; in words what that was.
+pub(in crate::tools) fn take_away(paths: &[PathBuf]) -> Option<String> {
+    // The command may have put a link in the way: none is followed.
+    let gone = |path: &&PathBuf| {
+        let held = open_parent(path)
+            .map(|(parent, name)| (PathBuf::from(format!("/proc/self/fd/{}", parent.as_raw_fd())).join(name), parent));
+        held.is_ok_and(|(path, _parent)| {
+            path.symlink_metadata().is_ok_and(|metadata| {
+                if metadata.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.is_ok()
+            })
+        })
+    };
+    let gone: Vec<String> = paths.iter().filter(gone).map(|path| format!("`{}`", path.display())).collect();
+    (!gone.is_empty())
+        .then(|| format!("{} would make git take its configuration from elsewhere, and was taken away", gone.join(", ")))
+}
+
+/// Directories below that hold a `HEAD`; the name of a module may have slashes. What a link leads to is no part of it.
+fn git_directories(above: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    if !above.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return found;
+    }
+    let mut open = vec![(above.to_owned(), 0)];
+    while let Some((directory, depth)) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        for path in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
+        {
+            if path.join("HEAD").symlink_metadata().is_ok() {
+                found.push(path);
+            } else if depth < 3 {
+                open.push((path, depth + 1));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(root: &Path, files: &[(&str, &str)]) {
+        for (name, text) in files {
+            let path = root.join(name);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            std::fs::write(path, text).expect("written");
+        }
+    }
+
+    #[test]
+    fn what_makes_git_run_programs_stays_shut_in_it_and_in_its_modules() {
+        let tree = tempfile::tempdir().expect("a directory");
+        made(tree.path(), &[(".git/HEAD", "x"), (".git/modules/a/b/HEAD", "x")]);
+        let git = tree.path().join(".git");
+        let opened = Opened::of(std::slice::from_ref(&git));
+        assert_eq!(opened.writable, std::slice::from_ref(&git));
+        for name in ["hooks", "config", "config.worktree", "info", "modules/a/b/hooks", "modules/a/b/config"] {
+            assert!(opened.read_only.contains(&git.join(name)), "{name}");
+        }
+        for name in ["commondir", "modules/a/b/commondir"] {
+            assert!(opened.read_only.contains(&git.join(name)), "{name}");
+        }
+        assert!(opened.must_not_appear.contains(&git.join("gitdir")));
+    }
+
+    #[test]
+    fn what_is_taken_away_is_not_looked_for_behind_a_link() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let root = tree.path().canonicalize().expect("real");
+        made(&root, &[("other/.git/gitdir", "x"), ("sub/.git/gitdir", "x")]);
+        std::os::unix::fs::symlink(root.join("other"), root.join("link")).expect("linked");
+        let paths = ["link", "sub"].map(|name| root.join(name).join(".git/gitdir"));
+        let told = take_away(&paths).expect("something was there");
+        assert!(told.contains("sub/.git/gitdir") && !told.contains("link"), "{told}");
+        assert!(root.join("other/.git/gitdir").exists() && !root.join("sub/.git/gitdir").exists());
+    }
+
+    #[test]
+    fn a_link_among_the_modules_of_a_repository_leads_nowhere() {
+        let tree = tempfile::tempdir().expect("a directory");
+        made(tree.path(), &[(".git/HEAD", "x"), ("elsewhere/a/HEAD", "x")]);
+        let git = tree.path().join(".git");
+        std::os::unix::fs::symlink("../elsewhere", git.join("worktrees")).expect("linked");
+        let opened = Opened::of(std::slice::from_ref(&git));
+        assert!(!opened.read_only.iter().any(|place| place.starts_with(git.join("worktrees"))), "{opened:?}");
+    }
+
+    #[test]
+    fn a_work_tree_beside_its_repository_brings_it_along() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let root = tree.path().canonicalize().expect("real");
+        let back = format!("{}\n", root.join("wt/.git").display());
+        made(
+            &root,
+            &[
+                ("main/.git/HEAD", "x"),
+                ("main/.git/worktrees/wt/commondir", "../..\n"),
+                ("main/.git/worktrees/wt/gitdir", &back),
+                ("main/.git/worktrees/wt/HEAD", "x"),
+                ("wt/.git", &format!("gitdir: {}\n", root.join("main/.git/worktrees/wt").display())),
+            ],
+        );
+        let opened = GitOutside::find(&root.join("wt")).opened();
+        assert_eq!(opened.writable, [root.join("main/.git"), root.join("main/.git/worktrees/wt")]);
+        for name in ["hooks", "config", "worktrees/wt/commondir", "worktrees/wt/config.worktree"] {
+            assert!(opened.read_only.contains(&root.join("main/.git").join(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_pointer_that_its_repository_does_not_know_opens_nothing() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let root = tree.path().canonicalize().expect("real");
+        made(
+            &root,
+            &[
+                ("victim/.git/HEAD", "x"),
+                ("victim/.git/commondir", "."),
+                ("victim/.git/gitdir", "/elsewhere/.git"),
+                ("evil/.git", &format!("gitdir: {}\n", root.join("victim/.git").display())),
+                ("also/.git", "gitdir: ../victim/.git/worktrees/none\n"),
+            ],
+        );
+        for name in ["evil", "also"] {
+            assert_eq!(GitOutside::find(&root.join(name)), GitOutside::default(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_directory_of_a_repository_brings_the_repository_along_and_the_repository_itself_nothing() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let root = tree.path().canonicalize().expect("real");
+        made(&root, &[(".git/HEAD", "x"), ("crates/a/x", "")]);
+        assert_eq!(GitOutside::find(&root.join("crates/a")).opened().writable, [root.join(".git")]);
+        assert_eq!(GitOutside::find(&root), GitOutside::default());
+    }
+}

@@ -1,0 +1,15 @@
+//! Commands: what holds them, what they were kept from, what they did.
+
+pub(in crate::tools) mod caches;
+pub(in crate::tools) mod checkpoint;
+pub(in crate::tools) mod command_run;
+pub(in crate::tools) mod commands;
+pub(in crate::tools) mod confine;
+pub(in crate::tools) mod denied;
+pub(in crate::tools) mod git_places;
+pub(in crate::tools) mod named_command;
+pub(in crate::tools) mod network;
+pub(in crate::tools) mod preview;
+pub(in crate::tools) mod run_command;
+pub(in crate::tools) mod run_files;
+pub(in crate::tools) mod survey;

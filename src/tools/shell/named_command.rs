@@ -1,0 +1,132 @@
+//! A command of the policy as a tool: its program and words are fixed there, the model gives the arguments.
+
+use super::command_run::{self, Work, environment_note};
+use crate::policy::{ArgumentKind, NamedCommand, quoted};
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::action::NAMED;
+use crate::protocol::{Action, ErrorCode, Proposal, Target, ToolError};
+use crate::tools::habits::settle;
+use crate::tools::paths::{Meant, Paths};
+use crate::tools::tool::{AnyTool, Draft, Effect, Output, Payload, Settings, invalid};
+use futures_util::FutureExt;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const TIMEOUT_SECONDS: u64 = 300;
+
+impl AnyTool for NamedCommand {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn capability(&self) -> &'static str {
+        NAMED
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// A marker stands for bytes of a file that is written, and this writes none.
+    fn restores(&self) -> bool {
+        false
+    }
+
+    fn schema(&self) -> Value {
+        let property = |kind: &ArgumentKind| match kind {
+            ArgumentKind::Path => json!({"type": "string", "description": "A path in the workspace, read or written."}),
+            ArgumentKind::Input => json!({"type": "string", "description": "A path in the workspace, read."}),
+            ArgumentKind::Text => json!({"type": "string"}),
+            ArgumentKind::Integer => json!({"type": "integer"}),
+            ArgumentKind::OneOf(choices) => json!({"type": "string", "enum": choices}),
+        };
+        let properties: Map<String, Value> = self.arguments.iter().map(|(name, kind)| (name.clone(), property(kind))).collect();
+        let required: Vec<&String> = self.arguments.keys().collect();
+        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    }
+
+    fn actions(&self, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        let cwd = paths.target("cwd", ".", Meant::Directory)?;
+        let (mut values, mut inputs, mut places) = (BTreeMap::new(), Vec::new(), Vec::new());
+        for (name, value) in self.given(arguments)? {
+            let kind = self.arguments.get(&name);
+            if !kind.is_some_and(ArgumentKind::is_path) || value.is_empty() {
+                values.insert(name, value);
+                continue;
+            }
+            let target = paths.target(&name, &value, Meant::File)?;
+            values.insert(name.clone(), word_of(&name, &target)?);
+            if kind == Some(&ArgumentKind::Input) { inputs.push(target) } else { places.push(target) }
+        }
+        let argv = self.fill(&values).map_err(invalid)?;
+        Ok(vec![Action::Named { name: self.name.clone(), argv, cwd, inputs, paths: places }])
+    }
+
+    fn draft(&self, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError> {
+        let actions = self.actions(arguments, &Paths::on_disk(settings))?;
+        let Some(Action::Named { argv, cwd, .. }) = actions.first() else {
+            return Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the command could not be put together"));
+        };
+        let shown = argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        // The words are given as they are; `exec` keeps the shell from taking the first for one of its own.
+        let words: Vec<String> = argv.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+        let work = Work {
+            line: format!("exec -- {}", words.join(" ")),
+            cwd: cwd.clone(),
+            timeout_seconds: TIMEOUT_SECONDS,
+            stdin: None,
+            pinned: None,
+            opens: Vec::new(),
+            background: false,
+        };
+        Ok(Draft {
+            summary: format!("{} $ {shown}", self.name),
+            proposal: Some(Proposal {
+                summary: format!("Run: {shown}"),
+                notes: vec![environment_note(settings)],
+                ..Proposal::default()
+            }),
+            actions,
+            effect: Effect::Runs { timeout_seconds: TIMEOUT_SECONDS, files: Vec::new() },
+            work: Box::new(work),
+        })
+    }
+
+    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        let Ok(work) = payload.downcast::<Work>() else {
+            let error =
+                ToolError::new(ErrorCode::ToolExecutionFailed, "the plan was made by another router; plan the call again");
+            return futures_util::future::ready(Err(error.into())).boxed();
+        };
+        command_run::run(*work, settings, context).boxed()
+    }
+}
+
+trait Given {
+    fn given(&self, arguments: Map<String, Value>) -> Result<BTreeMap<String, String>, ToolError>;
+}
+
+impl Given for NamedCommand {
+    /// The arguments as texts; numbers are written as they came.
+    fn given(&self, arguments: Map<String, Value>) -> Result<BTreeMap<String, String>, ToolError> {
+        let mut value = Value::Object(arguments);
+        settle(&mut value, &self.schema(), "")?;
+        let Value::Object(arguments) = value else { return Err(invalid("the arguments are not a JSON object")) };
+        let text = |value: Value| match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        Ok(arguments.into_iter().map(|(name, value)| (name, text(value))).collect())
+    }
+}
+
+/// A path as a word: absolute, so that no program takes it for an option.
+fn word_of(name: &str, target: &Target) -> Result<String, ToolError> {
+    let text = target.real.to_str().map(str::to_owned);
+    text.ok_or_else(|| invalid(format!("`{name}`: `{}` has a name that is not UTF-8 text", target.given)))
+}

@@ -1,0 +1,99 @@
+//! The network of a command: what aye's proxy lets through by the policy and by what was opened, and what is said of the rest.
+
+use crate::policy::url::{self, Destination};
+use crate::protocol::{Outside, VerdictKind};
+use crate::sys::proxy::{DeniedHost, Gate, Proxy, Refusal, Server};
+use crate::tools::tool::{MayConnect, MayFetch, Settings};
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Lets through what was opened for one run and no rule denies.
+struct Opened {
+    may_fetch: MayFetch,
+    may_connect: MayConnect,
+    /// Host and port, in their normal form.
+    servers: BTreeSet<(String, u16)>,
+}
+
+impl Settings {
+    /// What aye's proxy does for a command for which this is opened; with nothing opened it lets nothing through.
+    pub(in crate::tools) fn proxy(&self, opens: &[Outside]) -> Proxy {
+        let servers = opens.iter().filter_map(|opened| match opened {
+            Outside::Host { host, port } => url::parse(&format!("https://{host}:{port}/")).ok().map(|to| named(&to)),
+            Outside::Network | Outside::Write { .. } => None,
+        });
+        let gate = Opened {
+            may_fetch: Arc::clone(&self.may_fetch),
+            may_connect: Arc::clone(&self.may_connect),
+            servers: servers.collect(),
+        };
+        Proxy { gate: Arc::new(gate), fetcher: self.fetcher.clone() }
+    }
+}
+
+fn named(to: &Destination) -> (String, u16) {
+    (to.host().to_string(), to.port())
+}
+
+impl Gate for Opened {
+    fn admit(&self, url: &str, method: &str) -> Result<Server, Refusal> {
+        let to = url::parse(url).map_err(|reason| Refusal { reason: format!("{reason}; nothing was sent"), denied: None })?;
+        let (host, port) = named(&to);
+        let refuse = |reason: String, why: &str, can_open| {
+            let denied = DeniedHost { host: host.clone(), port, reason: why.to_owned(), can_open };
+            Err(Refusal { reason, denied: Some(denied) })
+        };
+        // A deny stands above whatever was opened; an ask was answered by the yes that opened it.
+        let told = (self.may_fetch)(to.as_str(), method);
+        if told.verdict == VerdictKind::Deny {
+            let why = format!("{} (rule: {})", told.reason, told.rule);
+            return refuse(format!("`{host}:{port}` is denied: {why}; no yes opens it"), &why, false);
+        }
+        if !self.servers.contains(&(host.clone(), port)) {
+            let reason = format!("`{host}:{port}` is not open to this command; the person may run it again with that opened");
+            return refuse(reason, NOT_OPENED, true);
+        }
+        Ok(Server { url: to.as_str().to_owned(), host: to.url_host(), port })
+    }
+
+    fn may_connect(&self, server: &Server, address: IpAddr) -> Result<(), String> {
+        (self.may_connect)(&server.url, address)
+    }
+}
+
+const NOT_OPENED: &str = "not opened";
+
+/// What a command was kept from by the proxy.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in crate::tools) struct Kept {
+    /// What a yes could open.
+    pub openable: Vec<Outside>,
+    /// One line for each server, for whoever reads the result.
+    pub lines: Vec<String>,
+}
+
+pub(in crate::tools) fn kept(denied: &[DeniedHost]) -> Kept {
+    let outside = |one: &DeniedHost| Outside::Host { host: one.host.clone(), port: one.port };
+    Kept {
+        openable: denied.iter().filter(|one| one.can_open).map(outside).collect(),
+        lines: denied.iter().map(|one| format!("{} ({})", outside(one), one.reason)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn denied(host: &str, can_open: bool) -> DeniedHost {
+        let reason = if can_open { NOT_OPENED } else { "a private address" };
+        DeniedHost { host: host.to_owned(), port: 443, reason: reason.to_owned(), can_open }
+    }
+
+    #[test]
+    fn only_what_a_yes_can_open_is_offered_and_all_is_said() {
+        let kept = kept(&[denied("docs.rs", true), denied("10.0.0.1", false)]);
+        assert_eq!(kept.openable, [Outside::Host { host: "docs.rs".to_owned(), port: 443 }]);
+        assert_eq!(kept.lines, ["docs.rs:443 (not opened)", "10.0.0.1:443 (a private address)"]);
+    }
+}

@@ -1,0 +1,215 @@
+//! The effects as a unified diff, with the headers that git gives it.
+
+use crate::protocol::EffectKind;
+use crate::sys::file;
+use crate::sys::layer::{Change, Changes, Kind, Node};
+use crate::tools::paths::shown_in_one_line;
+use crate::tools::tool::Settings;
+use crate::tools::write::document::{Document, Form};
+use crate::tools::write::file_change::unified;
+use crate::tools::write::replacement::with_lf;
+use std::fmt::Write as _;
+use std::io::Read;
+use std::path::Path;
+
+/// Of larger files only the size is told.
+const MAX_FILE_BYTES: u64 = 256 * 1024;
+/// All diffs together.
+const MAX_BYTES: usize = 512 * 1024;
+const MAX_FILES: usize = 500;
+/// Looked at to tell a large file of text from another.
+const SNIFFED_BYTES: u64 = 8 * 1024;
+
+pub(super) struct Diff<'a> {
+    settings: &'a Settings,
+    text: String,
+    files: usize,
+    without: u64,
+}
+
+/// One side of a change.
+enum Side {
+    Nothing,
+    /// Without its secrets.
+    Text(String),
+    Link(String),
+    Large,
+    Binary,
+}
+
+impl Side {
+    fn is_binary(&self) -> bool {
+        matches!(self, Self::Binary)
+    }
+
+    fn lines(&self) -> Option<&str> {
+        match self {
+            Self::Nothing => Some(""),
+            Self::Text(text) | Self::Link(text) => Some(text),
+            Self::Large | Self::Binary => None,
+        }
+    }
+}
+
+impl<'a> Diff<'a> {
+    pub fn new(settings: &'a Settings) -> Self {
+        Self { settings, text: String::new(), files: 0, without: 0 }
+    }
+
+    /// The diff, and how many files are not in it.
+    pub fn finish(self) -> (String, u64) {
+        (self.text, self.without)
+    }
+
+    pub fn moved(&mut self, from: &str, to: &str, similarity: u32) {
+        self.add(|text| {
+            let _ =
+                writeln!(text, "diff --git a/{from} b/{to}\nsimilarity index {similarity}%\nrename from {from}\nrename to {to}");
+        });
+    }
+
+    /// Adds what became of one file; gives its effect with what its content tells.
+    pub fn file(&mut self, change: &Change, changes: &Changes, kind: EffectKind) -> EffectKind {
+        let name = shown_in_one_line(&changes.old(&change.path), self.settings);
+        match kind {
+            EffectKind::Renamed { from, changed } => {
+                self.moved(&from, &name, 100);
+                EffectKind::Renamed { from, changed }
+            }
+            EffectKind::ModeChanged { from, to } => {
+                if let Some(after) = change.after
+                    && from != to
+                {
+                    self.add(|text| {
+                        let _ = writeln!(
+                            text,
+                            "diff --git a/{name} b/{name}\nold mode {}\nnew mode {}",
+                            git_mode(&after, from),
+                            git_mode(&after, to)
+                        );
+                    });
+                }
+                EffectKind::ModeChanged { from, to }
+            }
+            EffectKind::Created { bytes, .. } => {
+                let binary = self.content(change, changes, &name);
+                EffectKind::Created { bytes, binary }
+            }
+            EffectKind::Changed { bytes_before, bytes_after, .. } => {
+                let binary = self.content(change, changes, &name);
+                EffectKind::Changed { bytes_before, bytes_after, binary }
+            }
+            EffectKind::Deleted { bytes, .. } => {
+                let binary = self.content(change, changes, &name);
+                EffectKind::Deleted { bytes, binary }
+            }
+            EffectKind::Linked { to } => {
+                self.content(change, changes, &name);
+                EffectKind::Linked { to }
+            }
+            kind @ (EffectKind::DirectoryCreated | EffectKind::DirectoryDeleted { .. }) => kind,
+        }
+    }
+
+    /// The lines that are not the same on both sides; whether one of them is no text.
+    fn content(&mut self, change: &Change, changes: &Changes, name: &str) -> bool {
+        let plain = |node: Option<Node>| node.filter(|node| matches!(node.kind, Kind::File | Kind::Link));
+        let (before, after) = (plain(change.before), plain(change.after));
+        let room = self.files < MAX_FILES && self.text.len() < MAX_BYTES;
+        let limit = if room { MAX_FILE_BYTES } else { 0 };
+        let (old, new) =
+            (self.side(&changes.old(&change.path), before, limit), self.side(&changes.new_content(&change.path), after, limit));
+        let binary = old.is_binary() || new.is_binary();
+        match (before, after) {
+            // Of two kinds neither is a change of the other.
+            (Some(was), Some(is)) if was.kind != is.kind => {
+                self.part(name, Some(was), None, (&old, &Side::Nothing));
+                self.part(name, None, Some(is), (&Side::Nothing, &new));
+            }
+            (before, after) => self.part(name, before, after, (&old, &new)),
+        }
+        binary
+    }
+
+    fn part(&mut self, name: &str, before: Option<Node>, after: Option<Node>, (old, new): (&Side, &Side)) {
+        let binary = old.is_binary() || new.is_binary();
+        let body = match (old.lines(), new.lines()) {
+            (Some(old), Some(new)) => {
+                let old_name = if before.is_some() { format!("a/{name}") } else { "/dev/null".to_owned() };
+                let new_name = if after.is_some() { format!("b/{name}") } else { "/dev/null".to_owned() };
+                unified(old, new, &old_name, &new_name).0
+            }
+            _ if binary => format!("Binary files a/{name} and b/{name} differ\n"),
+            _ => {
+                self.without += 1;
+                return;
+            }
+        };
+        self.add(|text| {
+            let _ = writeln!(text, "diff --git a/{name} b/{name}");
+            let _ = match (before, after) {
+                (None, Some(after)) => writeln!(text, "new file mode {}", git_mode(&after, after.mode)),
+                (Some(before), None) => writeln!(text, "deleted file mode {}", git_mode(&before, before.mode)),
+                (Some(before), Some(after)) if before.mode != after.mode && after.kind == Kind::File => {
+                    writeln!(text, "old mode {}\nnew mode {}", git_mode(&before, before.mode), git_mode(&after, after.mode))
+                }
+                _ => Ok(()),
+            };
+            text.push_str(&body);
+        });
+    }
+
+    fn add(&mut self, write: impl FnOnce(&mut String)) {
+        if self.files >= MAX_FILES || self.text.len() >= MAX_BYTES {
+            self.without += 1;
+            return;
+        }
+        let length = self.text.len();
+        write(&mut self.text);
+        if self.text.len() > MAX_BYTES {
+            self.text.truncate(length);
+            self.without += 1;
+            return;
+        }
+        self.files += 1;
+    }
+
+    fn side(&self, path: &Path, node: Option<Node>, limit: u64) -> Side {
+        let Some(node) = node else { return Side::Nothing };
+        let hidden = |text: &str| self.settings.redactor.redact(text).text.into_owned();
+        if node.kind == Kind::Link {
+            let says = crate::sys::path::read_link(path).map(|says| says.to_string_lossy().into_owned());
+            return Side::Link(hidden(&says.unwrap_or_else(|_| "?".to_owned())));
+        }
+        if node.bytes > limit.min(self.settings.max_file_size_bytes) {
+            return if is_binary(path) { Side::Binary } else { Side::Large };
+        }
+        match file::read(path, limit).map(|bytes| Document::decode(&bytes)) {
+            Ok(Ok(document)) => Side::Text(hidden(&with_lf(&document.text))),
+            Ok(Err(_)) => Side::Binary,
+            Err(_) => Side::Large,
+        }
+    }
+}
+
+/// From its first bytes.
+fn is_binary(path: &Path) -> bool {
+    let Ok(file) = crate::sys::path::open_file(path) else { return false };
+    let mut start = Vec::new();
+    let read = file.take(SNIFFED_BYTES).read_to_end(&mut start);
+    let start = match std::str::from_utf8(&start) {
+        // The last character may be cut.
+        Err(error) if error.error_len().is_none() => &start[..error.valid_up_to()],
+        _ => &start[..],
+    };
+    read.is_ok() && Form::of(start).is_err()
+}
+
+/// As git names it, with the bits that it does not keep.
+fn git_mode(node: &Node, mode: u32) -> String {
+    match node.kind {
+        Kind::Link => "120000".to_owned(),
+        Kind::Directory => format!("04{mode:04o}"),
+        Kind::File | Kind::Special => format!("10{mode:04o}"),
+    }
+}

@@ -1,0 +1,81 @@
+//! The directories that git ignores, by the rules that were there before the command: its own hide nothing.
+
+use crate::sys::layer::{Change, Changes, Kind};
+use crate::tools::search::ignore_files::{trap, trap_above};
+use crate::tools::tool::Settings;
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+pub(super) struct Ignored<'a> {
+    directory: &'a Path,
+    settings: &'a Settings,
+    /// Of each directory its own rules; nothing where it has none or they cannot be read safely.
+    rules: HashMap<PathBuf, Option<Gitignore>>,
+    /// The outermost ignored directory that a directory is or is in.
+    known: HashMap<PathBuf, Option<PathBuf>>,
+    reads: bool,
+}
+
+impl<'a> Ignored<'a> {
+    pub fn new(changes: &'a Changes, settings: &'a Settings) -> Self {
+        let directory = changes.directory();
+        let reads = trap_above(directory, settings).is_none();
+        Self { directory, settings, rules: HashMap::new(), known: HashMap::new(), reads }
+    }
+
+    /// The ignored directory that a change belongs to.
+    pub fn directory_of(&mut self, change: &Change) -> Option<PathBuf> {
+        if !self.reads {
+            return None;
+        }
+        let is_directory = change.kind() == Some(Kind::Directory);
+        let directory = if is_directory { change.path.as_path() } else { change.path.parent()? };
+        self.outermost(directory)
+    }
+
+    fn outermost(&mut self, directory: &Path) -> Option<PathBuf> {
+        let parent = directory.parent()?;
+        if let Some(known) = self.known.get(directory) {
+            return known.clone();
+        }
+        let found = self.outermost(parent).or_else(|| self.is_ignored(directory).then(|| directory.to_owned()));
+        self.known.insert(directory.to_owned(), found.clone());
+        found
+    }
+
+    /// By the rules in the directories above it, the nearest first.
+    fn is_ignored(&mut self, directory: &Path) -> bool {
+        let real = self.directory.join(directory);
+        let mut above = directory.parent();
+        while let Some(parent) = above {
+            if let Some(rules) = self.rules_in(parent) {
+                match rules.matched(&real, true) {
+                    Match::Ignore(_) => return true,
+                    Match::Whitelist(_) => return false,
+                    Match::None => {}
+                }
+            }
+            above = parent.parent();
+        }
+        false
+    }
+
+    fn rules_in(&mut self, directory: &Path) -> Option<&Gitignore> {
+        let (real, settings) = (self.directory.join(directory), self.settings);
+        let is_top = directory.as_os_str().is_empty();
+        let rules = self.rules.entry(directory.to_owned()).or_insert_with(|| {
+            if trap(&real, &*settings.may_read).is_some() {
+                return None;
+            }
+            let mut builder = GitignoreBuilder::new(&real);
+            if is_top {
+                builder.add(real.join(".git/info/exclude"));
+            }
+            builder.add(real.join(".gitignore"));
+            builder.build().ok().filter(|rules| !rules.is_empty())
+        });
+        rules.as_ref()
+    }
+}

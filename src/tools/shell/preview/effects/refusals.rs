@@ -1,0 +1,73 @@
+//! What the policy does not let a command keep: places that may not be written or deleted, and what would make git run a program.
+
+use crate::sys::layer::{Change, Changes};
+use crate::tools::tool::Settings;
+use crate::tools::write::repository::{MARKS, TRUSTED};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Paths of changes that are not kept, whatever is answered.
+pub(in crate::tools::shell::preview) fn refusals(changes: &Changes, settings: &Settings) -> BTreeSet<PathBuf> {
+    let mut refused: BTreeSet<PathBuf> =
+        changes.entries().iter().filter(|change| !may_be(change, changes, settings)).map(|change| change.path.clone()).collect();
+    refused.extend(of_repositories(changes));
+    refused
+}
+
+fn may_be(change: &Change, changes: &Changes, settings: &Settings) -> bool {
+    let real = changes.old(&change.path);
+    let (writes, deletes) =
+        (change.after.is_some(), change.before.is_some() && change.kind().is_none() || change.after.is_none());
+    (!writes || (settings.may_write)(&real)) && (!deletes || (settings.may_delete)(&real))
+}
+
+/// Changes to what git trusts in a directory that is a repository, or is made one.
+fn of_repositories(changes: &Changes) -> Vec<PathBuf> {
+    let mut looked: BTreeMap<PathBuf, Option<Was>> = BTreeMap::new();
+    let mut refused = Vec::new();
+    for change in changes.entries() {
+        let mut directory = PathBuf::new();
+        for name in &change.path {
+            let (trusted, mark) = (is_one_of(name, TRUSTED), is_one_of(name, &MARKS));
+            if trusted || mark {
+                let was = *looked.entry(directory.clone()).or_insert_with(|| repository(changes, &directory));
+                if was == Some(Was::Made) || (trusted && was == Some(Was::There)) {
+                    refused.push(change.path.clone());
+                    break;
+                }
+            }
+            directory.push(name);
+        }
+    }
+    refused
+}
+
+fn is_one_of(name: &OsStr, names: &[&str]) -> bool {
+    names.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Was {
+    There,
+    Made,
+}
+
+/// Whether git takes the directory for a repository afterwards, and whether it did before.
+fn repository(changes: &Changes, directory: &Path) -> Option<Was> {
+    let at = |mark: &str| {
+        let path = directory.join(mark);
+        let before = changes.old(&path).symlink_metadata().is_ok();
+        let after = match changes.entries().binary_search_by(|change| change.path.as_path().cmp(&path)) {
+            Ok(found) => changes.entries()[found].after.is_some(),
+            Err(_) => before,
+        };
+        (before, after)
+    };
+    let marks = MARKS.map(at);
+    match (marks.iter().all(|(before, _)| *before), marks.iter().all(|(_, after)| *after)) {
+        (true, _) => Some(Was::There),
+        (false, true) => Some(Was::Made),
+        (false, false) => None,
+    }
+}

@@ -1,0 +1,129 @@
+//! Effects in words: what a diff cannot show, why something is not kept, and what the model is told was.
+
+use super::is_gone;
+use crate::protocol::RefusedEffect;
+use crate::sys::layer::{Change, Changes, Kind, Unkept, Why};
+use crate::sys::path::read_link;
+use crate::tools::paths::listed;
+use crate::tools::paths::shown_in_one_line;
+use crate::tools::tool::Settings;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// More refusals in one directory are one.
+const TOGETHER: usize = 8;
+
+/// What a link that the command made says.
+pub(super) fn link(changes: &Changes, path: &Path) -> String {
+    let says = read_link(&changes.new_content(path)).map_or_else(|_| "?".to_owned(), |says| says.to_string_lossy().into_owned());
+    says.replace('\n', "\\n").replace('\r', "\\r")
+}
+
+pub(super) fn notes(change: &Change, changes: &Changes, settings: &Settings) -> Vec<String> {
+    let mut notes = Vec::new();
+    let is_link = |node: Option<crate::sys::layer::Node>| node.is_some_and(|node| node.kind == Kind::Link);
+    match (change.before, change.after) {
+        (Some(before), Some(after)) if before.kind != after.kind => {
+            notes.push(match before.kind {
+                Kind::Directory => "replaces a directory and all that was in it".to_owned(),
+                Kind::File => format!("replaces a file of {} bytes", before.bytes),
+                Kind::Link => "replaces a link".to_owned(),
+                Kind::Special => "replaces a device, FIFO or socket".to_owned(),
+            });
+        }
+        (Some(before), Some(after)) if !is_link(change.after) => {
+            if (before.owner, before.group) != (after.owner, after.group) {
+                notes.push(format!("owner {}:{} becomes {}:{}", before.owner, before.group, after.owner, after.group));
+            }
+            if before.mode != after.mode && !change.same_content {
+                notes.push(format!("mode {:04o} becomes {:04o}", before.mode, after.mode));
+            }
+        }
+        _ => {}
+    }
+    if change.lost_set_id {
+        notes.push("set-id bit dropped".to_owned());
+    }
+    if let Some(leader) = &change.link_of {
+        notes.push(format!("hard link to {}", shown_in_one_line(&changes.old(leader), settings)));
+    }
+    match change.breaks_links() {
+        0 => {}
+        1 => notes.push("its other hard link keeps the old content".to_owned()),
+        more => notes.push(format!("its {more} other hard links keep the old content")),
+    }
+    notes
+}
+
+/// What is not kept, one for each; where many are in one directory, one for all.
+pub(super) fn refused(changes: &Changes, settings: &Settings) -> Vec<RefusedEffect> {
+    let name = |path: &Path| shown_in_one_line(&changes.old(path), settings);
+    let mut together: BTreeMap<(PathBuf, String), Vec<&Unkept>> = BTreeMap::new();
+    for unkept in changes.unkept() {
+        together.entry((place(&unkept.path), why(unkept, changes, settings))).or_default().push(unkept);
+    }
+    let mut refused = Vec::new();
+    for ((directory, reason), all) in together {
+        if all.len() > TOGETHER {
+            let reason = format!("{reason} ({} entries in it)", all.len());
+            refused.push(RefusedEffect { path: format!("{}/", name(&directory)), reason });
+        } else {
+            refused.extend(all.into_iter().map(|unkept| RefusedEffect { path: name(&unkept.path), reason: reason.clone() }));
+        }
+    }
+    refused
+}
+
+/// The directory that several are told of as one: a repository's own, or the one they are in.
+fn place(path: &Path) -> PathBuf {
+    let own = path.ancestors().find(|above| above.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git")));
+    own.or(path.parent()).unwrap_or(path).to_owned()
+}
+
+fn why(unkept: &Unkept, changes: &Changes, settings: &Settings) -> String {
+    match &unkept.why {
+        Why::Special => "a socket, FIFO or device is not kept".to_owned(),
+        Why::SetId => "a set-id bit is not kept".to_owned(),
+        Why::Closed => "the directory cannot be listed, so that nobody can say what it would lose; it stays as it is".to_owned(),
+        Why::TooDeep => "its path is too long; it stays as it is".to_owned(),
+        Why::Refused => "the policy does not let a command change it; it stays as it is".to_owned(),
+        Why::With(other) => format!("not done because of `{}`", shown_in_one_line(&changes.old(other), settings)),
+    }
+}
+
+/// What the model is told once it is done.
+pub(in crate::tools::shell::preview) fn kept_words(changes: &[Changes]) -> String {
+    let mut counts: [(u64, &str); 5] = [(0, "created"), (0, "changed"), (0, "deleted"), (0, "moved"), (0, "changed in mode")];
+    let mut not = Vec::new();
+    for changes in changes {
+        let moved: BTreeSet<&PathBuf> = changes.entries().iter().filter_map(|change| change.moved_from.as_ref()).collect();
+        for change in changes.entries() {
+            if change.is_only_touched() || moved.contains(&change.path) || is_directory(change) {
+                continue;
+            }
+            let at = match (change.before, change.after) {
+                _ if change.moved_from.is_some() => 3,
+                _ if change.same_content => 4,
+                (None, _) => 0,
+                (Some(_), Some(_)) => 1,
+                (Some(_), None) => 2,
+            };
+            counts[at].0 += 1;
+        }
+        not.extend(changes.unkept().iter().map(|unkept| changes.old(&unkept.path)));
+    }
+    not.sort_unstable();
+    not.dedup();
+    let parts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let kept = if parts.is_empty() { "no file changed".to_owned() } else { format!("files: {}", parts.join(", ")) };
+    if not.is_empty() {
+        return format!("[{kept}]");
+    }
+    let not = listed(not.iter().map(|path| format!("`{}`", path.display())));
+    format!("[{kept}; not kept, so these are as they were: {not}]")
+}
+
+fn is_directory(change: &Change) -> bool {
+    is_gone(change) && change.after.is_none() || change.after.is_some_and(|node| node.kind == Kind::Directory)
+}

@@ -1,0 +1,143 @@
+//! What the yes does: the effects that were shown happen, all of them or none, and the model has the output.
+
+use super::effects::{kept_words, refusals};
+use super::trial::Kept;
+use super::view::View;
+use crate::protocol::{CallId, ErrorCode, ToolError, ToolResult};
+use crate::sys::layer::{self, CommitError, Outcome};
+use crate::tools::markers::hide_in_result;
+use crate::tools::paths::listed;
+use crate::tools::shell::command_run::off_thread;
+use crate::tools::tool::{Output, Settings};
+use std::fmt::Write as _;
+use std::io;
+use std::sync::Arc;
+
+/// Makes it so. The view comes back where its outcome is to outlive this process.
+pub(in crate::tools) async fn commit(
+    kept: Kept,
+    id: CallId,
+    tool_name: String,
+    settings: Arc<Settings>,
+) -> (ToolResult, Option<Settled>) {
+    let (again, name) = (id.clone(), tool_name.clone());
+    match off_thread(move || done(kept, id, &tool_name, &settings)).await {
+        Ok(done) => done,
+        Err(error) => (ToolResult::refused(again, name, error), None),
+    }
+}
+
+/// The outcome of a call on disk: it is of use only until the session has it.
+#[derive(Debug)]
+pub(in crate::tools) struct Settled(View, bool);
+
+impl Settled {
+    #[cfg(test)]
+    pub(in crate::tools) fn abandon(mut self) {
+        self.1 = true;
+    }
+}
+
+impl Drop for Settled {
+    fn drop(&mut self) {
+        if !self.1 {
+            self.0.give_up();
+        }
+    }
+}
+
+fn done(kept: Kept, id: CallId, tool_name: &str, settings: &Settings) -> (ToolResult, Option<Settled>) {
+    let Kept { mut view, mut changes, output } = kept;
+    // The policy may have changed since it was shown.
+    for changes in &mut changes {
+        changes.refuse(&refusals(changes, settings));
+    }
+    let words = kept_words(&changes);
+    let result = hide_in_result(&settings.redactor, result_of(output, id.clone(), tool_name, &words));
+    if changes.iter().all(layer::Changes::is_empty) {
+        return over(view, result, settings);
+    }
+    let refused = |error: ToolError| ToolResult::refused(id.clone(), tool_name, error);
+    if let Err(error) = view.keep_result(&result) {
+        let message = format!("what the command did could not be kept: {error}; nothing was written");
+        return over(view, refused(ToolError::new(ErrorCode::ToolExecutionFailed, message)), settings);
+    }
+    // Whatever ends this from now on, what was begun is finished at the next start.
+    view.leave();
+    let outcome = layer::commit(view.path(), &changes).or_else(|error| match error {
+        CommitError::Io { error, .. } if layer::has_begun(view.path()) => again(&view, error),
+        error => Err(error),
+    });
+    match outcome {
+        // What is left of it is tried again when aye starts again, and until then nothing of it is thrown away.
+        Ok(outcome) if !outcome.is_over() => (said_left(result, &outcome), None),
+        Ok(outcome) => over(view, said_left(result, &outcome), settings),
+        Err(error) if layer::has_begun(view.path()) => {
+            let message = format!(
+                "aye could not finish keeping what the command did ({error}); a part of it may be written. it is finished when aye \
+                 starts again"
+            );
+            (refused(ToolError::new(ErrorCode::OutcomeUnknown, message)), None)
+        }
+        Err(error) => over(view, refused(refusal(error)), settings),
+    }
+}
+
+/// Nothing is left to be done: the outcome is kept until the session has it, and nothing else.
+fn over(mut view: View, result: ToolResult, settings: &Settings) -> (ToolResult, Option<Settled>) {
+    if settings.session.is_none() {
+        view.give_up();
+        return (result, None);
+    }
+    view.leave();
+    if let Err(error) = view.keep_final(&result).and_then(|()| view.shrink()) {
+        tracing::warn!(%error, "what is left of a preview could not be tidied");
+    }
+    (result, Some(Settled(view, false)))
+}
+
+/// Once more, as after a crash.
+fn again(view: &View, error: io::Error) -> Result<Outcome, CommitError> {
+    let path = view.path().to_owned();
+    match layer::recover(view.path()) {
+        Ok(Some(outcome)) => Ok(outcome),
+        Ok(None) | Err(_) => Err(CommitError::Io { path, error }),
+    }
+}
+
+fn refusal(error: CommitError) -> ToolError {
+    match error {
+        CommitError::Conflict(paths) => {
+            let message = format!(
+                "{} changed since the command ran in its preview; nothing of it was written. look at it, and run the command again",
+                listed(paths.iter().map(|path| format!("`{}`", path.display())))
+            );
+            ToolError::new(ErrorCode::Conflict, message)
+        }
+        CommitError::Io { .. } => {
+            let message = format!("what the command did could not be kept: {error}; nothing was written");
+            ToolError::new(ErrorCode::ToolExecutionFailed, message)
+        }
+    }
+}
+
+fn result_of(output: Output, id: CallId, tool_name: &str, words: &str) -> ToolResult {
+    match output {
+        Ok(told) => ToolResult { denied: told.denied, ..ToolResult::succeeded(id, tool_name, format!("{}\n{words}", told.text)) },
+        Err(failed) => ToolResult {
+            output_text: format!("{}\n{words}", failed.printed),
+            denied: failed.denied,
+            ..ToolResult::refused(id, tool_name, failed.error)
+        },
+    }
+}
+
+/// The same result, and what a commit could not do in the middle.
+pub(super) fn said_left(mut result: ToolResult, outcome: &Outcome) -> ToolResult {
+    if !outcome.is_whole() {
+        let left = outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why));
+        let later = if outcome.is_over() { "" } else { "; aye tries again what the system refused when it starts again" };
+        let _ = write!(result.output_text, "\n[not as the command left it: {}{later}]", listed(left));
+    }
+    result
+}

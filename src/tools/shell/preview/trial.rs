@@ -1,0 +1,168 @@
+//! The run in the view, and what becomes known by it.
+
+use super::effects::{Shown, shown};
+use super::view::{Call, View, previews};
+use crate::ports::RunContext;
+use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError};
+use crate::sys::layer::{self, Changes};
+use crate::sys::process::{End, Finished, run as run_process};
+use crate::sys::sandbox::{Confinement, Layered, NetworkAccess, Strength, View as Seen};
+use crate::tools::shell::command_run::{Work, answer, asked_for, failed, how_it_ended, kept_from, off_thread, spec, unchanged};
+use crate::tools::shell::confine::Wanted;
+use crate::tools::tool::{Output, Settings};
+use std::io;
+use std::sync::Arc;
+
+/// What programs print that meet a limit of the view, and what it means.
+const LIMITS: &[(&[&str], &str)] = &[
+    (
+        &["invalid cross-device link", "cross-device link not permitted", "exdev", "os error 18", "errno 18"],
+        "renaming directories does not work in a preview; if that is what failed, run it without one",
+    ),
+    (
+        &["value too large for defined data type", "eoverflow", "os error 75", "errno 75"],
+        "files of other owners cannot be changed in a preview; if that is what failed, run it without one",
+    ),
+    (&["stale file handle", "estale"], "a file was changed by somebody else while the preview ran; run it again"),
+];
+
+/// A command that ran in its view, until it is kept or dropped.
+pub(in crate::tools) struct Kept {
+    pub(super) view: View,
+    pub(super) changes: Vec<Changes>,
+    /// What the model is told of it.
+    pub(super) output: Output,
+}
+
+/// What a run in the view came to.
+pub(in crate::tools) struct Trial {
+    pub kept: Kept,
+    pub effects: Effects,
+    /// The rest of what is shown: diff, paths, bytes, notes.
+    pub proposal: Proposal,
+}
+
+/// Runs a line in a view of its own, with no network.
+pub(in crate::tools) async fn run(
+    mut work: Work,
+    tool_call_id: CallId,
+    tool_name: String,
+    settings: Arc<Settings>,
+    context: RunContext,
+) -> Result<Trial, ToolError> {
+    unchanged(&mut work, &settings).await?;
+    let call = Call { tool_call_id, tool_name, session_id: settings.session.clone() };
+    let making = Arc::clone(&settings);
+    let prepared = off_thread(move || Prepared::new(&call, &making)).await??;
+    let Prepared { view, confinement, layers, began } = prepared;
+    let spec = spec(&work, Some(confinement.clone()), &settings);
+    let finished = run_process(spec, context.output, context.kill).await.map_err(|error| failed(&error))?;
+    off_thread(move || {
+        let mut changes = Vec::new();
+        for layered in &layers {
+            let found = layer::changes(layered, began);
+            changes.push(found.map_err(|error| trouble("what the command did could not be read", &error))?);
+        }
+        let (effects, proposal) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
+        let output = answer(&finished, work.timeout_seconds, settings.max_output_bytes);
+        Ok(Trial { kept: Kept { view, changes, output }, effects, proposal })
+    })
+    .await?
+}
+
+struct Prepared {
+    view: View,
+    confinement: Confinement,
+    layers: Vec<Layered>,
+    began: layer::Time,
+}
+
+impl Prepared {
+    fn new(call: &Call, settings: &Settings) -> Result<Self, ToolError> {
+        let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("it cannot be previewed: {why}"));
+        let base = settings.holding.previews.as_ref().map_err(|why| impossible(why))?;
+        let held = settings.confine(&Wanted::default()).filter(|confinement| confinement.strength == Strength::Namespaces);
+        let held = held.ok_or_else(|| impossible("nothing on this system can hold it"))?;
+        let made = || -> io::Result<(View, Vec<Layered>, Vec<Layered>, layer::Time)> {
+            let view = View::make(base, call)?;
+            let began = layer::mark(view.path())?;
+            let layers = view.layers("upper", &held.roots)?;
+            // What package managers keep is a copy here, too, and goes with the view.
+            let caches = view.layers("cache", &settings.holding.caches.directories)?;
+            Ok((view, layers, caches, began))
+        };
+        let (view, layers, caches, began) = made().map_err(|error| trouble("the preview could not be made", &error))?;
+        let mut hidden = held.hidden.clone();
+        hidden.push(previews(base));
+        let confinement = Confinement {
+            view: Seen::CopyOnWrite(layers.clone()),
+            // All else that could be written is real. In these is nothing but that somebody holds them.
+            writable: settings.holding.caches.locks.clone(),
+            // What may not be written here is not kept, and said.
+            read_only: Vec::new(),
+            reopened: Vec::new(),
+            hidden,
+            caches,
+            network: NetworkAccess::Proxied,
+            ..held
+        };
+        Ok(Self { view, confinement, layers, began })
+    }
+}
+
+fn trouble(what: &str, error: &io::Error) -> ToolError {
+    ToolError::new(ErrorCode::ToolExecutionFailed, format!("{what}: {error}; nothing was changed"))
+}
+
+/// Takes out of the changes what is never kept, and says what is left.
+fn looked_at(
+    finished: &Finished,
+    work: &Work,
+    changes: &mut [Changes],
+    confinement: &Confinement,
+    settings: &Settings,
+) -> (Effects, Proposal) {
+    let told = match answer(finished, work.timeout_seconds, settings.max_output_bytes) {
+        Ok(told) => told.text,
+        Err(failed) => failed.printed,
+    };
+    let output = settings.redactor.redact(&told).text.into_owned();
+    let denied = match finished.end {
+        // What it printed is no sign of anything where it went well; what it asked the proxy for is.
+        End::Exited(0) => asked_for(finished, work, confinement, settings),
+        End::Exited(_) | End::Signalled(_) | End::TimedOut | End::Killed | End::DiskFull => {
+            kept_from(finished, work, confinement, settings)
+        }
+    };
+    let Shown { files, more_files, counted, refused, diff, paths, bytes, notes: mut seen } = shown(changes, settings);
+    let mut notes = Vec::new();
+    match finished.end {
+        End::TimedOut | End::Killed => notes.push("it did not come to its end: these are the effects until then".to_owned()),
+        End::DiskFull => notes.push("it left no room on the disk and was ended: these are the effects until then".to_owned()),
+        End::Exited(_) | End::Signalled(_) => {}
+    }
+    notes.extend(limits(&output).map(str::to_owned));
+    notes.append(&mut seen);
+    let effects = Effects {
+        ended: ended(finished.end, work.timeout_seconds),
+        output,
+        files,
+        more_files,
+        counted,
+        refused,
+        denied: denied.outside,
+    };
+    (effects, Proposal { summary: String::new(), diff, paths, bytes, notes })
+}
+
+pub(super) fn limits(output: &str) -> impl Iterator<Item = &'static str> {
+    let small = output.to_lowercase();
+    LIMITS.iter().filter(move |(signs, _)| signs.iter().any(|sign| small.contains(sign))).map(|(_, means)| *means)
+}
+
+fn ended(end: End, timeout_seconds: u64) -> String {
+    match end {
+        End::TimedOut => format!("killed after {timeout_seconds} s"),
+        end => how_it_ended(end),
+    }
+}

@@ -1,0 +1,191 @@
+//! The directory of one preview: made for it, held by this process as long as it lives, gone with it.
+
+use crate::protocol::{CallId, SessionId};
+use crate::sys::layer;
+use crate::sys::sandbox::Layered;
+use crate::tools::shell::command_run::beside;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Below the place that the probe found for upper directories.
+const PREVIEWS: &str = "previews";
+const LOCK: &str = "lock";
+const CALL: &str = "call.json";
+/// What the call comes to once all of it is kept, written before anything of it is.
+const RESULT: &str = "result.json";
+/// What it came to, whatever that is.
+const FINAL: &str = "final.json";
+
+/// The end of its name once it is being removed.
+const GONE: &str = "gone";
+
+/// Whose preview it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Call {
+    pub tool_call_id: CallId,
+    pub tool_name: String,
+    pub session_id: Option<SessionId>,
+}
+
+/// The directory, which nobody else uses until this is dropped; then it is removed.
+#[derive(Debug)]
+pub(super) struct View {
+    path: PathBuf,
+    /// What it takes to know a left-over: a process that died holds it no more.
+    _held: File,
+    /// Whether it outlives this.
+    stays: bool,
+}
+
+/// The directory that holds all previews.
+pub(super) fn previews(base: &Path) -> PathBuf {
+    base.join(PREVIEWS)
+}
+
+impl View {
+    pub fn make(base: &Path, call: &Call) -> io::Result<Self> {
+        let previews = previews(base);
+        private().recursive(true).create(&previews)?;
+        let path = previews.join(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
+        private().create(&path)?;
+        let held = open_lock(&path)?;
+        held.lock()?;
+        let view = Self { path, _held: held, stays: false };
+        // After a power failure there is no command either.
+        view.write(CALL, call, false)?;
+        Ok(view)
+    }
+
+    /// One that a dead process left; `None` where somebody lives who holds it.
+    pub fn left_over(path: &Path) -> io::Result<Option<Self>> {
+        if path.extension().is_some_and(|end| end == GONE) {
+            layer::discard(path)?;
+            return Ok(None);
+        }
+        let held = open_lock(path)?;
+        match held.try_lock() {
+            Ok(()) => Ok(Some(Self { path: path.to_owned(), _held: held, stays: true })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The layers over some directories, made like them. A directory that is not there has none.
+    pub fn layers(&self, name: &str, directories: &[PathBuf]) -> io::Result<Vec<Layered>> {
+        let mut layers = Vec::new();
+        for (number, directory) in directories.iter().enumerate() {
+            let Ok(data) = fs::metadata(directory) else { continue };
+            let upper = self.path.join(format!("{name}-{number}"));
+            let work = self.path.join(format!("{name}-work-{number}"));
+            private().create(&upper)?;
+            private().create(&work)?;
+            // The command sees the directory with the owner and the mode of this one.
+            let own = fs::metadata(&upper)?;
+            if (own.uid(), own.gid()) != (data.uid(), data.gid()) {
+                // Who may not give it away has what they make themselves.
+                let _ = std::os::unix::fs::chown(&upper, Some(data.uid()), Some(data.gid()));
+            }
+            fs::set_permissions(&upper, fs::Permissions::from_mode(data.mode() & 0o7777))?;
+            layers.push(Layered { directory: directory.clone(), upper, work });
+        }
+        Ok(layers)
+    }
+
+    pub fn call(&self) -> Option<Call> {
+        self.read(CALL)
+    }
+
+    /// On the disk with all that it takes to know whose it is.
+    pub fn keep_result<T: Serialize>(&self, result: &T) -> io::Result<()> {
+        self.write(RESULT, result, true)?;
+        File::open(self.path.join(CALL))?.sync_all()
+    }
+
+    pub fn result<T: DeserializeOwned>(&self) -> Option<T> {
+        self.read(RESULT)
+    }
+
+    /// Whatever else is found here, this is what the call came to.
+    pub fn keep_final<T: Serialize>(&self, result: &T) -> io::Result<()> {
+        self.write(FINAL, result, true)
+    }
+
+    pub fn final_result<T: DeserializeOwned>(&self) -> Option<T> {
+        self.read(FINAL)
+    }
+
+    /// It outlives this process, for whoever comes next.
+    pub fn leave(&mut self) {
+        self.stays = true;
+    }
+
+    /// It goes when this is dropped.
+    pub fn give_up(&mut self) {
+        self.stays = false;
+    }
+
+    /// Takes away the copies, and leaves what came of them.
+    pub fn shrink(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                layer::discard(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write<T: Serialize>(&self, name: &str, value: &T, sync: bool) -> io::Result<()> {
+        let (new, path) = (self.path.join(format!("{name}.new")), self.path.join(name));
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        file.write_all(&serde_json::to_vec(value)?)?;
+        if sync {
+            file.sync_all()?;
+        }
+        fs::rename(new, path)?;
+        if sync { File::open(&self.path)?.sync_all() } else { Ok(()) }
+    }
+
+    fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        serde_json::from_slice(&fs::read(self.path.join(name)).ok()?).ok()
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        if self.stays {
+            return;
+        }
+        let mut path = std::mem::take(&mut self.path);
+        // In the middle of it nobody is to take it for one that can be taken up.
+        let gone = path.with_extension(GONE);
+        if fs::rename(&path, &gone).is_ok() {
+            path = gone;
+        }
+        // It can take long.
+        beside(move || {
+            if let Err(error) = layer::discard(&path) {
+                tracing::warn!(%error, path = %path.display(), "a preview could not be removed");
+            }
+        });
+    }
+}
+
+fn private() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    builder
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path.join(LOCK))
+}

@@ -1,0 +1,125 @@
+//! RunCommand: a line in `bash`, and what it printed.
+
+use super::command_run::{self, Work};
+use super::run_files::Pinned;
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, Place, Proposal, Target, ToolError};
+use crate::tools::paths::{Meant, Paths};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, invalid};
+use futures_util::FutureExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+const DEFAULT_TIMEOUT_SECONDS: u64 = 300;
+/// The longest that may be asked for.
+pub(in crate::tools) const MAX_TIMEOUT_SECONDS: u64 = 600;
+
+pub(in crate::tools) struct RunCommand;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// The line, for `bash -c`.
+    command: String,
+    /// The directory it runs in; the workspace when absent.
+    cwd: Option<String>,
+    /// Seconds until it is killed; 300 when absent.
+    #[schemars(range(min = 1, max = 600))]
+    timeout: Option<u64>,
+    /// Text for its standard input, which is empty when absent.
+    stdin: Option<String>,
+    /// True for what runs long or for ever, such as a server: it goes on while you work, and CliRead reads what it prints.
+    background: Option<bool>,
+}
+
+impl Tool for RunCommand {
+    const NAME: &'static str = "RunCommand";
+    const ALIASES: &'static [&'static str] =
+        &["run_command", "shell", "bash", "execute_command", "run_shell_command", "exec", "exec_command", "terminal", "run"];
+    const CAPABILITY: &'static str = "Shell.Exec";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/RunCommand.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        let cwd = paths.target("cwd", arguments.cwd.as_deref().unwrap_or("."), Meant::Directory)?;
+        Ok(vec![Action::Exec { command: with_input(&arguments.command, arguments.stdin.as_deref()), cwd }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let command = &arguments.command;
+        if command.trim().is_empty() {
+            return Err(invalid("`command` is empty; give the line to run"));
+        }
+        if command.contains('\0') {
+            return Err(invalid("`command` has a NUL byte, which no command can have"));
+        }
+        let timeout_seconds = arguments.timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS);
+        if !(1..=MAX_TIMEOUT_SECONDS).contains(&timeout_seconds) {
+            return Err(invalid(format!("`timeout` is {timeout_seconds}; it is in seconds, from 1 to {MAX_TIMEOUT_SECONDS}")));
+        }
+        let cwd = directory(arguments.cwd.as_deref(), settings)?;
+        let background = arguments.background.unwrap_or(false);
+        if background && arguments.timeout.is_some() {
+            return Err(invalid("a command in the background has no time limit; leave `timeout` out, and end it with CliStop"));
+        }
+        let line = with_input(command, arguments.stdin.as_deref());
+        let pinned = Pinned::of(&line, &cwd, settings);
+        Ok(Draft {
+            summary: format!("$ {}{}", first_line(command), if background { " (in the background)" } else { "" }),
+            proposal: Some(Proposal {
+                summary: format!("Run: {}", first_line(command)),
+                notes: std::iter::once(command_run::environment_note(settings)).chain(settings.hold_notes(&line)).collect(),
+                ..Proposal::default()
+            }),
+            actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],
+            effect: Effect::Runs { timeout_seconds: if background { 0 } else { timeout_seconds }, files: pinned.files() },
+            work: Work {
+                line: arguments.command,
+                cwd,
+                timeout_seconds,
+                stdin: arguments.stdin,
+                pinned: Some(pinned),
+                opens: Vec::new(),
+                background,
+            },
+        })
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        command_run::run(work, settings, context).boxed()
+    }
+}
+
+/// The directory that a call names, or the workspace.
+pub(in crate::tools) fn directory(given: Option<&str>, settings: &Settings) -> Result<Target, ToolError> {
+    let cwd = Paths::on_disk(settings).target("cwd", given.unwrap_or("."), Meant::Directory)?;
+    match cwd.place {
+        Place::Directory => Ok(cwd),
+        Place::Missing => Err(invalid(format!("`cwd`: `{}` does not exist", cwd.given))),
+        Place::File { .. } | Place::Special => Err(invalid(format!("`cwd`: `{}` is not a directory", cwd.given))),
+    }
+}
+
+/// The line as it is judged and shown: what it is given to read is as much a part of it as its words.
+pub(in crate::tools) fn with_input(command: &str, input: Option<&str>) -> String {
+    let Some(input) = input.filter(|input| !input.is_empty()) else { return command.to_owned() };
+    let mut end = "STDIN".to_owned();
+    while input.lines().chain(command.lines()).any(|line| line == end) {
+        end.push('_');
+    }
+    let gap = if input.ends_with('\n') { "" } else { "\n" };
+    // A line of several commands is one group, so that all of it reads the same input.
+    let simple = !command.contains(|letter: char| "\n;|&<>(){}#\\".contains(letter));
+    let reader = if simple { command.to_owned() } else { format!("{{ {command}\n}}") };
+    format!("{reader} <<'{end}'\n{input}{gap}{end}")
+}
+
+/// Of a command of several lines the first, and a mark that there are more; the approval shows it whole.
+pub(in crate::tools) fn first_line(command: &str) -> String {
+    match command.trim().split_once('\n') {
+        Some((first, _)) => format!("{} …", first.trim_end()),
+        None => command.trim().to_owned(),
+    }
+}

@@ -1,0 +1,94 @@
+//! What a command runs from the workspace, as it was when the call was judged: another content is another command.
+
+use crate::policy::run_files;
+use crate::protocol::{ErrorCode, Target, ToolError};
+use crate::sys::file::{PreImage, ReadError, read};
+use crate::sys::path::{Identity, Kind, identity, resolve};
+use crate::tools::tool::Settings;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Larger files are told apart by what the file system says of them.
+const MAX_READ_BYTES: u64 = 8 << 20;
+
+/// The directory a line runs in, and the files it names to be run.
+pub(in crate::tools) struct Pinned {
+    directory: Option<Identity>,
+    files: Vec<File>,
+}
+
+#[derive(PartialEq, Eq)]
+struct File {
+    given: String,
+    /// Where it really is; links may be led elsewhere meanwhile.
+    real: Option<PathBuf>,
+    content: Content,
+}
+
+#[derive(PartialEq, Eq)]
+enum Content {
+    Is(PreImage),
+    Large {
+        bytes: u64,
+        inode: u64,
+        changed: (i64, i64),
+    },
+    /// Outside the workspace, or nothing that can be read.
+    NotLookedAt,
+}
+
+impl Pinned {
+    pub(in crate::tools) fn of(line: &str, cwd: &Target, settings: &Settings) -> Self {
+        let files = run_files(line).into_iter().map(|given| File::look(given, cwd, settings)).collect();
+        Self { directory: identity(&cwd.real).ok(), files }
+    }
+
+    /// Those of the workspace.
+    pub(in crate::tools) fn files(&self) -> Vec<PathBuf> {
+        self.files.iter().filter(|file| file.content != Content::NotLookedAt).filter_map(|file| file.real.clone()).collect()
+    }
+
+    /// Looks again, as late as can be.
+    pub(in crate::tools) fn still_holds(self, cwd: &Target, settings: &Settings) -> Result<(), ToolError> {
+        if identity(&cwd.real).ok() != self.directory {
+            let message =
+                format!("`{}` is another directory than when the command was checked; nothing was run, try again", cwd.given);
+            return Err(ToolError::new(ErrorCode::Conflict, message));
+        }
+        for file in self.files {
+            if File::look(file.given.clone(), cwd, settings) != file {
+                let message = format!("`{}` changed since the command was checked; nothing was run, try again", file.given);
+                return Err(ToolError::new(ErrorCode::Conflict, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl File {
+    fn look(given: String, cwd: &Target, settings: &Settings) -> Self {
+        let found = resolve(&given, &cwd.real, settings.home.as_deref()).ok();
+        let content = match &found {
+            Some(found) if found.real.starts_with(&settings.workspace) => match found.kind {
+                Kind::Missing => Content::Is(PreImage::Absent),
+                Kind::File { .. } => Content::of(&found.real),
+                Kind::Directory | Kind::Special | Kind::Link { .. } => Content::NotLookedAt,
+            },
+            _ => Content::NotLookedAt,
+        };
+        Self { given, real: found.map(|found| found.real), content }
+    }
+}
+
+impl Content {
+    fn of(real: &Path) -> Self {
+        match read(real, MAX_READ_BYTES) {
+            Ok(content) => Self::Is(PreImage::of(&content)),
+            Err(ReadError::TooLarge { .. }) => match std::fs::symlink_metadata(real) {
+                Ok(data) => Self::Large { bytes: data.len(), inode: data.ino(), changed: (data.ctime(), data.ctime_nsec()) },
+                Err(_) => Self::NotLookedAt,
+            },
+            Err(ReadError::Io(_)) => Self::NotLookedAt,
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! What lies in the workspace and is kept from commands although nobody named its place: nested repositories, `.vscode`
+//! further down, files that a glob of the policy means. One bounded walk finds it, and is made again beside the work.
+
+use crate::policy::{Kept, Marks};
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Entries that are looked at.
+const MOST_ENTRIES: usize = 200_000;
+/// Places that are kept one by one: each is a mount of every command.
+const MOST_PLACES: usize = 1_000;
+/// In these programs keep what others made, and far too much of it.
+const SKIPPED: &[&str] = &["node_modules", "target"];
+/// In a larger workspace nobody waits after a command for what appeared in it.
+const LOOKED_AT_AGAIN: usize = 20_000;
+/// What was found earlier than this is looked for again while a command runs.
+const STALE: Duration = Duration::from_secs(2);
+/// A directory that changed this shortly before it was listed may change again without a later time to show for it.
+const TICK_SECONDS: i64 = 2;
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::tools) struct Found {
+    pub hidden: Vec<PathBuf>,
+    pub read_only: Vec<PathBuf>,
+    /// The `.git` of repositories.
+    pub repositories: Vec<PathBuf>,
+    /// Why this is not all.
+    pub cut: Option<String>,
+    /// How many entries were looked at.
+    entries: usize,
+}
+
+/// Looks, and remembers.
+#[derive(Debug)]
+pub(in crate::tools) struct Survey {
+    roots: Vec<PathBuf>,
+    marks: Marks,
+    latest: RwLock<Option<(Instant, Arc<Found>)>>,
+    /// Held by who walks.
+    walking: Mutex<Seen>,
+}
+
+/// The directories of the last walk.
+type Seen = HashMap<PathBuf, Listed>;
+
+/// A directory as it was listed, which is done again only when it is another or has changed.
+#[derive(Debug)]
+struct Listed {
+    stamp: Stamp,
+    entries: usize,
+    kept: Vec<Mark>,
+    /// Directories in it to go on with.
+    below: Vec<OsString>,
+}
+
+/// Changes with every name that is made, removed or replaced in a directory; nobody can set it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    changed: (i64, i64),
+}
+
+#[derive(Debug, Clone)]
+struct Mark {
+    name: OsString,
+    kept: Kept,
+    is_link: bool,
+}
+
+impl Survey {
+    pub(in crate::tools) fn new(roots: Vec<PathBuf>, marks: Marks) -> Arc<Self> {
+        Arc::new(Self { roots, marks, latest: RwLock::default(), walking: Mutex::default() })
+    }
+
+    /// What is known; waits only where nothing is known yet. What is old is looked for again beside it.
+    pub(in crate::tools) fn now(self: &Arc<Self>) -> Arc<Found> {
+        if let Some((at, found)) = self.known() {
+            if at.elapsed() > STALE {
+                self.look_again();
+            }
+            return found;
+        }
+        let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
+        self.known().map_or_else(|| self.walk_now(&mut seen), |(_, found)| found)
+    }
+
+    /// Walks in a thread of its own, unless one does.
+    pub(in crate::tools) fn look_again(self: &Arc<Self>) {
+        let survey = Arc::clone(self);
+        let walks = move || {
+            if let Ok(mut seen) = survey.walking.try_lock() {
+                survey.walk_now(&mut seen);
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("survey".to_owned()).spawn(walks) {
+            tracing::warn!(%error, "the workspace is not looked through again");
+        }
+    }
+
+    /// What is kept now and was not known of `before`; waits for the walk, but not in a large workspace.
+    pub(in crate::tools) fn appeared(self: &Arc<Self>, before: &Found) -> Vec<PathBuf> {
+        if before.cut.is_some() || before.entries > LOOKED_AT_AGAIN {
+            self.look_again();
+            return Vec::new();
+        }
+        let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.walk_now(&mut seen);
+        now.read_only.iter().filter(|place| !before.read_only.contains(place)).cloned().collect()
+    }
+
+    fn known(&self) -> Option<(Instant, Arc<Found>)> {
+        self.latest.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn walk_now(&self, seen: &mut Seen) -> Arc<Found> {
+        let found = Arc::new(walk(&self.roots, &self.marks, MOST_ENTRIES, seen));
+        *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), Arc::clone(&found)));
+        found
+    }
+}
+
+/// Directories near the top first, so that what is left out lies deep. `seen` is what the last walk saw, and then what this one did.
+fn walk(roots: &[PathBuf], marks: &Marks, most: usize, seen: &mut Seen) -> Found {
+    let mut found = Found::default();
+    let mut before = std::mem::take(seen);
+    let mut open: VecDeque<PathBuf> = roots.iter().cloned().collect();
+    let mut entries = 0;
+    while let Some(directory) = open.pop_front() {
+        let known = before.remove(&directory);
+        // What cannot be listed cannot be written by a command either, but for what it may enter and not list.
+        let Some(listed) = listed(&directory, known, marks, most - entries) else { continue };
+        entries += listed.entries;
+        let room = MOST_PLACES.saturating_sub(found.hidden.len() + found.read_only.len());
+        let is_cut = entries >= most || listed.kept.len() > room;
+        listed.kept.iter().take(room).for_each(|mark| keep(&mut found, &directory, mark));
+        open.extend(listed.below.iter().map(|name| directory.join(name)));
+        if is_cut {
+            let below = directory.display();
+            found.cut = Some(format!(
+                "the workspace is too large to be looked through: nested `.git`, `.vscode` and the like, and what globs of the policy \
+                 mean, are kept from commands only as far as they were found (up to `{below}`)"
+            ));
+            return found;
+        }
+        if listed.is_settled() {
+            seen.insert(directory, listed);
+        }
+    }
+    found.entries = entries;
+    found
+}
+
+/// What is in a directory, at most so many entries of it; it is not listed where it is `known` as it is now.
+fn listed(directory: &Path, known: Option<Listed>, marks: &Marks, most: usize) -> Option<Listed> {
+    // Before it is listed: what changes meanwhile is seen the next time.
+    let stamp = Stamp::of(directory)?;
+    if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
+        return Some(known);
+    }
+    let mut listed = Listed { stamp, entries: 0, kept: Vec::new(), below: Vec::new() };
+    for entry in std::fs::read_dir(directory).ok()?.flatten().take(most) {
+        listed.entries += 1;
+        let name = entry.file_name();
+        let Ok(kind) = entry.file_type() else { continue };
+        let text = name.to_string_lossy();
+        match marks.of(&entry.path(), &text) {
+            Some(kept) => listed.kept.push(Mark { kept, is_link: kind.is_symlink(), name }),
+            None if kind.is_dir() && !SKIPPED.contains(&&*text) => listed.below.push(name),
+            None => {}
+        }
+    }
+    Some(listed)
+}
+
+impl Stamp {
+    fn of(directory: &Path) -> Option<Self> {
+        let data = directory.symlink_metadata().ok()?;
+        Some(Self { device: data.dev(), inode: data.ino(), changed: (data.ctime(), data.ctime_nsec()) })
+    }
+}
+
+impl Listed {
+    fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+        self.stamp.changed.0.saturating_add(TICK_SECONDS) < now
+    }
+}
+
+fn keep(found: &mut Found, directory: &Path, mark: &Mark) {
+    let path = directory.join(&mark.name);
+    // A mount stands at what a link leads to.
+    let Some(real) = (if mark.is_link { path.canonicalize().ok() } else { Some(path) }) else { return };
+    if mark.name == ".git" && !mark.is_link {
+        found.repositories.push(real.clone());
+    }
+    match mark.kept {
+        Kept::Hidden => found.hidden.push(real),
+        Kept::ReadOnly => found.read_only.push(real),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
+    use crate::protocol::Mode;
+
+    fn marks(root: &Path) -> Marks {
+        let text =
+            "schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/.env\"]\n[capabilities.\"Shell.Exec\"]\n";
+        let bundle = Bundle::parse(text, "policy.toml").expect("parses");
+        let (roots, home) = (vec![root.to_owned()], PathBuf::from("/home/user"));
+        let context = Context { roots, home, mode: Mode::Ask, sandbox: Sandbox::Present, own: Vec::new() };
+        let enforcer = Enforcer::new(vec![Layer::new(Scope::User, bundle)], context);
+        enforcer.held_by(&[], jiff::Timestamp::UNIX_EPOCH).marks
+    }
+
+    fn tree() -> tempfile::TempDir {
+        let tree = tempfile::tempdir().expect("a directory");
+        for directory in ["a/.git/hooks", "a/b/.vscode", "node_modules/x/.vscode", "target/.git", ".git/modules/x/.git"] {
+            std::fs::create_dir_all(tree.path().join(directory)).expect("made");
+        }
+        for file in ["a/.env", "a/b/.mcp.json", "a/plain"] {
+            std::fs::write(tree.path().join(file), "x").expect("written");
+        }
+        tree
+    }
+
+    #[test]
+    fn what_is_kept_is_found_at_any_depth_and_nothing_is_looked_for_in_it() {
+        let tree = tree();
+        let root = tree.path().canonicalize().expect("real");
+        let mut found = walk(std::slice::from_ref(&root), &marks(&root), MOST_ENTRIES, &mut Seen::new());
+        found.read_only.sort();
+        let at = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<_>>();
+        assert_eq!(found.read_only, at(&[".git", "a/.git", "a/b/.mcp.json", "a/b/.vscode"]));
+        assert_eq!(found.hidden, at(&["a/.env"]));
+        assert_eq!(found.repositories.len(), 2);
+        assert_eq!(found.cut, None);
+    }
+
+    #[test]
+    fn a_walk_that_is_cut_says_so() {
+        let tree = tree();
+        let root = tree.path().canonicalize().expect("real");
+        assert!(walk(std::slice::from_ref(&root), &marks(&root), 3, &mut Seen::new()).cut.is_some());
+    }
+
+    #[test]
+    fn what_appeared_since_is_known_by_its_place() {
+        let tree = tree();
+        let root = tree.path().canonicalize().expect("real");
+        let survey = Survey::new(vec![root.clone()], marks(&root));
+        let before = survey.now();
+        assert_eq!(survey.appeared(&before), Vec::<PathBuf>::new());
+        std::fs::create_dir_all(root.join("a/new/.git/hooks")).expect("made");
+        assert_eq!(survey.appeared(&before), [root.join("a/new/.git")]);
+        assert_eq!(survey.appeared(&survey.now()), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn what_was_found_once_is_known_without_waiting() {
+        let tree = tree();
+        let root = tree.path().canonicalize().expect("real");
+        let survey = Survey::new(vec![root.clone()], marks(&root));
+        let first = survey.now();
+        assert!(Arc::ptr_eq(&first, &survey.now()));
+    }
+
+    #[test]
+    fn a_directory_that_did_not_change_is_not_listed_again_and_one_that_did_is() {
+        let tree = tree();
+        let root = tree.path().canonicalize().expect("real");
+        let (marks, mut seen) = (marks(&root), Seen::new());
+        let first = walk(std::slice::from_ref(&root), &marks, MOST_ENTRIES, &mut seen);
+        // What is not said here of `a` is not found either.
+        let listed = |name: &str, kept: Vec<Mark>, below: &[&str]| {
+            let path = root.join(name);
+            let stamp = Stamp::of(&path).expect("there");
+            (path, Listed { stamp, entries: 1, kept, below: below.iter().map(OsString::from).collect() })
+        };
+        let git = Mark { name: ".git".into(), kept: Kept::ReadOnly, is_link: false };
+        seen = Seen::new();
+        seen.extend([listed("", vec![git.clone()], &["a"]), listed("a", vec![git], &[])]);
+        let again = walk(std::slice::from_ref(&root), &marks, MOST_ENTRIES, &mut seen);
+        assert_eq!(again.read_only, [root.join(".git"), root.join("a/.git")]);
+        let (path, mut earlier) = listed("a", Vec::new(), &[]);
+        earlier.stamp.changed.0 -= 1;
+        seen = Seen::new();
+        seen.insert(path, earlier);
+        let mut changed = walk(std::slice::from_ref(&root), &marks, MOST_ENTRIES, &mut seen);
+        let mut all = first.read_only.clone();
+        changed.read_only.sort();
+        all.sort();
+        assert_eq!((changed.read_only, changed.hidden), (all, first.hidden));
+    }
+}

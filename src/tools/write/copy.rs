@@ -1,0 +1,106 @@
+//! Copy: a second file or tree like the first.
+
+use super::repository::guard;
+use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, Proposal, Target, ToolError};
+use crate::sys::file::tree::{Form, Survey, duplicate};
+use crate::tools::paths::{Meant, Paths, shown_in_one_line};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(in crate::tools) struct Copy;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// What is to be copied; where it is a link, what it leads to.
+    source: String,
+    /// Where the copy is to be, its name included; nothing may stand there.
+    destination: String,
+}
+
+pub(in crate::tools) struct Work {
+    source: Target,
+    destination: Target,
+    planned: Survey,
+    done: String,
+}
+
+impl Tool for Copy {
+    const NAME: &'static str = "Copy";
+    const ALIASES: &'static [&'static str] = &["copy_file", "cp", "copy_path", "copy_directory", "duplicate"];
+    const CAPABILITY: &'static str = "File.Write";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Copy.md");
+    type Arguments = Arguments;
+    type Work = Option<Work>;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        let source = paths.target("source", &arguments.source, Meant::File)?;
+        let destination = paths.target("destination", &arguments.destination, Meant::Directory)?;
+        Ok(actions(&source, &destination))
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Option<Work>>, ToolError> {
+        let paths = Paths::on_disk(settings);
+        let source = paths.target("source", &arguments.source, Meant::Directory)?;
+        let destination = paths.target("destination", &arguments.destination, Meant::Directory)?;
+        let actions = actions(&source, &destination);
+        let (may_read, may_write) = (&settings.may_read, &settings.may_write);
+        if !may_read(&source.real) || !may_write(&destination.real) {
+            return Ok(Draft::denied(format!("Copy {} to {}", source.given, destination.given), actions));
+        }
+        must_be_there(&source, settings)?;
+        must_be_free(&source, &destination)?;
+        guard(&destination)?;
+        let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
+        let look = look(&source, settings, &|path| may_read(path) && may_write(&there(path)))?;
+        let (from, to) = (shown_in_one_line(&source.real, settings), shown_in_one_line(&destination.real, settings));
+        let summary = format!("Copy {from} to {to}");
+        if let Some(path) = &look.refused {
+            let more = [
+                Action::Read { target: refused_target(path, settings) },
+                Action::Write { target: refused_target(&there(path), settings) },
+            ];
+            return Ok(Draft::denied(summary, actions.into_iter().chain(more).collect()));
+        }
+        if let Some(special) = &look.survey.special {
+            let message = format!("`{}` is a device, FIFO or socket, which is not copied", shown_in_one_line(special, settings));
+            return Err(invalid(message));
+        }
+        let mut notes = look.notes();
+        if look.survey.links > 0 && look.survey.form == Form::Directory {
+            notes.push("links are copied as links; what they lead to is not".to_owned());
+        }
+        let proposal = Proposal {
+            summary: format!("{summary} ({})", look.size()),
+            paths: vec![destination.real.clone()],
+            bytes: look.survey.bytes,
+            notes,
+            ..Proposal::default()
+        };
+        let done = format!("Copied {from} to {to} ({})", look.size());
+        Ok(Draft {
+            summary: proposal.summary.clone(),
+            actions,
+            proposal: Some(proposal),
+            effect: Effect::Changes,
+            work: Some(Work { source, destination, planned: look.survey, done }),
+        })
+    }
+
+    fn run(work: Option<Work>, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || {
+            let work = work.ok_or_else(crate::tools::tool::never_allowed)?;
+            duplicate(&work.source.real, &work.destination.real, &work.planned).map_err(|error| why_not(&work.source, error))?;
+            Ok(work.done)
+        })
+    }
+}
+
+fn actions(source: &Target, destination: &Target) -> Vec<Action> {
+    vec![Action::Write { target: destination.clone() }, Action::Read { target: source.clone() }]
+}

@@ -1,0 +1,82 @@
+//! CreateDirectory: a directory, and those missing above it.
+
+use super::repository::guard;
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
+use crate::sys::file::{WriteError, create_directory};
+use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub(in crate::tools) struct CreateDirectory;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// The directory, relative to the workspace or absolute.
+    path: String,
+}
+
+pub(in crate::tools) struct Work {
+    target: Target,
+    name: String,
+}
+
+impl Tool for CreateDirectory {
+    const NAME: &'static str = "CreateDirectory";
+    const ALIASES: &'static [&'static str] = &["create_directory", "mkdir", "make_directory", "create_folder", "create_dir"];
+    const CAPABILITY: &'static str = "File.Write";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CreateDirectory.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, Meant::Directory)? }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::Directory)?;
+        guard(&target)?;
+        match target.place {
+            Place::Missing | Place::Directory => {}
+            Place::File { .. } | Place::Special => {
+                return Err(invalid(format!("`{}` exists and is not a directory; choose another `path`", target.given)));
+            }
+        }
+        let name = shown_in_one_line(&target.real, settings);
+        let there = target.place == Place::Directory;
+        let notes = if there { vec!["it exists already: nothing changes".to_owned()] } else { Vec::new() };
+        let paths = if there { Vec::new() } else { vec![target.real.clone()] };
+        let summary = format!("Create the directory {name}");
+        Ok(Draft {
+            summary: summary.clone(),
+            actions: vec![Action::Write { target: target.clone() }],
+            proposal: Some(Proposal { summary, paths, notes, ..Proposal::default() }),
+            effect: Effect::Changes,
+            work: Work { target, name },
+        })
+    }
+
+    fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || match create_directory(&work.target.real) {
+            Ok(true) => Ok(format!("Created the directory {}", work.name)),
+            Ok(false) => Ok(format!("The directory {} exists already", work.name)),
+            Err(error) => Err(refused(&work.target, error).into()),
+        })
+    }
+}
+
+fn refused(target: &Target, error: WriteError) -> ToolError {
+    match error {
+        WriteError::Io(error) => open_error(target, &error),
+        WriteError::Changed | WriteError::NoParent(_) | WriteError::ReadOnly => {
+            let message = format!(
+                "`{}` leads somewhere else than when the call was checked; nothing was made there, try again",
+                target.given
+            );
+            ToolError::new(ErrorCode::Conflict, message)
+        }
+    }
+}

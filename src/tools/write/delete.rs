@@ -1,0 +1,103 @@
+//! Delete: a file, a link, or a directory with all below it.
+
+use super::file_change::removal;
+use super::repository::guard;
+use super::tree_change::{Look, look, must_be_there, refused_target, why_not};
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, Place, Proposal, Target, ToolError};
+use crate::sys::file::tree::{Form, Survey, remove};
+use crate::sys::path::read_link;
+use crate::tools::paths::{Paths, shown_in_one_line};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub(in crate::tools) struct Delete;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// What is to go, relative to the workspace or absolute. A link goes itself, unless a slash follows its name.
+    path: String,
+    /// Whether a directory goes with all below it.
+    recursive: Option<bool>,
+}
+
+pub(in crate::tools) struct Work {
+    target: Target,
+    planned: Survey,
+    done: String,
+}
+
+impl Tool for Delete {
+    const NAME: &'static str = "Delete";
+    const ALIASES: &'static [&'static str] =
+        &["delete_file", "remove", "remove_file", "rm", "unlink", "rmdir", "delete_path", "delete_directory", "trash"];
+    const CAPABILITY: &'static str = "File.Delete";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Delete.md");
+    type Arguments = Arguments;
+    type Work = Option<Work>;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(vec![Action::Delete { target: paths.entry("path", &arguments.path)? }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Option<Work>>, ToolError> {
+        let target = Paths::on_disk(settings).entry("path", &arguments.path)?;
+        let name = shown_in_one_line(&target.real, settings);
+        let action = Action::Delete { target: target.clone() };
+        if !(settings.may_delete)(&target.real) {
+            return Ok(Draft::denied(format!("Delete {}", target.given), vec![action]));
+        }
+        must_be_there(&target, settings)?;
+        guard(&target)?;
+        if target.place == Place::Directory && arguments.recursive != Some(true) {
+            let message = format!("`{}` is a directory; set `recursive` to delete it with all that is in it", target.given);
+            return Err(invalid(message));
+        }
+        let look = look(&target, settings, &*settings.may_delete)?;
+        if let Some(path) = &look.refused {
+            let refused = Action::Delete { target: refused_target(path, settings) };
+            return Ok(Draft::denied(format!("Delete {name}"), vec![action, refused]));
+        }
+        let proposal = proposal(&target, &look, &name, settings);
+        let done = format!("Deleted {name} ({})", look.size());
+        Ok(Draft {
+            summary: proposal.summary.clone(),
+            actions: vec![action],
+            proposal: Some(proposal),
+            effect: Effect::Changes,
+            work: Some(Work { target, planned: look.survey, done }),
+        })
+    }
+
+    fn run(work: Option<Work>, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || {
+            let work = work.ok_or_else(crate::tools::tool::never_allowed)?;
+            remove(&work.target.real, &work.planned).map_err(|error| why_not(&work.target, error))?;
+            Ok(work.done)
+        })
+    }
+}
+
+fn proposal(target: &Target, look: &Look, name: &str, settings: &Settings) -> Proposal {
+    let plain = Proposal {
+        summary: format!("Delete {name} ({})", look.size()),
+        paths: vec![target.real.clone()],
+        bytes: look.survey.bytes,
+        notes: look.notes(),
+        ..Proposal::default()
+    };
+    match look.survey.form {
+        Form::Directory => Proposal { summary: format!("Delete {name}/ with {}", look.size()), ..plain },
+        Form::Link => {
+            let says = read_link(&target.real).map_or_else(|_| "?".to_owned(), |says| says.display().to_string());
+            Proposal { notes: vec![format!("a link to `{says}`, which stays")], ..plain }
+        }
+        Form::File | Form::Special => match removal(target, settings) {
+            Some((diff, lines)) => Proposal { summary: format!("Delete {name} −{lines}"), diff, ..plain },
+            None => plain,
+        },
+    }
+}

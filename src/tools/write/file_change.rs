@@ -1,0 +1,179 @@
+//! What replacing a file has in common, whoever replaces it: the look at what is there, the proposal, the commit.
+
+use super::document::{Document, NotText};
+use super::replacement::with_lf;
+use super::repository::guard;
+use crate::protocol::{ErrorCode, Place, Proposal, Target, ToolError};
+use crate::sys::file::{self, Parents, PreImage, ReadError, WriteError};
+use crate::tools::paths::{open_error, shown_in_one_line, special};
+use crate::tools::tool::{Failed, Settings, invalid};
+use similar::{ChangeTag, TextDiff};
+use std::time::Duration;
+
+/// How long the search for the smallest diff may take; a longer diff is as true.
+const DIFF_LIMIT: Duration = Duration::from_millis(500);
+
+/// A larger file is deleted without showing all of it.
+const MAX_REMOVAL_BYTES: u64 = 256 * 1024;
+
+/// What the person and the model are told of content with a NUL byte: most often it was not meant.
+pub(in crate::tools) const HAS_NUL: &str = "has a NUL byte, so that it counts as binary and cannot be read or edited as text";
+
+/// New content for one file, and what the file was when the person was asked.
+pub(in crate::tools) struct Change {
+    pub target: Target,
+    pub content: Vec<u8>,
+    pub before: PreImage,
+    pub parents: Parents,
+    /// What the model is told when it is done.
+    pub done: String,
+}
+
+/// What stands at a place that is to be written.
+pub(in crate::tools) enum Before {
+    Absent,
+    Text { bytes: Vec<u8>, document: Document },
+    NotText { bytes: Vec<u8>, why: NotText },
+}
+
+impl Before {
+    pub(in crate::tools) fn of(target: &Target, settings: &Settings) -> Result<Self, ToolError> {
+        guard(target)?;
+        match target.place {
+            Place::Missing => return Ok(Self::Absent),
+            Place::Directory => return Err(invalid(format!("`{}` is a directory, not a file", target.given))),
+            Place::Special => return Err(special(target)),
+            Place::File { .. } => {}
+        }
+        let bytes = file::read(&target.real, settings.max_file_size_bytes).map_err(|error| match error {
+            ReadError::TooLarge { bytes, limit } => {
+                let message = format!("`{}` has {bytes} bytes; files of more than {limit} are not edited. change it with a program, through RunCommand", target.given);
+                ToolError::new(ErrorCode::FileTooLarge, message)
+            }
+            ReadError::Io(error) => open_error(target, &error),
+        })?;
+        Ok(match Document::decode(&bytes) {
+            Ok(document) => Self::Text { bytes, document },
+            Err(why) => Self::NotText { bytes, why },
+        })
+    }
+
+    pub(in crate::tools) fn image(&self) -> PreImage {
+        match self {
+            Self::Absent => PreImage::Absent,
+            Self::Text { bytes, .. } | Self::NotText { bytes, .. } => PreImage::of(bytes),
+        }
+    }
+}
+
+/// The change as it is shown: `verb` and path, how many lines, the diff.
+pub(in crate::tools) fn proposal(
+    verb: &str,
+    target: &Target,
+    before: &Before,
+    new: &str,
+    bytes: u64,
+    settings: &Settings,
+) -> Proposal {
+    let name = shown_in_one_line(&target.real, settings);
+    let (old, mut notes) = match before {
+        Before::Absent => (String::new(), vec!["creates the file".to_owned()]),
+        Before::Text { document, .. } => (document.text.clone(), kept_notes(document, new)),
+        Before::NotText { bytes, .. } => {
+            (String::new(), vec![format!("replaces {} bytes that are not text and not shown", bytes.len())])
+        }
+    };
+    let (old, new) = (with_lf(&old), with_lf(new));
+    let same = old == new;
+    // Hidden in the whole texts, so that no line of a key is shown alone. A secret that changes has another marker.
+    let (old, new) = (settings.redactor.redact(&old).text.into_owned(), settings.redactor.redact(&new).text.into_owned());
+    let old_name = if matches!(before, Before::Absent) { "/dev/null".to_owned() } else { format!("a/{name}") };
+    let (diff, added, removed) = unified(&old, &new, &old_name, &format!("b/{name}"));
+    if new.contains('\0') {
+        notes.push(HAS_NUL.to_owned());
+    }
+    if same && matches!(before, Before::Text { .. }) {
+        notes.push("the text stays the same".to_owned());
+    }
+    Proposal { summary: format!("{verb} {name} +{added} −{removed}"), diff, paths: vec![target.real.clone()], bytes, notes }
+}
+
+/// The diff that takes away all of a text file, and how many lines; of other files, and of large ones, there is none.
+pub(in crate::tools) fn removal(target: &Target, settings: &Settings) -> Option<(String, usize)> {
+    let limit = settings.max_file_size_bytes.min(MAX_REMOVAL_BYTES);
+    let document = Document::decode(&file::read(&target.real, limit).ok()?).ok()?;
+    let (diff, _, removed) =
+        unified(&with_lf(&document.text), "", &format!("a/{}", shown_in_one_line(&target.real, settings)), "/dev/null");
+    Some((diff, removed))
+}
+
+/// What a diff of lines cannot show.
+fn kept_notes(document: &Document, new: &str) -> Vec<String> {
+    let mut notes = Vec::new();
+    if document.form != super::document::Form::Utf8 {
+        notes.push(format!("stays {}", document.form.name()));
+    }
+    match (endings(&document.text), endings(new)) {
+        (Some(old), Some(new)) if old == new && old != "LF" => notes.push(format!("line endings stay {old}")),
+        (Some(old), Some(new)) if old != new => notes.push(format!("line endings change from {old} to {new}")),
+        _ => {}
+    }
+    notes
+}
+
+fn endings(text: &str) -> Option<&'static str> {
+    let (all, crlf) = (text.matches('\n').count(), text.matches("\r\n").count());
+    match (all, crlf) {
+        (0, _) => None,
+        (_, 0) => Some("LF"),
+        (all, crlf) if all == crlf => Some("CRLF"),
+        _ => Some("mixed"),
+    }
+}
+
+/// The unified diff, empty when both are the same, and the lines added and removed.
+pub(in crate::tools) fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> (String, usize, usize) {
+    if old == new {
+        return (String::new(), 0, 0);
+    }
+    // Lines end at LF only: a lone CR is a character like others.
+    let (old_lines, new_lines): (Vec<&str>, Vec<&str>) =
+        (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let diff = TextDiff::configure().newline_terminated(true).timeout(DIFF_LIMIT).diff_slices(&old_lines, &new_lines);
+    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+    let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
+    (diff.unified_diff().context_radius(3).header(old_name, new_name).to_string(), added, removed)
+}
+
+/// Writes it, if the file still is what was shown.
+pub(in crate::tools) fn commit(change: &Change) -> Result<String, Failed> {
+    match file::replace(&change.target.real, &change.content, &change.before, change.parents) {
+        Ok(()) => Ok(change.done.clone()),
+        Err(error) => Err(refused(change, error)),
+    }
+}
+
+fn refused(change: &Change, error: WriteError) -> Failed {
+    let given = &change.target.given;
+    let (code, message) = match error {
+        WriteError::Changed if change.before == PreImage::Absent => {
+            (ErrorCode::Conflict, format!("`{given}` has been created by someone else since; nothing was written, read it first"))
+        }
+        WriteError::Changed => {
+            (ErrorCode::Conflict, format!("`{given}` changed since this change was shown; nothing was written, read it again"))
+        }
+        WriteError::NoParent(parent) => {
+            let message = format!("the directory `{}` does not exist; set `createDirectories` to make it", parent.display());
+            (ErrorCode::FileNotFound, message)
+        }
+        WriteError::ReadOnly => (
+            ErrorCode::PermissionDenied,
+            format!("`{given}` is read-only; nothing was written. ask the person to make it writable"),
+        ),
+        WriteError::Io(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            (ErrorCode::PermissionDenied, format!("`{given}`: permission denied; nothing was written. ask the person for access"))
+        }
+        WriteError::Io(error) => (ErrorCode::ToolExecutionFailed, format!("`{given}`: {error}; nothing was written")),
+    };
+    ToolError::new(code, message).into()
+}

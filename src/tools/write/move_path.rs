@@ -1,0 +1,117 @@
+//! Move: a file, link or directory gets another name, in the same place or elsewhere.
+
+use super::repository::guard;
+use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, Proposal, Target, ToolError};
+use crate::sys::file::tree::{Form, Survey, relocate};
+use crate::tools::paths::{Meant, Paths, shown_in_one_line};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(in crate::tools) struct Move;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// What is to be moved or renamed. A link is moved itself, unless a slash follows its name.
+    source: String,
+    /// Where it is to be, its new name included; nothing may stand there.
+    destination: String,
+}
+
+pub(in crate::tools) struct Work {
+    source: Target,
+    destination: Target,
+    planned: Survey,
+    done: String,
+}
+
+impl Tool for Move {
+    const NAME: &'static str = "Move";
+    const ALIASES: &'static [&'static str] = &["move_file", "mv", "rename", "rename_file", "move_path", "rename_path"];
+    const CAPABILITY: &'static str = "File.Write";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Move.md");
+    type Arguments = Arguments;
+    type Work = Option<Work>;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        let source = paths.entry("source", &arguments.source)?;
+        let destination = paths.target("destination", &arguments.destination, Meant::Directory)?;
+        Ok(actions(&source, &destination, &*paths.settings.may_read))
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Option<Work>>, ToolError> {
+        let paths = Paths::on_disk(settings);
+        let source = paths.entry("source", &arguments.source)?;
+        let destination = paths.target("destination", &arguments.destination, Meant::Directory)?;
+        let actions = actions(&source, &destination, &*settings.may_read);
+        let (may_read, may_write, may_delete) = (&settings.may_read, &settings.may_write, &settings.may_delete);
+        let there = |path: &Path| destination.real.join(path.strip_prefix(&source.real).unwrap_or(Path::new("")));
+        let may_leave = |path: &Path| may_write(path) && may_delete(path) && (may_read(path) || !may_read(&there(path)));
+        if !may_write(&destination.real) || !may_leave(&source.real) {
+            return Ok(Draft::denied(format!("Move {} to {}", source.given, destination.given), actions));
+        }
+        must_be_there(&source, settings)?;
+        must_be_free(&source, &destination)?;
+        guard(&source)?;
+        guard(&destination)?;
+        let look = look(&source, settings, &|path| may_leave(path) && may_write(&there(path)))?;
+        let (from, to) = (shown_in_one_line(&source.real, settings), shown_in_one_line(&destination.real, settings));
+        let summary = format!("Move {from} to {to}");
+        if let Some(path) = &look.refused {
+            let refused = refused_target(path, settings);
+            let there = refused_target(&there(path), settings);
+            let more = [
+                Action::Read { target: refused.clone() },
+                Action::Delete { target: refused.clone() },
+                Action::Write { target: refused },
+                Action::Write { target: there },
+            ];
+            return Ok(Draft::denied(summary, actions.into_iter().chain(more).collect()));
+        }
+        let mut notes = look.notes();
+        if look.survey.form == Form::Link {
+            notes.push("the link itself; a relative one may lead elsewhere from its new place".to_owned());
+        }
+        let proposal = Proposal {
+            summary: format!("{summary} ({})", look.size()),
+            diff: format!("diff --git a/{from} b/{to}\nsimilarity index 100%\nrename from {from}\nrename to {to}\n"),
+            paths: vec![source.real.clone(), destination.real.clone()],
+            bytes: look.survey.bytes,
+            notes,
+        };
+        let done = format!("Moved {from} to {to}");
+        Ok(Draft {
+            summary: proposal.summary.clone(),
+            actions,
+            proposal: Some(proposal),
+            effect: Effect::Changes,
+            work: Some(Work { source, destination, planned: look.survey, done }),
+        })
+    }
+
+    fn run(work: Option<Work>, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || {
+            let work = work.ok_or_else(crate::tools::tool::never_allowed)?;
+            relocate(&work.source.real, &work.destination.real, &work.planned).map_err(|error| why_not(&work.source, error))?;
+            Ok(work.done)
+        })
+    }
+}
+
+/// Something is written at both ends, and one of them loses it. What may not be read and could be under its new name is read too.
+fn actions(source: &Target, destination: &Target, may_read: &dyn Fn(&Path) -> bool) -> Vec<Action> {
+    let mut actions = vec![
+        Action::Write { target: destination.clone() },
+        Action::Write { target: source.clone() },
+        Action::Delete { target: source.clone() },
+    ];
+    if may_read(&destination.real) && !may_read(&source.real) {
+        actions.push(Action::Read { target: source.clone() });
+    }
+    actions
+}

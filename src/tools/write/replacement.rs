@@ -1,0 +1,167 @@
+//! How a passage of a text is replaced while every line ending around and inside it that need not change stays.
+
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// Places of an ambiguous match that are named.
+const NAMED_PLACES: usize = 10;
+/// How long the search for lines that stay may take; after it, more lines count as new.
+const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::tools) enum Which {
+    TheOnly,
+    All,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::tools) enum Mismatch {
+    NotFound,
+    /// How many there are, and the lines of the first of them.
+    Ambiguous {
+        count: usize,
+        lines: Vec<usize>,
+    },
+}
+
+/// `text` with `old` replaced by `new`. Both are compared with LF endings; what is put in takes the endings in use there.
+///
+/// A place that lies in or cuts through one of `hidden`, ranges of the text with LF endings, is none: it was never seen.
+pub(in crate::tools) fn replace(
+    text: &str,
+    old: &str,
+    new: &str,
+    which: Which,
+    hidden: &[Range<usize>],
+) -> Result<String, Mismatch> {
+    let (plain, old, new) = (Plain::of(text), with_lf(old), with_lf(new));
+    let cut = |at: usize| {
+        let end = at + old.len();
+        hidden.iter().any(|range| range.start < end && at < range.end && (range.start < at || end < range.end))
+    };
+    let places: Vec<usize> = plain.text.match_indices(&old).map(|(at, _)| at).filter(|at| !cut(*at)).collect();
+    match (places.len(), which) {
+        (0, _) => return Err(Mismatch::NotFound),
+        (1, _) | (_, Which::All) => {}
+        (count, Which::TheOnly) => {
+            let lines = places.iter().take(NAMED_PLACES).map(|at| line_of(&plain.text, *at)).collect();
+            return Err(Mismatch::Ambiguous { count, lines });
+        }
+    }
+    let mut result = String::with_capacity(text.len() + new.len());
+    let mut done = 0;
+    for place in places {
+        let (start, end) = (plain.original(place), plain.original(place + old.len()));
+        result.push_str(&text[done..start]);
+        result.push_str(&relined(&text[start..end], &new, ending_near(text, start)));
+        done = end;
+    }
+    result.push_str(&text[done..]);
+    Ok(result)
+}
+
+/// The whole of a text replaced: `new` with the line endings that `old` uses, unless `new` brings its own.
+pub(in crate::tools) fn replace_all(old: &str, new: &str) -> String {
+    let crlf = old.matches("\r\n").count();
+    if crlf == 0 || new.contains('\r') {
+        return new.to_owned();
+    }
+    if crlf == old.matches('\n').count() {
+        return new.replace('\n', "\r\n");
+    }
+    relined(old, new, ending_near(old, 0))
+}
+
+/// `1` for the first line.
+pub(in crate::tools) fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+pub(in crate::tools) fn with_lf(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
+/// A text with LF endings, and the way back to the text it was made from.
+struct Plain {
+    text: String,
+    /// Where in `text` an LF stands for a CRLF.
+    shortened: Vec<usize>,
+}
+
+impl Plain {
+    fn of(text: &str) -> Self {
+        let shortened = text.match_indices("\r\n").enumerate().map(|(before, (at, _))| at - before).collect();
+        Self { text: with_lf(text), shortened }
+    }
+
+    /// Never between a CR and its LF.
+    fn original(&self, at: usize) -> usize {
+        at + self.shortened.partition_point(|lf| *lf < at)
+    }
+}
+
+/// The ending of the line before `at`, or of the first line after it.
+fn ending_near(text: &str, at: usize) -> &'static str {
+    let before = text[..at].rfind('\n').map(|lf| text[..lf].ends_with('\r'));
+    let after = || text[at..].find('\n').map(|lf| text[..at + lf].ends_with('\r'));
+    if before.or_else(after).unwrap_or(false) { "\r\n" } else { "\n" }
+}
+
+#[derive(PartialEq, Eq, Hash, PartialOrd, Ord, Clone, Copy)]
+struct Line<'a> {
+    body: &'a str,
+    ended: bool,
+}
+
+fn lines(text: &str) -> (Vec<Line<'_>>, Vec<&str>) {
+    let whole: Vec<&str> = text.split_inclusive('\n').collect();
+    let line = |line: &&'_ str| -> (usize, bool) {
+        let body = line.strip_suffix('\n').map(|body| body.strip_suffix('\r').unwrap_or(body));
+        (body.map_or(line.len(), str::len), body.is_some())
+    };
+    let compared = whole
+        .iter()
+        .map(|text| {
+            let (length, ended) = line(text);
+            Line { body: &text[..length], ended }
+        })
+        .collect();
+    (compared, whole)
+}
+
+/// `new`, which has LF endings, in place of `old`: lines of both stay to the byte, new ones end like the line they replace
+/// or follow.
+fn relined(old: &str, new: &str, near: &'static str) -> String {
+    let ((old_lines, old_whole), (new_lines, _)) = (lines(old), lines(new));
+    let mut result = String::with_capacity(new.len());
+    let mut ending = near;
+    let deadline = Some(Instant::now() + COMPARISON_LIMIT);
+    for op in capture_diff_slices_deadline(Algorithm::Myers, &old_lines, &new_lines, deadline) {
+        let (old_range, new_range) = (op.old_range(), op.new_range());
+        if matches!(op, DiffOp::Equal { .. }) {
+            for text in &old_whole[old_range] {
+                ending = ending_of(text).unwrap_or(ending);
+                result.push_str(text);
+            }
+            continue;
+        }
+        for (index, line) in new_lines[new_range].iter().enumerate() {
+            let replaced = old_whole[old_range.clone()].get(index);
+            ending = replaced.and_then(|text| ending_of(text)).unwrap_or(ending);
+            result.push_str(line.body);
+            result.push_str(if line.ended { ending } else { "" });
+        }
+    }
+    result
+}
+
+fn ending_of(line: &str) -> Option<&'static str> {
+    if line.ends_with("\r\n") {
+        Some("\r\n")
+    } else if line.ends_with('\n') {
+        Some("\n")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,157 @@
+//! What deleting, moving and copying have in common: the look at what is there, the words for it, the words for what went wrong.
+
+use crate::protocol::{ErrorCode, Place, Target, ToolError};
+use crate::sys::file::tree::{self, Form, Survey, TreeError};
+use crate::tools::paths::{open_error, shown_in_one_line, special};
+use crate::tools::tool::{Failed, Settings, invalid};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Entries of a tree that are named to the person; the rest is counted.
+const NAMED: usize = 12;
+
+/// What stands at a place that is to be deleted, moved or copied.
+pub(in crate::tools) struct Look {
+    pub survey: Survey,
+    /// The first place below it that the policy does not let the call touch.
+    pub refused: Option<PathBuf>,
+    /// The first entries below it, for people.
+    named: Vec<String>,
+}
+
+/// Looks at all that is below `target`, and asks `may` about every place in it.
+pub(in crate::tools) fn look(target: &Target, settings: &Settings, may: &dyn Fn(&Path) -> bool) -> Result<Look, ToolError> {
+    let (mut refused, mut named) = (None, Vec::new());
+    let survey = tree::survey(&target.real, &mut |path, form| {
+        if refused.is_none() && !may(path) {
+            refused = Some(path.to_owned());
+        }
+        if path != target.real && named.len() < NAMED {
+            named.push(format!("{}{}", shown_in_one_line(path, settings), mark(form)));
+        }
+    });
+    let survey = survey.map_err(|error| why_not(target, error).error)?;
+    Ok(Look { survey, refused, named })
+}
+
+fn mark(form: Form) -> &'static str {
+    match form {
+        Form::Directory => "/",
+        Form::File | Form::Link | Form::Special => "",
+    }
+}
+
+impl Look {
+    /// `12 files and 3 directories, 4096 bytes`; of a single file or link its kind.
+    pub(in crate::tools) fn size(&self) -> String {
+        let Survey { files, directories, links, bytes, .. } = self.survey;
+        match self.survey.form {
+            Form::Link => "the link itself, not what it leads to".to_owned(),
+            Form::File | Form::Special => format!("{bytes} bytes"),
+            Form::Directory if self.survey.entries() == 0 => "an empty directory".to_owned(),
+            Form::Directory => {
+                let counted = [(files, "file", "files"), (directories - 1, "directory", "directories"), (links, "link", "links")];
+                let parts: Vec<_> = counted
+                    .into_iter()
+                    .filter(|(count, ..)| *count > 0)
+                    .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }))
+                    .collect();
+                format!("{}, {bytes} bytes", parts.join(", "))
+            }
+        }
+    }
+
+    /// What is in the tree, as far as it is named.
+    pub(in crate::tools) fn notes(&self) -> Vec<String> {
+        if self.named.is_empty() {
+            return Vec::new();
+        }
+        let rest = self.survey.entries().saturating_sub(self.named.len() as u64);
+        let more = if rest > 0 { format!(", and {rest} more") } else { String::new() };
+        vec![format!("in it: {}{more}", self.named.join(", "))]
+    }
+}
+
+/// A place that the policy refuses, as a target that it can say so about.
+pub(in crate::tools) fn refused_target(path: &Path, settings: &Settings) -> Target {
+    Target { given: shown_in_one_line(path, settings), real: path.to_owned(), place: Place::File { bytes: 0 } }
+}
+
+/// What cannot be deleted, moved or copied at all.
+pub(in crate::tools) fn must_be_there(target: &Target, settings: &Settings) -> Result<(), ToolError> {
+    match target.place {
+        Place::Missing => Err(crate::tools::paths::not_found(target, settings)),
+        Place::Special => Err(special(target)),
+        Place::File { .. } | Place::Directory => Ok(()),
+    }
+}
+
+/// Nothing may stand where something is moved or copied to, and it may not be put into itself.
+pub(in crate::tools) fn must_be_free(source: &Target, destination: &Target) -> Result<(), ToolError> {
+    let (from, to) = (&source.given, &destination.given);
+    match destination.place {
+        Place::Missing => {}
+        Place::Directory => {
+            let name = source.real.file_name().unwrap_or_default().to_string_lossy();
+            let inside = format!("{}/{name}", to.trim_end_matches('/'));
+            return Err(invalid(format!(
+                "`{to}` exists and is a directory; to put it in there give `{inside}` as `destination`"
+            )));
+        }
+        Place::File { .. } | Place::Special => {
+            return Err(invalid(format!("`{to}` exists and is not replaced; choose another `destination`, or delete it first")));
+        }
+    }
+    if destination.real.starts_with(&source.real) {
+        return Err(invalid(format!(
+            "`{to}` is within `{from}`, which cannot hold itself; choose a `destination` outside of it"
+        )));
+    }
+    Ok(())
+}
+
+/// What became of it, told so that the model knows what to do next.
+pub(in crate::tools) fn why_not(target: &Target, error: TreeError) -> Failed {
+    let given = &target.given;
+    let (code, message) = match error {
+        TreeError::Changed => {
+            (ErrorCode::Conflict, format!("`{given}` changed since this was shown; nothing was done, look at it again"))
+        }
+        TreeError::Exists => (
+            ErrorCode::Conflict,
+            format!("something has been put where `{given}` was to go; nothing was replaced, choose another `destination`"),
+        ),
+        TreeError::NoParent(parent) => (
+            ErrorCode::FileNotFound,
+            format!("the directory `{}` does not exist; make it with CreateDirectory", parent.display()),
+        ),
+        TreeError::Sealed(path) => {
+            let message = format!("`{}` may not be changed by aye; nothing was done. ask the person for access", path.display());
+            (ErrorCode::PermissionDenied, message)
+        }
+        TreeError::OtherFileSystem(path) => (
+            ErrorCode::InvalidRequest,
+            format!("`{}` is another file system mounted there; nothing was done. name the parts that are meant", path.display()),
+        ),
+        TreeError::Special(path) => (
+            ErrorCode::InvalidRequest,
+            format!("`{}` is a device, FIFO or socket, which is not copied; nothing was done", path.display()),
+        ),
+        error @ (TreeError::TooMany | TreeError::TooDeep) => {
+            (ErrorCode::InvalidRequest, format!("`{given}`: {error}; take its parts one by one, or RunCommand"))
+        }
+        TreeError::Partly(error) => {
+            let message = format!("`{given}` is only partly gone ({error}); what is left stands where it was, look at it again");
+            (ErrorCode::ToolExecutionFailed, message)
+        }
+        error @ TreeError::StillThere(_) => {
+            let message = format!("`{given}`: {error}; the copy at the new place is whole, look at both");
+            (ErrorCode::ToolExecutionFailed, message)
+        }
+        TreeError::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            (ErrorCode::PermissionDenied, format!("`{given}`: permission denied; nothing was done. ask the person for access"))
+        }
+        TreeError::Io(error) => return open_error(target, &error).into(),
+    };
+    ToolError::new(code, message).into()
+}
