@@ -281,6 +281,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
         checkpoints: None,
+        artifacts: None,
         holding,
         commands: Commands::default(),
         session: None,

@@ -95,12 +95,8 @@ pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble>
 
 pub fn schema(place: &Place, common: &Common, name: &str) -> Result<Exit, Trouble> {
     let bench = bench(place, common)?;
-    let tools = bench.router.definitions();
-    let Some(tool) = tools.iter().find(|tool| tool.tool_name.eq_ignore_ascii_case(name)) else {
-        let names: Vec<_> = tools.iter().map(|tool| tool.tool_name.as_str()).collect();
-        return Err(Trouble::usage(format!("there is no tool `{name}`; expected one of {}", names.join(", "))));
-    };
-    super::say_json(tool);
+    let tool = bench.router.definition(name).map_err(|error| Trouble::usage(error.message))?;
+    super::say_json(&tool);
     Ok(Exit::Completed)
 }
 

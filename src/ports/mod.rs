@@ -1,11 +1,13 @@
 //! What the agent needs from the world, as traits; others implement them, `app` connects them.
 
+mod artifacts;
 mod checkpoints;
 mod journal;
 mod model;
 mod router;
 mod rules;
 
+pub use artifacts::{ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
 pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Stood};
 pub use journal::{Durability, Journal, JournalError, Record, TaskEnd};
 pub use model::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};

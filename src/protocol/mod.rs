@@ -4,6 +4,7 @@
 
 pub mod action;
 pub mod approval;
+mod artifact;
 pub mod command;
 pub mod cut;
 pub mod event;
@@ -19,6 +20,7 @@ pub mod usage;
 
 pub use action::{Action, Place, Target};
 pub use approval::{Approval, Decision, Part as CommandPart, Risk, RuleOrigin, VerdictKind};
+pub use artifact::{ARTIFACT_SCHEME, Artifact, ArtifactKind, Image};
 pub use command::{Command, Resolution};
 pub use cut::{cut_after, cut_before};
 pub use event::{Event, EventKind};

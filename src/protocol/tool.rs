@@ -1,6 +1,6 @@
 //! Tools: what is offered, what a call would do, what it did.
 
-use super::{CallId, Outside, cut_after, cut_before};
+use super::{CallId, Image, Outside, cut_after, cut_before};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -103,6 +103,9 @@ pub struct ToolResult {
     pub error: Option<ToolError>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifact_uris: Vec<String>,
+    /// What it shows to models that take images.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
     /// What was hidden in the output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redactions: Vec<Redaction>,
@@ -123,6 +126,7 @@ impl ToolResult {
             output_text: output.into(),
             error: None,
             artifact_uris: Vec::new(),
+            images: Vec::new(),
             redactions: Vec::new(),
             denied: Vec::new(),
             changed: None,
@@ -151,6 +155,7 @@ impl ToolResult {
             output_text: String::new(),
             error: Some(error),
             artifact_uris: Vec::new(),
+            images: Vec::new(),
             redactions: Vec::new(),
             denied: Vec::new(),
             changed: None,

@@ -1,5 +1,6 @@
 //! The tools: plan and run, one file each.
 
+mod alias;
 mod arguments;
 mod habits;
 mod http;

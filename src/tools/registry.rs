@@ -42,10 +42,14 @@ pub(super) fn find<'a>(name: &str, settings: &'a Settings) -> Option<&'a dyn Any
     built_in(name).or_else(|| offered(settings).find(|tool| tool.name().eq_ignore_ascii_case(name)))
 }
 
-/// Nobody gives a name of these another meaning.
+/// Nobody gives a name of these another meaning. `grep` is an alias with bounds of its own, so that case counts first.
 pub(super) fn built_in(name: &str) -> Option<&'static dyn AnyTool> {
-    let named = |known: &&str| known.eq_ignore_ascii_case(name);
-    TOOLS.iter().copied().find(|tool| named(&tool.name()) || tool.aliases().iter().any(named))
+    let tools = || TOOLS.iter().copied();
+    tools()
+        .find(|tool| tool.name() == name)
+        .or_else(|| tools().find(|tool| tool.alias_names().contains(&name)))
+        .or_else(|| tools().find(|tool| tool.name().eq_ignore_ascii_case(name)))
+        .or_else(|| tools().find(|tool| tool.alias_names().iter().any(|alias| alias.eq_ignore_ascii_case(name))))
 }
 
 /// The names of the built-in ones.

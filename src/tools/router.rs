@@ -7,7 +7,8 @@ use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
 use crate::ports::{BoxFuture, Plan, RunContext, ToolRouter};
 use crate::protocol::{
-    Action, Arguments, CallId, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError, ToolResult,
+    Action, Arguments, Artifact, CallId, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError,
+    ToolResult,
 };
 use crate::tools::shell::command_run::Work;
 use crate::tools::shell::preview::{self, Kept, Recovered, Resumed, Settled, Trial, recover};
@@ -29,6 +30,14 @@ const SETTLED: usize = 16;
 impl Router {
     pub fn new(settings: Settings) -> Self {
         Self { settings: Arc::new(settings), settled: Mutex::new(Vec::new()) }
+    }
+
+    /// What a call by this name or alias takes.
+    pub fn definition(&self, name: &str) -> Result<ToolDefinition, ToolError> {
+        let tool = find(name, &self.settings).ok_or_else(|| unknown(name, names(&self.settings)))?;
+        let own = tool.name().eq_ignore_ascii_case(name) && !tool.alias_names().contains(&name);
+        let called = if own { tool.name() } else { name };
+        Ok(definition(tool, called))
     }
 
     /// What calls came to whose process died while it was kept; of others, all is tidied. To be called before anything runs.
@@ -73,12 +82,7 @@ impl Router {
 
 impl ToolRouter for Router {
     fn definitions(&self) -> Vec<ToolDefinition> {
-        let definition = |tool: &dyn AnyTool| ToolDefinition {
-            tool_name: tool.name().to_owned(),
-            description: tool.description().to_owned(),
-            input_schema: tool.schema(),
-        };
-        offered(&self.settings).map(definition).collect()
+        offered(&self.settings).map(|tool| definition(tool, tool.name())).collect()
     }
 
     fn capability(&self, tool_name: &str) -> Option<&'static str> {
@@ -164,10 +168,13 @@ impl ToolRouter for Router {
                 Ok(told) => ToolResult {
                     denied: told.denied,
                     changed: told.changed,
+                    artifact_uris: uris(&told.artifacts),
+                    images: told.images,
                     ..ToolResult::succeeded(id, plan.tool_name, told.text)
                 },
                 Err(failed) => ToolResult {
                     output_text: failed.printed,
+                    artifact_uris: uris(&failed.artifacts),
                     denied: failed.denied,
                     changed: failed.changed,
                     ..ToolResult::refused(id, plan.tool_name, failed.error)
@@ -187,14 +194,22 @@ impl ToolRouter for Router {
     }
 }
 
+fn definition(tool: &dyn AnyTool, called: &str) -> ToolDefinition {
+    ToolDefinition { tool_name: called.to_owned(), description: tool.description().to_owned(), input_schema: tool.schema(called) }
+}
+
+fn uris(artifacts: &[Artifact]) -> Vec<String> {
+    artifacts.iter().map(|artifact| artifact.uri.clone()).collect()
+}
+
 fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
     let tool = find(&call.tool_name, settings).ok_or_else(|| unknown(&call.tool_name, names(settings)))?;
     let arguments = object(&call.arguments)?;
     refuse(tool.name(), tool.restores(), &arguments)?;
-    let draft = match tool.draft(arguments.clone(), settings) {
+    let draft = match tool.draft(&call.tool_name, arguments.clone(), settings) {
         Ok(draft) => draft,
         // Why it fails may tell what is at a place that nobody may look at: the place is judged first.
-        Err(error) => match hidden(tool, arguments, settings) {
+        Err(error) => match hidden(tool, &call.tool_name, arguments, settings) {
             Some(actions) => return Ok(told_later(call, tool.name(), actions, error)),
             None => return Err(error),
         },
@@ -268,11 +283,11 @@ fn address(host: &str, port: u16) -> String {
 }
 
 /// What a call names, if some of it lies where nothing may be read.
-fn hidden(tool: &dyn AnyTool, arguments: Map<String, Value>, settings: &Settings) -> Option<Vec<Action>> {
+fn hidden(tool: &dyn AnyTool, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Option<Vec<Action>> {
     // Where links cannot be followed to their end, the text says enough.
     let actions = tool
-        .actions(arguments.clone(), &Paths::on_disk(settings))
-        .or_else(|_| tool.actions(arguments, &Paths::lexical(settings)))
+        .actions(called, arguments.clone(), &Paths::on_disk(settings))
+        .or_else(|_| tool.actions(called, arguments, &Paths::lexical(settings)))
         .ok()?;
     let may_be_seen = |action: &Action| match action {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Exec { cwd: target, .. } => {
@@ -321,7 +336,7 @@ fn told_later(call: ToolCall, tool_name: &str, actions: Vec<Action>, error: Tool
 /// What a call would touch by its text alone: no link is followed, nothing is looked up.
 pub fn actions_for(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
     let tool = find(tool_name, settings).ok_or_else(|| unknown(tool_name, names(settings)))?;
-    tool.actions(object(arguments)?, &Paths::lexical(settings))
+    tool.actions(tool_name, object(arguments)?, &Paths::lexical(settings))
 }
 
 fn names(settings: &Settings) -> impl Iterator<Item = &str> {
@@ -331,7 +346,7 @@ fn names(settings: &Settings) -> impl Iterator<Item = &str> {
 /// The same with every link followed, as the call would find it now. Nothing is opened.
 pub fn actions_now(tool_name: &str, arguments: &Arguments, settings: &Settings) -> Result<Vec<Action>, ToolError> {
     let tool = find(tool_name, settings).ok_or_else(|| unknown(tool_name, names(settings)))?;
-    tool.actions(object(arguments)?, &Paths::on_disk(settings))
+    tool.actions(tool_name, object(arguments)?, &Paths::on_disk(settings))
 }
 
 /// What the built-in tool of this name or alias is really called.

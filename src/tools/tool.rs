@@ -1,12 +1,13 @@
 //! What a tool is: typed arguments in, actions and work out, the work done later.
 
+use super::alias::Alias;
 use super::arguments;
 use super::paths::Paths;
 use crate::policy::Explanation;
 use crate::policy::NamedCommand;
 use crate::policy::redact::Redactor;
-use crate::ports::{BoxFuture, Checkpoints, RunContext};
-use crate::protocol::{Action, ErrorCode, Outside, Proposal, SessionId, ToolError};
+use crate::ports::{Artifacts, BoxFuture, Checkpoints, RunContext};
+use crate::protocol::{Action, Artifact, ErrorCode, Image, Outside, Proposal, SessionId, ToolError};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use crate::tools::shell::commands::Commands;
@@ -61,6 +62,8 @@ pub struct Settings {
     pub fetcher: Fetcher,
     /// Where the workspace is kept before a command can change it; none where it is not.
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
+    /// Where what is too long for a thread is kept whole; none where nothing is.
+    pub artifacts: Option<Arc<dyn Artifacts>>,
     /// What holds commands.
     pub holding: Holding,
     /// Those that go on; another policy keeps them.
@@ -118,11 +121,13 @@ pub(super) struct Failed {
     pub printed: String,
     pub denied: Vec<Outside>,
     pub changed: Option<Box<Proposal>>,
+    /// What it printed, whole.
+    pub artifacts: Vec<Artifact>,
 }
 
 impl From<ToolError> for Failed {
     fn from(error: ToolError) -> Self {
-        Self { error, printed: String::new(), denied: Vec::new(), changed: None }
+        Self { error, printed: String::new(), denied: Vec::new(), changed: None, artifacts: Vec::new() }
     }
 }
 
@@ -134,11 +139,15 @@ pub(super) struct Told {
     pub denied: Vec<Outside>,
     /// What a command changed, where that is known.
     pub changed: Option<Box<Proposal>>,
+    /// What is kept whole beside the text.
+    pub artifacts: Vec<Artifact>,
+    /// For models that take them; each is one of what is kept.
+    pub images: Vec<Image>,
 }
 
 impl From<String> for Told {
     fn from(text: String) -> Self {
-        Self { text, denied: Vec::new(), changed: None }
+        Self { text, ..Self::default() }
     }
 }
 
@@ -148,12 +157,12 @@ pub(super) type Output = Result<Told, Failed>;
 pub(super) trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     /// Names other agents use for it; accepted, never listed.
-    const ALIASES: &'static [&'static str];
+    const ALIASES: &'static [Alias<Self::Arguments>];
     const CAPABILITY: &'static str;
     const DESCRIPTION: &'static str;
     /// Whether it writes text into the very file that its markers come from, and so can put back what they hide.
     const RESTORES: bool = false;
-    type Arguments: DeserializeOwned + JsonSchema;
+    type Arguments: DeserializeOwned + JsonSchema + 'static;
     type Work: Send + 'static;
 
     /// What a call would touch.
@@ -168,25 +177,41 @@ pub(super) type Payload = Box<dyn Any + Send>;
 /// A tool whose types are hidden, so that a list can hold all of them.
 pub(super) trait AnyTool: Send + Sync {
     fn name(&self) -> &str;
-    fn aliases(&self) -> &'static [&'static str];
+    fn alias_names(&self) -> Vec<&'static str>;
     fn capability(&self) -> &'static str;
     fn description(&self) -> &str;
     fn restores(&self) -> bool;
-    fn schema(&self) -> Value;
-    fn actions(&self, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
-    fn draft(&self, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError>;
+    /// Of the arguments that it takes under this name.
+    fn schema(&self, called: &str) -> Value;
+    fn actions(&self, called: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
+    fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError>;
     fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output>;
 }
 
 pub(super) struct Hidden<T>(pub PhantomData<T>);
+
+impl<T: Tool> Hidden<T> {
+    /// The alias it is called by; none by its own name.
+    fn alias(called: &str) -> Option<&'static Alias<T::Arguments>> {
+        if called == T::NAME {
+            return None;
+        }
+        let exact = T::ALIASES.iter().find(|alias| alias.name == called);
+        exact.or_else(|| T::ALIASES.iter().find(|alias| alias.name.eq_ignore_ascii_case(called)))
+    }
+
+    fn parse(called: &str, arguments: Map<String, Value>) -> Result<T::Arguments, ToolError> {
+        Self::alias(called).map_or(arguments::parse as fn(_) -> _, |alias| alias.parse)(arguments)
+    }
+}
 
 impl<T: Tool> AnyTool for Hidden<T> {
     fn name(&self) -> &'static str {
         T::NAME
     }
 
-    fn aliases(&self) -> &'static [&'static str] {
-        T::ALIASES
+    fn alias_names(&self) -> Vec<&'static str> {
+        T::ALIASES.iter().map(|alias| alias.name).collect()
     }
 
     fn capability(&self) -> &'static str {
@@ -201,16 +226,16 @@ impl<T: Tool> AnyTool for Hidden<T> {
         T::RESTORES
     }
 
-    fn schema(&self) -> Value {
-        arguments::schema::<T::Arguments>()
+    fn schema(&self, called: &str) -> Value {
+        Self::alias(called).map_or(arguments::schema::<T::Arguments> as fn() -> _, |alias| alias.schema)()
     }
 
-    fn actions(&self, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        T::actions(&arguments::parse(arguments)?, paths)
+    fn actions(&self, called: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        T::actions(&Self::parse(called, arguments)?, paths)
     }
 
-    fn draft(&self, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError> {
-        let Draft { summary, actions, proposal, effect, work } = T::draft(arguments::parse(arguments)?, settings)?;
+    fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError> {
+        let Draft { summary, actions, proposal, effect, work } = T::draft(Self::parse(called, arguments)?, settings)?;
         Ok(Draft { summary, actions, proposal, effect, work: Box::new(work) })
     }
 

@@ -4,6 +4,7 @@ use crate::policy::url::{Destination, only_asks, parse};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError, VerdictKind, cut_before};
 use crate::sys::http::fetch::{Answer, FetchError, Guard, Next, Request, check_headers};
+use crate::tools::alias::Alias;
 use crate::tools::paths::Paths;
 use crate::tools::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
 use encoding_rs::{Encoding, UTF_8};
@@ -66,7 +67,14 @@ pub(in crate::tools) struct Work {
 
 impl Tool for HttpRequest {
     const NAME: &'static str = "HttpRequest";
-    const ALIASES: &'static [&'static str] = &["http_request", "http", "fetch", "fetch_url", "web_fetch", "webfetch"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("http_request"),
+        Alias::same("http"),
+        Alias::same("fetch"),
+        Alias::same("fetch_url"),
+        Alias::same("web_fetch"),
+        Alias::same("webfetch"),
+    ];
     const CAPABILITY: &'static str = "Network.Http";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/HttpRequest.md");
     type Arguments = Arguments;

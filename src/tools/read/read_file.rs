@@ -4,6 +4,7 @@ use crate::policy::redact::opens_or_closes;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, cut_before};
 use crate::sys::path::open_file;
+use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use crate::tools::write::document::{Form, NotText};
@@ -52,7 +53,14 @@ const ALL: Range = Range { first: 1, count: u64::MAX };
 
 impl Tool for ReadFile {
     const NAME: &'static str = "ReadFile";
-    const ALIASES: &'static [&'static str] = &["read_file", "read", "view", "cat", "open_file", "TextRead"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("read_file"),
+        Alias::same("read"),
+        Alias::same("view"),
+        Alias::same("cat"),
+        Alias::same("open_file"),
+        Alias::same("TextRead"),
+    ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/ReadFile.md");
     type Arguments = Arguments;

@@ -5,6 +5,7 @@ use super::walk::{Depth, First, below, matcher, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::{identity, is_without_links};
+use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, shown};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use globset::GlobMatcher;
@@ -50,7 +51,8 @@ fn depth_of(pattern: &str) -> Depth {
 
 impl Tool for Glob {
     const NAME: &'static str = "Glob";
-    const ALIASES: &'static [&'static str] = &["find_files", "file_search", "glob_search"];
+    const ALIASES: &'static [Alias<Arguments>] =
+        &[Alias::same("find_files"), Alias::same("file_search"), Alias::same("glob_search")];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Glob.md");
     type Arguments = Arguments;

@@ -6,6 +6,7 @@ use super::walk::{Depth, First, below, matcher, walk};
 use crate::policy::redact::Redactor;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
+use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, shown, special};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use globset::GlobMatcher;
@@ -54,7 +55,14 @@ pub(in crate::tools) struct Work {
 
 impl Tool for Grep {
     const NAME: &'static str = "Grep";
-    const ALIASES: &'static [&'static str] = &["search", "grep_search", "search_files", "ripgrep", "rg", "TextSearch"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("search"),
+        Alias::same("grep_search"),
+        Alias::same("search_files"),
+        Alias::same("ripgrep"),
+        Alias::same("rg"),
+        Alias::same("TextSearch"),
+    ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Grep.md");
     type Arguments = Arguments;

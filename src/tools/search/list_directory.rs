@@ -5,6 +5,7 @@ use super::walk::{Depth, First, below, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::{entries, is_without_links, read_link};
+use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, shown, special};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
@@ -41,7 +42,14 @@ enum Extent {
 
 impl Tool for ListDirectory {
     const NAME: &'static str = "ListDirectory";
-    const ALIASES: &'static [&'static str] = &["list_directory", "list_files", "list_dir", "ls", "dir", "list"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("list_directory"),
+        Alias::same("list_files"),
+        Alias::same("list_dir"),
+        Alias::same("ls"),
+        Alias::same("dir"),
+        Alias::same("list"),
+    ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/ListDirectory.md");
     type Arguments = Arguments;

@@ -3,6 +3,7 @@
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
 use crate::sys::process::command_environment;
+use crate::tools::alias::Alias;
 use crate::tools::paths::Paths;
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool};
 use futures_util::FutureExt;
@@ -54,7 +55,8 @@ pub(in crate::tools) struct Arguments {}
 
 impl Tool for CliEnv {
     const NAME: &'static str = "CliEnv";
-    const ALIASES: &'static [&'static str] = &["cli_env", "get_env", "list_env", "environment"];
+    const ALIASES: &'static [Alias<Arguments>] =
+        &[Alias::same("cli_env"), Alias::same("get_env"), Alias::same("list_env"), Alias::same("environment")];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliEnv.md");
     type Arguments = Arguments;

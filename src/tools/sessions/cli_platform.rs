@@ -3,6 +3,7 @@
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, SandboxTier, ToolError};
 use crate::sys::sandbox::NetworkAccess;
+use crate::tools::alias::Alias;
 use crate::tools::paths::Paths;
 use crate::tools::shell::confine::Writes;
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool};
@@ -18,7 +19,8 @@ pub(in crate::tools) struct Arguments {}
 
 impl Tool for CliGetPlatform {
     const NAME: &'static str = "CliGetPlatform";
-    const ALIASES: &'static [&'static str] = &["cli_get_platform", "get_platform", "platform"];
+    const ALIASES: &'static [Alias<Arguments>] =
+        &[Alias::same("cli_get_platform"), Alias::same("get_platform"), Alias::same("platform")];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliGetPlatform.md");
     type Arguments = Arguments;

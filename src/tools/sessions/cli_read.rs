@@ -3,6 +3,7 @@
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, ToolError};
 use crate::sys::process::{Captured, TerminalSize};
+use crate::tools::alias::Alias;
 use crate::tools::paths::Paths;
 use crate::tools::shell::commands::{Entry, Fresh, Kind, Read};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, invalid};
@@ -45,8 +46,15 @@ pub(in crate::tools) struct Work {
 
 impl Tool for CliRead {
     const NAME: &'static str = "CliRead";
-    const ALIASES: &'static [&'static str] =
-        &["cli_read", "read_session", "bash_output", "BashOutput", "job_output", "read_terminal", "get_terminal_output"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("cli_read"),
+        Alias::same("read_session"),
+        Alias::same("bash_output"),
+        Alias::same("BashOutput"),
+        Alias::same("job_output"),
+        Alias::same("read_terminal"),
+        Alias::same("get_terminal_output"),
+    ];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliRead.md");
     type Arguments = Arguments;

@@ -5,6 +5,7 @@ use crate::policy::{quoted, runs_input};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Proposal, ToolError};
 use crate::sys::process::TerminalSize;
+use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::shell::command_run::{self, environment_note, failed, off_thread, unchanged};
 use crate::tools::shell::commands::{Entry, Kind, New, Reads, session};
@@ -103,8 +104,14 @@ impl Arguments {
 
 impl Tool for CliSession {
     const NAME: &'static str = "CliSession";
-    const ALIASES: &'static [&'static str] =
-        &["cli_session", "start_session", "open_terminal", "new_terminal", "start_process", "interactive_shell"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("cli_session"),
+        Alias::same("start_session"),
+        Alias::same("open_terminal"),
+        Alias::same("new_terminal"),
+        Alias::same("start_process"),
+        Alias::same("interactive_shell"),
+    ];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliSession.md");
     type Arguments = Arguments;

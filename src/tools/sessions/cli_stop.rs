@@ -3,6 +3,7 @@
 use super::cli_read::told;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
+use crate::tools::alias::Alias;
 use crate::tools::paths::Paths;
 use crate::tools::shell::commands::Entry;
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool};
@@ -26,8 +27,16 @@ pub(in crate::tools) struct Arguments {
 
 impl Tool for CliStop {
     const NAME: &'static str = "CliStop";
-    const ALIASES: &'static [&'static str] =
-        &["cli_stop", "stop_session", "kill_session", "kill_shell", "KillShell", "KillBash", "job_kill", "kill_process"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("cli_stop"),
+        Alias::same("stop_session"),
+        Alias::same("kill_session"),
+        Alias::same("kill_shell"),
+        Alias::same("KillShell"),
+        Alias::same("KillBash"),
+        Alias::same("job_kill"),
+        Alias::same("kill_process"),
+    ];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliStop.md");
     type Arguments = Arguments;

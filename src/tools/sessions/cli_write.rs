@@ -5,6 +5,7 @@ use crate::policy::keeps_meaning;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::process::{Front, Keys};
+use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::shell::command_run::off_thread;
 use crate::tools::shell::commands::{Entry, Key, Kind, Reads, Typed, locked};
@@ -132,8 +133,14 @@ impl Input {
 
 impl Tool for CliWrite {
     const NAME: &'static str = "CliWrite";
-    const ALIASES: &'static [&'static str] =
-        &["cli_write", "write_stdin", "send_input", "send_keys", "write_to_terminal", "type_text"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("cli_write"),
+        Alias::same("write_stdin"),
+        Alias::same("send_input"),
+        Alias::same("send_keys"),
+        Alias::same("write_to_terminal"),
+        Alias::same("type_text"),
+    ];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliWrite.md");
     type Arguments = Arguments;

@@ -59,7 +59,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     match in_front(spec, &entry, &settings.commands, context).await {
         Err(error) => {
             let (words, denied) = off_thread(move || rest.over(None)).await?;
-            Err(Failed { error: failed(&error), printed: words.join("\n"), denied, changed: None })
+            Err(Failed { printed: words.join("\n"), denied, ..failed(&error).into() })
         }
         Ok(Outcome::Finished(finished)) => {
             let limit = settings.max_output_bytes;
@@ -181,8 +181,8 @@ pub(in crate::tools) fn asked_for(finished: &Finished, work: &Work, confinement:
 fn with_words(told: Output, words: impl Iterator<Item = String>, denied: Vec<Outside>) -> Output {
     let after = |text: String| words.fold(text, |text, line| format!("{text}\n{line}"));
     match told {
-        Ok(Told { text, changed, .. }) => Ok(Told { text: after(text), denied, changed }),
-        Err(Failed { error, printed, changed, .. }) => Err(Failed { error, printed: after(printed), denied, changed }),
+        Ok(told) => Ok(Told { text: after(told.text), denied, ..told }),
+        Err(failed) => Err(Failed { printed: after(failed.printed), denied, ..failed }),
     }
 }
 
@@ -261,26 +261,16 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
                 "killed after {timeout_seconds} s with all it had started; what it printed until then follows. where it needs longer, set \
                  `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run a part of it"
             );
-            Err(Failed {
-                error: ToolError::new(ErrorCode::ToolExecutionTimeout, message),
-                printed,
-                denied: Vec::new(),
-                changed: None,
-            })
+            Err(Failed { printed, ..ToolError::new(ErrorCode::ToolExecutionTimeout, message).into() })
         }
         End::Killed => {
             let message = "stopped by the person with all it had started; what it printed until then follows";
-            Err(Failed { error: ToolError::new(ErrorCode::Cancelled, message), printed, denied: Vec::new(), changed: None })
+            Err(Failed { printed, ..ToolError::new(ErrorCode::Cancelled, message).into() })
         }
         End::DiskFull => {
             let message = "killed with all it had started: what it wrote has nearly filled the disk; what it printed until then \
                            follows. make room, or write less";
-            Err(Failed {
-                error: ToolError::new(ErrorCode::ToolExecutionFailed, message),
-                printed,
-                denied: Vec::new(),
-                changed: None,
-            })
+            Err(Failed { printed, ..ToolError::new(ErrorCode::ToolExecutionFailed, message).into() })
         }
     }
 }

@@ -20,8 +20,8 @@ impl AnyTool for NamedCommand {
         &self.name
     }
 
-    fn aliases(&self) -> &'static [&'static str] {
-        &[]
+    fn alias_names(&self) -> Vec<&'static str> {
+        Vec::new()
     }
 
     fn capability(&self) -> &'static str {
@@ -37,7 +37,7 @@ impl AnyTool for NamedCommand {
         false
     }
 
-    fn schema(&self) -> Value {
+    fn schema(&self, _: &str) -> Value {
         let property = |kind: &ArgumentKind| match kind {
             ArgumentKind::Path => json!({"type": "string", "description": "A path in the workspace, read or written."}),
             ArgumentKind::Input => json!({"type": "string", "description": "A path in the workspace, read."}),
@@ -50,7 +50,7 @@ impl AnyTool for NamedCommand {
         json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
     }
 
-    fn actions(&self, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, _: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let cwd = paths.target("cwd", ".", Meant::Directory)?;
         let (mut values, mut inputs, mut places) = (BTreeMap::new(), Vec::new(), Vec::new());
         for (name, value) in self.given(arguments)? {
@@ -67,8 +67,8 @@ impl AnyTool for NamedCommand {
         Ok(vec![Action::Named { name: self.name.clone(), argv, cwd, inputs, paths: places }])
     }
 
-    fn draft(&self, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError> {
-        let actions = self.actions(arguments, &Paths::on_disk(settings))?;
+    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError> {
+        let actions = self.actions(&self.name, arguments, &Paths::on_disk(settings))?;
         let Some(Action::Named { argv, cwd, .. }) = actions.first() else {
             return Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the command could not be put together"));
         };
@@ -115,7 +115,7 @@ impl Given for NamedCommand {
     /// The arguments as texts; numbers are written as they came.
     fn given(&self, arguments: Map<String, Value>) -> Result<BTreeMap<String, String>, ToolError> {
         let mut value = Value::Object(arguments);
-        settle(&mut value, &self.schema(), "")?;
+        settle(&mut value, &self.schema(&self.name), "")?;
         let Value::Object(arguments) = value else { return Err(invalid("the arguments are not a JSON object")) };
         let text = |value: Value| match value {
             Value::String(text) => text,

@@ -4,6 +4,7 @@ use super::command_run::{self, Work};
 use super::run_files::Pinned;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Proposal, Target, ToolError};
+use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, invalid};
 use futures_util::FutureExt;
@@ -35,8 +36,17 @@ pub(in crate::tools) struct Arguments {
 
 impl Tool for RunCommand {
     const NAME: &'static str = "RunCommand";
-    const ALIASES: &'static [&'static str] =
-        &["run_command", "shell", "bash", "execute_command", "run_shell_command", "exec", "exec_command", "terminal", "run"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("run_command"),
+        Alias::same("shell"),
+        Alias::same("bash"),
+        Alias::same("execute_command"),
+        Alias::same("run_shell_command"),
+        Alias::same("exec"),
+        Alias::same("exec_command"),
+        Alias::same("terminal"),
+        Alias::same("run"),
+    ];
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/RunCommand.md");
     type Arguments = Arguments;

@@ -108,6 +108,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         follow_links: true,
         helper: Helper::default(),
         checkpoints: None,
+        artifacts: None,
         holding: Holding::nothing(),
         commands: Commands::default(),
         session: None,

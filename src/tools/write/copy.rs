@@ -5,6 +5,7 @@ use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, duplicate};
+use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, shown_in_one_line};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
@@ -32,7 +33,13 @@ pub(in crate::tools) struct Work {
 
 impl Tool for Copy {
     const NAME: &'static str = "Copy";
-    const ALIASES: &'static [&'static str] = &["copy_file", "cp", "copy_path", "copy_directory", "duplicate"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("copy_file"),
+        Alias::same("cp"),
+        Alias::same("copy_path"),
+        Alias::same("copy_directory"),
+        Alias::same("duplicate"),
+    ];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Copy.md");
     type Arguments = Arguments;

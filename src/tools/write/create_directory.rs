@@ -4,6 +4,7 @@ use super::repository::guard;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::file::{WriteError, create_directory};
+use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
@@ -26,7 +27,13 @@ pub(in crate::tools) struct Work {
 
 impl Tool for CreateDirectory {
     const NAME: &'static str = "CreateDirectory";
-    const ALIASES: &'static [&'static str] = &["create_directory", "mkdir", "make_directory", "create_folder", "create_dir"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("create_directory"),
+        Alias::same("mkdir"),
+        Alias::same("make_directory"),
+        Alias::same("create_folder"),
+        Alias::same("create_dir"),
+    ];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CreateDirectory.md");
     type Arguments = Arguments;

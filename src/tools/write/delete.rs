@@ -7,6 +7,7 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, remove};
 use crate::sys::path::read_link;
+use crate::tools::alias::Alias;
 use crate::tools::paths::{Paths, shown_in_one_line};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
@@ -32,8 +33,17 @@ pub(in crate::tools) struct Work {
 
 impl Tool for Delete {
     const NAME: &'static str = "Delete";
-    const ALIASES: &'static [&'static str] =
-        &["delete_file", "remove", "remove_file", "rm", "unlink", "rmdir", "delete_path", "delete_directory", "trash"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("delete_file"),
+        Alias::same("remove"),
+        Alias::same("remove_file"),
+        Alias::same("rm"),
+        Alias::same("unlink"),
+        Alias::same("rmdir"),
+        Alias::same("delete_path"),
+        Alias::same("delete_directory"),
+        Alias::same("trash"),
+    ];
     const CAPABILITY: &'static str = "File.Delete";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Delete.md");
     type Arguments = Arguments;

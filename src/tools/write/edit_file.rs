@@ -6,6 +6,7 @@ use super::replacement::{Mismatch, Which, replace, with_lf};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Target, ToolError};
 use crate::sys::file::Parents;
+use crate::tools::alias::Alias;
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, not_found};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
@@ -44,8 +45,15 @@ pub(in crate::tools) enum Work {
 
 impl Tool for EditFile {
     const NAME: &'static str = "EditFile";
-    const ALIASES: &'static [&'static str] =
-        &["edit_file", "edit", "str_replace", "str_replace_editor", "replace_in_file", "search_replace", "MultiEdit"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("edit_file"),
+        Alias::same("edit"),
+        Alias::same("str_replace"),
+        Alias::same("str_replace_editor"),
+        Alias::same("replace_in_file"),
+        Alias::same("search_replace"),
+        Alias::same("MultiEdit"),
+    ];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/EditFile.md");
     const RESTORES: bool = true;

@@ -5,6 +5,7 @@ use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, relocate};
+use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, shown_in_one_line};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking};
 use schemars::JsonSchema;
@@ -32,7 +33,14 @@ pub(in crate::tools) struct Work {
 
 impl Tool for Move {
     const NAME: &'static str = "Move";
-    const ALIASES: &'static [&'static str] = &["move_file", "mv", "rename", "rename_file", "move_path", "rename_path"];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("move_file"),
+        Alias::same("mv"),
+        Alias::same("rename"),
+        Alias::same("rename_file"),
+        Alias::same("move_path"),
+        Alias::same("rename_path"),
+    ];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Move.md");
     type Arguments = Arguments;

@@ -6,6 +6,7 @@ use super::replacement::replace_all;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
 use crate::sys::file::Parents;
+use crate::tools::alias::Alias;
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking};
@@ -28,7 +29,8 @@ pub(in crate::tools) struct Arguments {
 
 impl Tool for WriteFile {
     const NAME: &'static str = "WriteFile";
-    const ALIASES: &'static [&'static str] = &["write_file", "write", "create_file", "TextCreate"];
+    const ALIASES: &'static [Alias<Arguments>] =
+        &[Alias::same("write_file"), Alias::same("write"), Alias::same("create_file"), Alias::same("TextCreate")];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/WriteFile.md");
     const RESTORES: bool = true;

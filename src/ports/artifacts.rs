@@ -1,0 +1,41 @@
+//! Where what is too long for a thread is kept whole.
+
+use crate::protocol::{Artifact, ArtifactKind};
+use std::path::PathBuf;
+
+/// What is to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewArtifact {
+    pub kind: ArtifactKind,
+    /// For people: `output of cargo test`.
+    pub name: String,
+    /// `text/plain`, `text/x-diff`, `image/png`.
+    pub content_type: String,
+}
+
+/// One that is kept, and where its content lies, to be read only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptArtifact {
+    pub artifact: Artifact,
+    pub path: PathBuf,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ArtifactError {
+    pub message: String,
+}
+
+/// A content that is being written. Dropped before it is finished, nothing of it is kept.
+pub trait ArtifactWriter: Send {
+    /// Waits for the disk, if it must.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactError>;
+    fn finish(self: Box<Self>) -> Result<Artifact, ArtifactError>;
+}
+
+/// Keeps contents by their hash, within a quota. All of it waits for the disk, if it must.
+pub trait Artifacts: Send + Sync {
+    fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError>;
+    /// By its URI; an error says whether it never was or was given up for newer ones.
+    fn find(&self, uri: &str) -> Result<KeptArtifact, ArtifactError>;
+}
