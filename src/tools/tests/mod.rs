@@ -1,5 +1,7 @@
+pub(in crate::tools) mod adding;
 mod changes;
 mod commands;
+mod documents;
 mod exactness;
 #[cfg(target_os = "linux")]
 mod network;
