@@ -6,6 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
+/// Below the directory of the artifacts; the policy knows it too.
+pub(super) const DIRECTORY: &str = "contents";
 /// What the name of a file that is being written starts with.
 const UNFINISHED: &str = ".unfinished-";
 /// How often one is made anew that another process cleaned away before it was held.

@@ -1,7 +1,7 @@
 //! Which contents there are, what they are of, and when each was last used.
 
 use super::Limits;
-use super::contents::Contents;
+use super::contents::{self, Contents};
 use crate::ports::{KeptArtifact, NewArtifact};
 use crate::protocol::{ARTIFACT_SCHEME, Artifact, ArtifactKind};
 use crate::store::index_file::{self, Shape, Trouble};
@@ -46,7 +46,7 @@ pub(super) struct Index {
 impl Index {
     /// Opens it and puts in order what a crash left behind.
     pub(super) fn open(directory: &Path, limits: Limits) -> Result<Self, Trouble> {
-        let contents = Contents::open(directory.join("contents"))?;
+        let contents = Contents::open(directory.join(contents::DIRECTORY))?;
         let connection = index_file::open(&directory.join("index.db"), &SHAPE)?;
         let mut index = Self { connection, contents, limits };
         index.tidy()?;
@@ -118,7 +118,8 @@ impl Index {
         let told = "SELECT hash, kind, name, content_type, bytes FROM contents LEFT JOIN artifacts USING (hash)
                     WHERE hash = ?1 ORDER BY key DESC LIMIT 1";
         let artifact = self.connection.query_row(told, [&hash], artifact)?;
-        Ok(KeptArtifact { artifact, path: self.contents.path(&hash) })
+        // Without links: who reads it follows none.
+        Ok(KeptArtifact { artifact, path: self.contents.path(&hash).canonicalize()? })
     }
 
     /// Those of a session, the oldest first.
@@ -181,7 +182,7 @@ fn artifact(row: &Row<'_>) -> rusqlite::Result<Artifact> {
     })
 }
 
-fn uri(hash: &str) -> String {
+pub(super) fn uri(hash: &str) -> String {
     format!("{ARTIFACT_SCHEME}{}", &hash[..URI_DIGITS.min(hash.len())])
 }
 

@@ -9,7 +9,6 @@ use super::index_file::Trouble;
 use super::locked;
 use crate::ports::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
 use crate::protocol::{Artifact, SessionId};
-use contents::Contents;
 use index::Index;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -84,6 +83,15 @@ impl Artifacts for ArtifactStore {
 
     fn find(&self, uri: &str) -> Result<KeptArtifact, ArtifactError> {
         self.inner.work(|index| index.find(uri))
+    }
+
+    fn uri_of(&self, path: &Path) -> Option<String> {
+        let start = path.parent()?;
+        let hash = format!("{}{}", start.file_name()?.to_str()?, path.file_name()?.to_str()?);
+        blake3::Hash::from_hex(&hash).ok()?;
+        let contents = self.inner.directory.join(contents::DIRECTORY);
+        let ours = start.parent()? == contents || start.parent()? == contents.canonicalize().ok()?;
+        ours.then(|| index::uri(&hash))
     }
 
     fn list(&self) -> Result<Vec<Artifact>, ArtifactError> {

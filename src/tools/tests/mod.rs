@@ -1,3 +1,4 @@
+mod artifacts;
 mod changes;
 mod commands;
 mod exactness;

@@ -1,10 +1,12 @@
 //! What an event of the session changes.
 
+use super::artifacts;
 use crate::protocol::{CallId, ErrorCode, Event, EventKind, FailureKind, ToolStatus};
 use crate::text;
 use crate::tui::approval::Panel;
 use crate::tui::markdown::Document;
 use crate::tui::model::{Activity, Model, Policy};
+use crate::tui::reading::Reading;
 use crate::tui::transcript::{AnswerState, Card, CardState, Entry, Kind, Tone};
 
 /// A live event.
@@ -54,6 +56,8 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
         | EventKind::SandboxInForce { .. }
         | EventKind::PreviewStarted { .. }
         | EventKind::CommandsRunning { .. }
+        | EventKind::ArtifactsListed { .. }
+        | EventKind::ArtifactRead { .. }
         | EventKind::SessionCompleted { .. }
         | EventKind::LlmRetry { .. } => {}
         kind => shared(model, kind, now),
@@ -132,7 +136,17 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
                 card.printed(&text);
             }
         }
-        EventKind::ToolCompleted { tool_call_id, status, latency_ms, output_text, error, proposal, redactions, .. } => {
+        EventKind::ToolCompleted {
+            tool_call_id,
+            status,
+            latency_ms,
+            output_text,
+            error,
+            proposal,
+            redactions,
+            artifact_uris,
+            ..
+        } => {
             model.panels.forget_call(&tool_call_id, model.keys.last_text);
             tool_ended(model, &tool_call_id, now);
             let stopped = error.as_ref().is_some_and(|error| matches!(error.code, ErrorCode::Cancelled));
@@ -146,6 +160,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             if let Some(card) = model.transcript.card_mut(&tool_call_id) {
                 card.ended(state, &output_text, proposal.as_ref());
                 card.hid(&redactions);
+                card.keeps_whole = !artifact_uris.is_empty();
             }
         }
         EventKind::StepLimitApproaching { step_count, max_steps } => {
@@ -164,6 +179,8 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             preview_started(model, &tool_call_id, now);
         }
         EventKind::CommandsRunning { commands } => model.commands = commands,
+        EventKind::ArtifactsListed { artifacts } => artifacts::listed(model, artifacts),
+        EventKind::ArtifactRead { artifact, text } => model.reading = Some(Reading::new(&artifact, &text)),
         EventKind::PolicyExpired { message } => note(model, &message, Tone::Failure),
         EventKind::TaskCompleted { cost_usd, text, .. } => {
             ended(model, now);
