@@ -174,8 +174,8 @@ impl Default for Beside {
     }
 }
 
-#[cfg(test)]
 /// Runs the line to its end. Live output goes to `live` as far as there is room; dropping this future kills everything.
+#[cfg(test)]
 pub async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<Finished, ProcessError> {
     run_beside(spec, live, kill, Beside::default()).await
 }

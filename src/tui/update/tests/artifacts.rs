@@ -19,18 +19,21 @@ fn what_is_kept_whole_is_said_listed_and_opened() {
     play(&mut model, 200, "<^o>");
     let drawn = draw(&mut model, 300);
     assert!(drawn.contains("kept whole") && drawn.contains("/artifacts opens it"), "{drawn}");
-    assert_eq!(play(&mut model, 1000, "/artifacts<enter>"), ["list_artifacts"]);
+    assert_eq!(play(&mut model, 1000, "/artifacts<enter>"), ["listartifacts"]);
     let kept = vec![artifact("artifact:1", "output of seq\u{1b}[2J", 2_411_725), artifact("artifact:2", "diff of a", 20_000)];
     tell(&mut model, EventKind::ArtifactsListed { artifacts: kept }, 1100);
     let drawn = draw(&mut model, 1200);
     assert!(drawn.contains("2 kept whole") && drawn.contains("  1      2.3 MB  output of seq"), "{drawn}");
     assert_eq!(play(&mut model, 2000, "/artifacts 3<enter>"), [""; 0]);
     play(&mut model, 2100, "<^c>");
-    assert_eq!(play(&mut model, 3000, "/artifacts 1<enter>"), ["read_artifact artifact:1"]);
+    assert_eq!(play(&mut model, 3000, "/artifacts 1<enter>"), ["readartifact { uri: \"artifact:1\" }"]);
     let text: String = (1..=1000).map(|line| format!("line {line} \u{1b}[31mred\n")).collect();
     tell(&mut model, EventKind::ArtifactRead { artifact: artifact("artifact:1", "output of seq", 2_411_725), text }, 3100);
     let drawn = draw(&mut model, 3200);
-    assert!(drawn.contains("output of seq, 2.3 MB, artifact:1") && drawn.contains("line 1 ") && !drawn.contains('\u{1b}'), "{drawn}");
+    assert!(
+        drawn.contains("output of seq, 2.3 MB, artifact:1") && drawn.contains("line 1 ") && !drawn.contains('\u{1b}'),
+        "{drawn}"
+    );
     play(&mut model, 3300, "<end>");
     let drawn = draw(&mut model, 3400);
     assert!(drawn.contains("line 1000") && !drawn.contains("line 1 "), "{drawn}");
