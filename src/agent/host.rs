@@ -1,5 +1,6 @@
 //! The turn machine's host: performs its effects in order and brings back what came of them.
 
+mod artifacts;
 mod calls;
 mod commands;
 mod previews;
@@ -275,6 +276,9 @@ impl Host {
     async fn take(&mut self, input: Input) {
         let input = self.without_secrets(input);
         self.note_end(&input);
+        if let Input::Command(command @ (Command::ListArtifacts | Command::ReadArtifact { .. })) = input {
+            return self.tell_artifacts(command);
+        }
         if matches!(input, Input::Command(Command::Quit)) {
             self.deadline.get_or_insert_with(|| tokio::time::Instant::now() + Duration::from_millis(QUIT_GRACE_MS));
         }
@@ -295,6 +299,8 @@ impl Host {
                 | Command::Background { .. }
                 | Command::Stop { .. }
                 | Command::ListGrants
+                | Command::ListArtifacts
+                | Command::ReadArtifact { .. }
                 | Command::Cancel
                 | Command::Kill),
             ) => {

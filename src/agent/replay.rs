@@ -129,6 +129,7 @@ impl Replay<'_> {
                     error: result.error.clone(),
                     proposal,
                     redactions: result.redactions.clone(),
+                    artifact_uris: result.artifact_uris.clone(),
                 });
             }
             Record::TaskEnded { step_count, end, .. } => {

@@ -141,6 +141,8 @@ impl Verdict {
             | EventKind::SandboxInForce { .. }
             | EventKind::PreviewStarted { .. }
             | EventKind::CommandsRunning { .. }
+            | EventKind::ArtifactsListed { .. }
+            | EventKind::ArtifactRead { .. }
             | EventKind::PolicyExpired { .. }
             | EventKind::Notice { .. }
             | EventKind::SessionCompleted { .. } => {}

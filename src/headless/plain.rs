@@ -73,6 +73,8 @@ impl Plain {
             EventKind::SandboxInForce { missing: None, .. }
             | EventKind::PreviewStarted { .. }
             | EventKind::CommandsRunning { .. }
+            | EventKind::ArtifactsListed { .. }
+            | EventKind::ArtifactRead { .. }
             | EventKind::DraftRestored { .. }
             | EventKind::TaskStarted { .. }
             | EventKind::PolicyInForce { message: None, .. }

@@ -45,6 +45,7 @@ fn refused(code: ErrorCode) -> EventKind {
         error: Some(ToolError::new(code, "no one to ask")),
         proposal: None,
         redactions: Vec::new(),
+        artifact_uris: Vec::new(),
     }
 }
 

@@ -38,6 +38,9 @@ impl Access {
 /// What all layers together say of one file action.
 pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
     let path = target.real.as_path();
+    if access == Access::Read && context.is_artifact(target) {
+        return kept_content(action, layers);
+    }
     let guarded = guard(access, path, layers, context);
     let scene = Scene { access, capability: action.capability(), target, guarded: guarded.as_ref(), context, now };
     let decided = across(action.capability(), layers, |layer| scene.in_layer(layer));
@@ -62,6 +65,16 @@ pub fn judge(access: Access, action: &Action, target: &Target, layers: &[Ready],
         remember: plain.then(|| Grant::Write { path: target.real.clone() }),
         parts: Vec::new(),
     }
+}
+
+/// An artifact was shown to the model already, in part or whole: who may read at all may read it, and no rule about places is about it.
+fn kept_content(action: &Action, layers: &[Ready]) -> Finding {
+    let capability = action.capability();
+    let decided = across(capability, layers, |layer| match Access::Read.rules(layer) {
+        Some(_) => Some(Decided::allow("built-in", "it reads what a result told before")),
+        None => unlisted(capability, layer),
+    });
+    Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
 }
 
 /// What holds whatever a bundle says.

@@ -1,9 +1,10 @@
 //! Tools: planned first, judged, then run with the permit.
 
-use super::BoxFuture;
+use super::{ArtifactError, BoxFuture};
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, CallId, Effects, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError, ToolResult,
+    Action, Artifact, CallId, Effects, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError,
+    ToolResult,
 };
 use std::any::Any;
 use std::fmt;
@@ -80,6 +81,15 @@ pub trait ToolRouter: Send + Sync {
     /// Does what was planned. The permit must cover the plan's actions, else `POLICY_DENIED`.
     /// What changed since the plan was made is never overwritten: `CONFLICT`.
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult>;
+    /// What this session kept whole, the oldest first.
+    fn artifacts(&self) -> BoxFuture<'_, Result<Vec<Artifact>, ArtifactError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+    /// What one of them holds, as text for the person; of a long one the start and the end.
+    fn read_artifact(&self, uri: &str) -> BoxFuture<'_, Result<(Artifact, String), ArtifactError>> {
+        let message = format!("there is no {uri}");
+        Box::pin(std::future::ready(Err(ArtifactError { message })))
+    }
     /// Ends a command that goes on while the agent works, by the id the tools give it.
     fn stop_command(&self, id: &str) {
         let _ = id;

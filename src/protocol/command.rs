@@ -35,6 +35,12 @@ pub enum Command {
     UndoGrant,
     /// Say which rules are kept.
     ListGrants,
+    /// Say what this session kept whole.
+    ListArtifacts,
+    /// Show one of them.
+    ReadArtifact {
+        uri: String,
+    },
     /// Stop the model, start nothing new; running tools finish.
     Cancel,
     /// Kill the running commands too.

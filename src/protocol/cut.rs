@@ -1,4 +1,29 @@
-//! Cutting a text at a number of bytes, between two letters.
+//! Cutting a text at a number of bytes, between two letters; and how many bytes are told.
+
+use std::borrow::Cow;
+
+/// Share of a bound that the start of a long text gets; the rest is for its end.
+const HEAD_PERCENT: usize = 80;
+
+/// At most about `most_bytes` of a text: its start, its end, and between them how much is left out.
+pub fn truncated(text: &str, most_bytes: usize) -> Cow<'_, str> {
+    if text.len() <= most_bytes {
+        return Cow::Borrowed(text);
+    }
+    let head = most_bytes / 100 * HEAD_PERCENT + most_bytes % 100 * HEAD_PERCENT / 100;
+    let start = cut_before(text, head);
+    let end = cut_after(text, text.len() - (most_bytes - head));
+    Cow::Owned(format!("{}\n[... truncated {} bytes ...]\n{}", &text[..start], end - start, &text[end..]))
+}
+
+/// `812 bytes`, `10.0 KB`, `2.3 MB`.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
+    }
+}
 
 /// The last place up to `at` where the text can be cut. (`str::floor_char_boundary` needs a newer Rust than aye does.)
 pub fn cut_before(text: &str, at: usize) -> usize {
@@ -13,6 +38,29 @@ pub fn cut_after(text: &str, at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_text_keeps_its_start_and_its_end() {
+        for (length, cut) in [(999, None), (1000, None), (1001, Some("1")), (5000, Some("4000"))] {
+            let text = "a".repeat(length);
+            let expected = cut
+                .map_or(text.clone(), |cut| format!("{}\n[... truncated {cut} bytes ...]\n{}", "a".repeat(800), "a".repeat(200)));
+            assert_eq!(truncated(&text, 1000), expected, "{length}");
+        }
+        let letters = "ä".repeat(1000);
+        let cut = truncated(&letters, 1001);
+        assert!(
+            cut.starts_with(&format!("{}\n[", "ä".repeat(400))) && cut.ends_with(&format!("]\n{}", "ä".repeat(100))),
+            "{cut}"
+        );
+        assert_eq!(truncated("abc", 0), "\n[... truncated 3 bytes ...]\n");
+    }
+
+    #[test]
+    fn sizes_are_told_in_the_unit_that_says_most() {
+        let told = [0, 1023, 1024, 10_240, 1_048_576, 2_411_725].map(size);
+        assert_eq!(told, ["0 bytes", "1023 bytes", "1.0 KB", "10.0 KB", "1.0 MB", "2.3 MB"]);
+    }
 
     #[test]
     fn no_letter_is_cut_in_two() {

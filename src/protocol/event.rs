@@ -1,8 +1,7 @@
 //! All that a front end may learn, in one stream.
 
 use super::{
-    Approval, ApprovalId, Arguments, CallId, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal, Redaction,
-    RunningCommand, SandboxTier, SessionId, StepId, StopReason, TaskId, ToolError, ToolStatus, ToolUse, Usage, WorkspaceId,
+    Approval, ApprovalId, Arguments, CallId, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal, Redaction, RunningCommand, SandboxTier, SessionId, StepId, StopReason, TaskId, ToolError, ToolStatus, ToolUse, Usage, WorkspaceId, Artifact,
 };
 use serde::{Deserialize, Serialize};
 
@@ -126,6 +125,9 @@ pub enum EventKind {
         /// What the model was not shown of the output.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         redactions: Vec<Redaction>,
+        /// What is kept whole of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        artifact_uris: Vec<String>,
     },
     /// A crash left this call without an outcome; it waits for `Command::Resolve`.
     ToolInterrupted {
@@ -166,6 +168,15 @@ pub enum EventKind {
     /// All sessions and commands in the background, whenever the list changes.
     CommandsRunning {
         commands: Vec<RunningCommand>,
+    },
+    /// What this session kept whole, the oldest first.
+    ArtifactsListed {
+        artifacts: Vec<Artifact>,
+    },
+    /// What one of them holds; of a long one the start and the end.
+    ArtifactRead {
+        artifact: Artifact,
+        text: String,
     },
     PolicyExpired {
         message: String,

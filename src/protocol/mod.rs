@@ -23,7 +23,7 @@ pub use action::{Action, Place, Target};
 pub use approval::{Approval, Decision, Part as CommandPart, Risk, RuleOrigin, VerdictKind};
 pub use artifact::{ARTIFACT_SCHEME, Artifact, ArtifactKind, Image};
 pub use command::{Command, Resolution};
-pub use cut::{cut_after, cut_before};
+pub use cut::{cut_after, cut_before, size, truncated};
 pub use event::{Event, EventKind};
 pub use failure::{Failure, FailureKind};
 pub use grant::{Always, GrantRule, GrantScope, Offer, Remember, RulePlace};

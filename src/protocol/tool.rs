@@ -1,8 +1,9 @@
 //! Tools: what is offered, what a call would do, what it did.
 
-use super::{CallId, Image, Outside, cut_after, cut_before};
+use super::{CallId, Image, Outside, truncated};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// What a model is told about a tool.
@@ -166,14 +167,12 @@ impl ToolResult {
     /// out; and not what is for the person.
     pub fn fitted(mut self, most_bytes: usize) -> Self {
         self.changed = None;
-        let text = &self.output_text;
-        if text.len() > most_bytes {
-            let start = cut_before(text, most_bytes / 5 * 4);
-            let end = cut_after(text, text.len() - most_bytes / 5);
-            let (head, tail, cut) = (&text[..start], &text[end..], end - start);
-            self.output_text = format!(
-                "{head}\n[... truncated {cut} bytes, they would not fit the conversation; ask for less at a time ...]\n{tail}"
-            );
+        if let Cow::Owned(cut) = truncated(&self.output_text, most_bytes) {
+            let rest = match &self.artifact_uris[..] {
+                [] => "ask for less at a time".to_owned(),
+                uris => format!("read the rest of {} with ReadFile (`offset`, `limit`) or search it with Grep", uris.join(", ")),
+            };
+            self.output_text = format!("{cut}\n[the whole would not fit the conversation; {rest}]");
         }
         self
     }
@@ -216,8 +215,16 @@ mod tests {
     fn a_long_output_keeps_its_start_and_its_end_in_whole_characters() {
         let long = "ä".repeat(10_000);
         let result = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(1_001);
-        assert!(result.output_text.starts_with(&"ä".repeat(400)) && result.output_text.ends_with(&"ä".repeat(100)));
+        assert!(
+            result.output_text.starts_with(&"ä".repeat(400))
+                && result.output_text.contains(&format!("{}\n[the whole", "ä".repeat(100)))
+        );
         assert!(result.output_text.contains("truncated 19000 bytes") && result.output_text.len() < 1_200);
+        let kept = ToolResult {
+            artifact_uris: vec!["artifact:1".to_owned()],
+            ..ToolResult::succeeded(CallId::new("c"), "RunCommand", long.clone())
+        };
+        assert!(kept.fitted(1_001).output_text.contains("read the rest of artifact:1 with ReadFile"));
         let whole = ToolResult::succeeded(CallId::new("c"), "ReadFile", long.clone()).fitted(20_000);
         assert_eq!(whole.output_text, long);
     }

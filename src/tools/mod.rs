@@ -5,6 +5,7 @@ mod arguments;
 mod habits;
 mod http;
 mod markers;
+mod output;
 mod paths;
 mod read;
 mod registry;

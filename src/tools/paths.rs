@@ -1,7 +1,7 @@
 //! How a path argument becomes a target that can be judged, and how a path is named to the model.
 
 use super::tool::{Settings, invalid};
-use crate::protocol::{ErrorCode, Place, Target, ToolError};
+use crate::protocol::{ARTIFACT_SCHEME, ErrorCode, Place, Target, ToolError};
 use crate::sys::path::{self, Kind, PathError, Resolved};
 use std::io;
 use std::path::Path;
@@ -25,6 +25,21 @@ impl<'a> Paths<'a> {
 
     pub(super) fn lexical(settings: &'a Settings) -> Self {
         Self { settings, lookup: Lookup::Text }
+    }
+
+    /// The same as `target` for what is only read: an artifact may be named by its URI.
+    pub(super) fn source(&self, field: &str, given: &str, meant: Meant) -> Result<Target, ToolError> {
+        let Some(digits) = given.strip_prefix(ARTIFACT_SCHEME) else { return self.target(field, given, meant) };
+        let unknown = |message: String| ToolError::new(ErrorCode::FileNotFound, format!("`{field}`: {message}"));
+        let Some(artifacts) = &self.settings.artifacts else {
+            return Err(unknown(format!("no artifacts are kept here; for a file of that name give `./{given}`")));
+        };
+        let kept = artifacts.find(given).map_err(|error| {
+            let a_name = !digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let hint = if a_name { format!("; for a file of that name give `./{given}`") } else { String::new() };
+            unknown(format!("{error}{hint}"))
+        })?;
+        Ok(Target { given: kept.artifact.uri, real: kept.path, place: Place::File { bytes: kept.artifact.bytes } })
     }
 
     /// The target of the argument `field`; `meant` is what it is taken for where nothing is looked up.
@@ -60,6 +75,10 @@ impl<'a> Paths<'a> {
 
     /// `tools.absolute_paths_only`. What stands for the workspace itself is no less exact.
     fn form_may_be(&self, field: &str, given: &str) -> Result<(), ToolError> {
+        if given.starts_with(ARTIFACT_SCHEME) {
+            let message = "names an artifact, which only ReadFile and Grep read; for a file of that name give";
+            return Err(invalid(format!("`{field}`: `{given}` {message} `./{given}`")));
+        }
         let exact = given.is_empty() || given == "." || given.starts_with(['/', '~']);
         if exact || self.settings.relative_paths {
             return Ok(());
@@ -120,8 +139,11 @@ fn refused(field: &str, error: &PathError) -> ToolError {
     ToolError::new(code, format!("`{field}`: {error}"))
 }
 
-/// Relative to the workspace where it is in it.
+/// Relative to the workspace where it is in it; an artifact by its URI.
 pub(super) fn shown(real: &Path, settings: &Settings) -> String {
+    if let Some(uri) = settings.artifacts.as_ref().and_then(|artifacts| artifacts.uri_of(real)) {
+        return uri;
+    }
     match real.strip_prefix(&settings.workspace) {
         Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
         Ok(rest) => rest.display().to_string(),

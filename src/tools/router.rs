@@ -1,14 +1,15 @@
 //! The port's side of the tools: names to tools, plans to results, no plan run without its permit.
 
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
+use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
 use super::paths::Paths;
 use super::registry::{built_in, built_in_names, find, offered, unknown};
 use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
-use crate::ports::{BoxFuture, Plan, RunContext, ToolRouter};
+use crate::ports::{ArtifactError, Artifacts, BoxFuture, Plan, RunContext, ToolRouter};
 use crate::protocol::{
     Action, Arguments, Artifact, CallId, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError,
-    ToolResult,
+    ToolResult, ToolStatus,
 };
 use crate::tools::shell::command_run::Work;
 use crate::tools::shell::preview::{self, Kept, Recovered, Resumed, Settled, Trial, recover};
@@ -154,15 +155,16 @@ impl ToolRouter for Router {
                     return ToolResult::refused(id, plan.tool_name, error);
                 }
                 Ok(kept) => {
-                    let (result, settled) = preview::commit(*kept, id, plan.tool_name, settings).await;
+                    let (result, settled) = preview::commit(*kept, id, plan.tool_name, Arc::clone(&settings)).await;
                     if let Some(settled) = settled {
                         self.keep_settled(settled);
                     }
-                    return result;
+                    return with_diff(result, plan.proposal, settings).await;
                 }
                 Err(payload) => payload,
             };
             let redactor = Arc::clone(&settings.redactor);
+            let proposal = plan.proposal;
             let context = RunContext { tool_call_id: Some(id.clone()), ..context };
             let result = match tool.run(payload, Arc::clone(&settings), context).await {
                 Ok(told) => ToolResult {
@@ -180,9 +182,18 @@ impl ToolRouter for Router {
                     ..ToolResult::refused(id, plan.tool_name, failed.error)
                 },
             };
-            hide_in_result(&redactor, result)
+            with_diff(hide_in_result(&redactor, result), proposal, settings).await
         }
         .boxed()
+    }
+
+    fn artifacts(&self) -> BoxFuture<'_, Result<Vec<Artifact>, ArtifactError>> {
+        with_artifacts(&self.settings, |artifacts| artifacts.list())
+    }
+
+    fn read_artifact(&self, uri: &str) -> BoxFuture<'_, Result<(Artifact, String), ArtifactError>> {
+        let uri = uri.to_owned();
+        with_artifacts(&self.settings, move |artifacts| shown_to_person(artifacts, &uri))
     }
 
     fn stop_command(&self, id: &str) {
@@ -194,12 +205,40 @@ impl ToolRouter for Router {
     }
 }
 
-fn definition(tool: &dyn AnyTool, called: &str) -> ToolDefinition {
-    ToolDefinition { tool_name: called.to_owned(), description: tool.description().to_owned(), input_schema: tool.schema(called) }
+/// Asks for them where waiting for a disk harms nobody.
+fn with_artifacts<'a, T: Send + 'static>(
+    settings: &Settings,
+    ask: impl FnOnce(&dyn Artifacts) -> Result<T, ArtifactError> + Send + 'static,
+) -> BoxFuture<'a, Result<T, ArtifactError>> {
+    let nothing = || ArtifactError { message: "this session keeps no artifacts".to_owned() };
+    let Some(artifacts) = settings.artifacts.clone() else { return std::future::ready(Err(nothing())).boxed() };
+    async move {
+        let asked = tokio::task::spawn_blocking(move || ask(&*artifacts)).await;
+        asked.unwrap_or_else(|error| Err(ArtifactError { message: format!("the artifacts could not be looked at: {error}") }))
+    }
+    .boxed()
 }
 
-fn uris(artifacts: &[Artifact]) -> Vec<String> {
-    artifacts.iter().map(|artifact| artifact.uri.clone()).collect()
+/// The same result, and what it changed kept as a diff where that is long.
+async fn with_diff(result: ToolResult, proposal: Option<Proposal>, settings: Arc<Settings>) -> ToolResult {
+    let done = proposal.filter(|_| result.status == ToolStatus::Succeeded);
+    if !is_long(done.as_ref()) && !is_long(result.changed.as_deref()) {
+        return result;
+    }
+    let mut kept = result.clone();
+    let keep = tokio::task::spawn_blocking(move || {
+        keep_diff(&mut kept, done.as_ref(), &settings);
+        kept
+    });
+    keep.await.unwrap_or(result)
+}
+
+fn is_long(proposal: Option<&Proposal>) -> bool {
+    proposal.is_some_and(|proposal| proposal.diff.len() > KEPT_FROM_BYTES)
+}
+
+fn definition(tool: &dyn AnyTool, called: &str) -> ToolDefinition {
+    ToolDefinition { tool_name: called.to_owned(), description: tool.description().to_owned(), input_schema: tool.schema(called) }
 }
 
 fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {

@@ -14,6 +14,7 @@ mod ink;
 mod input;
 mod markdown;
 mod model;
+mod reading;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]

@@ -5,9 +5,10 @@ use super::composer::Composer;
 use super::front::{Ended, Ground, Header, ModelAccess, Options, ThemeChoice, TrustAnswer};
 use super::glyphs::{ASCII, Glyphs, UNICODE};
 use super::guard;
+use super::reading::Reading;
 use super::theme::Theme;
 use super::transcript::{Look, Transcript};
-use crate::protocol::{CallId, Command, PolicyLayer, RunningCommand, SessionId, ToolUses};
+use crate::protocol::{Artifact, CallId, Command, PolicyLayer, RunningCommand, SessionId, ToolUses};
 use ratatui::layout::Size;
 
 /// Below this the screen says so, and no question is asked on it.
@@ -143,6 +144,10 @@ pub struct Model {
     pub said: Option<(String, u64)>,
     /// The first row shown of the help, while it is open.
     pub help: Option<usize>,
+    /// A long text that is read in place of the transcript.
+    pub reading: Option<Reading>,
+    /// What the session kept whole, as it was listed last.
+    pub artifacts: Vec<Artifact>,
     pub search: Option<Search>,
     pub keys: Keys,
     /// Sent as soon as the start is over.
@@ -195,6 +200,8 @@ impl Model {
             last_answer: None,
             said: None,
             help: None,
+            reading: None,
+            artifacts: Vec::new(),
             search: None,
             keys: Keys::default(),
             waiting_prompt: prompt,

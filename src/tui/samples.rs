@@ -96,6 +96,7 @@ pub fn completed(id: &str, status: ToolStatus, output: &str, error: Option<ToolE
         error,
         proposal: None,
         redactions: Vec::new(),
+        artifact_uris: Vec::new(),
     }
 }
 

@@ -102,7 +102,7 @@ fn context(model: &Model, left: Left) -> Item {
 pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let mut hints = hints(model, now);
     let style = model.theme.style(Token::Faint);
-    let right = match (model.panels.is_open() || model.help.is_some(), model.composer.is_empty()) {
+    let right = match (model.panels.is_open() || model.help.is_some() || model.reading.is_some(), model.composer.is_empty()) {
         (true, _) => "",
         (false, true) => "? keys",
         (false, false) => "f1 keys",
@@ -118,7 +118,7 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
 
 /// What the keys do now, most likely first.
 fn hints(model: &Model, now: u64) -> Vec<&'static str> {
-    if model.help.is_some() {
+    if (model.help.is_some() || model.reading.is_some()) && !model.panels.is_open() {
         return vec!["esc closes", "up down pgup pgdn scroll"];
     }
     if let Some(panel) = model.panels.open() {

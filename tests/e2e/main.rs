@@ -6,6 +6,7 @@
 mod support;
 
 mod approve;
+mod artifacts;
 mod bad_input;
 mod confine;
 mod crash;

@@ -254,6 +254,7 @@ impl Machine {
             error: result.error.clone(),
             proposal: result.changed.as_deref().cloned().or_else(|| call.proposal.clone().filter(|_| applied)),
             redactions: result.redactions.clone(),
+            artifact_uris: result.artifact_uris.clone(),
         });
     }
 

@@ -112,6 +112,8 @@ impl Machine {
                 Command::Decide { .. }
                 | Command::UndoGrant
                 | Command::ListGrants
+                | Command::ListArtifacts
+                | Command::ReadArtifact { .. }
                 | Command::Resolve { .. }
                 | Command::Cancel
                 | Command::Kill

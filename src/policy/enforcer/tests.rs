@@ -456,3 +456,38 @@ fn what_plan_mode_lets_through_or_asks_about_may_change_nothing() {
         }
     }
 }
+
+#[test]
+fn an_artifact_needs_reading_to_be_granted_and_no_rule_about_places_is_about_it() {
+    let own = PathBuf::from("/home/user/.local/share/aye");
+    let judge = |policy: &str, given: &str, real: PathBuf, write: bool| {
+        let text = format!("schema_version = 1\n{policy}");
+        let home = PathBuf::from("/home/user");
+        let context =
+            Context { roots: vec![home.join("ws")], home, mode: Mode::Ask, sandbox: Sandbox::Present, own: vec![own.clone()] };
+        let bundle = super::super::bundle::Bundle::parse(&text, "policy.toml").unwrap();
+        let enforcer = Enforcer::new(vec![Layer::new(super::super::layer::Scope::User, bundle)], context);
+        let target = Target { given: given.to_owned(), real, place: crate::protocol::Place::File { bytes: 1 } };
+        let action = if write { Action::Write { target } } else { Action::Read { target } };
+        enforcer.explain(&[action], Timestamp::UNIX_EPOCH).verdict
+    };
+    let kept = own.join("artifacts/contents/ab/cdef");
+    let reading =
+        "[capabilities.\"File.Read\"]\nallowed_paths = [\"src\"]\nrequires_approval = true\n[capabilities.\"File.Write\"]\n";
+    let uri = "artifact:abcdef012345";
+    assert_eq!(judge(reading, uri, kept.clone(), false), VerdictKind::Allow);
+    assert_eq!(judge("[capabilities.\"File.Write\"]\n", uri, kept.clone(), false), VerdictKind::Deny);
+    // What only looks like one.
+    for (given, real) in [
+        (uri, PathBuf::from("/etc/shadow")),
+        (uri, own.join("policy.toml")),
+        (uri, own.join("artifacts/contents")),
+        (uri, own.join("artifacts/contents/ab/cdef/more")),
+        ("artifact:", kept.clone()),
+        ("artifact:x", kept.clone()),
+        ("/home/user/.local/share/aye/artifacts/contents/ab/cdef", kept.clone()),
+    ] {
+        assert_eq!(judge(reading, given, real.clone(), false), VerdictKind::Deny, "{given} {}", real.display());
+    }
+    assert_eq!(judge(reading, uri, kept, true), VerdictKind::Deny);
+}

@@ -10,7 +10,7 @@ mod windows;
 pub use protected::{PROTECTED, credential_places, credentials, is_protected_name, of_the_machine, protected, start_up_places};
 
 use super::bundle::Pattern;
-use crate::protocol::Mode;
+use crate::protocol::{ARTIFACT_SCHEME, Mode, Target};
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use std::path::{Component, Path, PathBuf};
 
@@ -48,6 +48,16 @@ impl Context {
 
     pub fn is_own(&self, path: &Path) -> bool {
         self.own.iter().any(|own| path.starts_with(own))
+    }
+
+    /// Whether a target was named by its URI and lies where contents are kept. Neither is enough: a link of that name could lead
+    /// anywhere, and nobody walks through what other sessions kept.
+    pub fn is_artifact(&self, target: &Target) -> bool {
+        let digits = target.given.strip_prefix(ARTIFACT_SCHEME).unwrap_or_default();
+        let kept = |own: &PathBuf| {
+            target.real.strip_prefix(own.join("artifacts/contents")).is_ok_and(|rest| rest.components().count() == 2)
+        };
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) && self.own.iter().any(kept)
     }
 
     /// A workspace so wide that nothing in it can go unasked: the home directory, the root, a parent of aye's own places.

@@ -17,7 +17,9 @@ pub use capture::{Captured, whole_start};
 pub use environment::{Environment, command_environment, environment_words};
 #[cfg(test)]
 pub use run::Namespaces;
-pub use run::{Beside, End, Finished, Helper, ProcessError, Spec, run, run_beside, signal_name};
+#[cfg(test)]
+pub use run::run;
+pub use run::{Beside, End, Finished, Helper, Piece, Printed, ProcessError, Spec, run_beside, signal_name};
 pub use shell::Shell;
 pub(in crate::sys) use supervise::SUPERVISE;
 pub use supervise::supervise_main;

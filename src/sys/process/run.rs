@@ -146,17 +146,41 @@ pub enum ProcessError {
 /// Takes what a command prints.
 type Tap = Box<dyn Fn(&[u8]) + Send + Sync>;
 
+/// Where a command printed something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Printed {
+    Stdout,
+    Stderr,
+}
+
+/// What it printed there, as it came.
+#[derive(Debug)]
+pub struct Piece {
+    pub on: Printed,
+    pub bytes: Vec<u8>,
+}
+
 /// Who goes on with a command when nobody waits for it any more.
 pub struct Beside {
     /// Is given all of the output, piece by piece; characters are whole in it.
     pub tap: Tap,
+    /// Is given all of it as well, and waited for: the command does not print faster than this takes it.
+    pub whole: Option<mpsc::Sender<Piece>>,
     /// Fires when its time no longer matters.
     pub unhurried: CancellationToken,
 }
 
+impl Default for Beside {
+    /// Nobody does.
+    fn default() -> Self {
+        Self { tap: Box::new(|_| ()), whole: None, unhurried: CancellationToken::new() }
+    }
+}
+
 /// Runs the line to its end. Live output goes to `live` as far as there is room; dropping this future kills everything.
+#[cfg(test)]
 pub async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<Finished, ProcessError> {
-    run_beside(spec, live, kill, Beside { tap: Box::new(|_| ()), unhurried: CancellationToken::new() }).await
+    run_beside(spec, live, kill, Beside::default()).await
 }
 
 /// The same, with somebody who goes on with it.
@@ -166,7 +190,7 @@ pub async fn run_beside(
     kill: CancellationToken,
     beside: Beside,
 ) -> Result<Finished, ProcessError> {
-    let Beside { tap, unhurried } = beside;
+    let Beside { tap, whole, unhurried } = beside;
     let Some(Running { mut child, mut control, pieces: _, mut way_out }) = start(&spec, None, &kill).await? else {
         return Ok(Finished {
             end: End::Killed,
@@ -177,11 +201,9 @@ pub async fn run_beside(
     };
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let stop = CancellationToken::new();
+    let taker = |on| Taker { on, limit: spec.max_output_bytes, live: live.clone(), tap: &*tap, whole: whole.clone() };
     let outputs = async {
-        tokio::join!(
-            keep(stdout, spec.max_output_bytes, live.clone(), &*tap, stop.clone()),
-            keep(stderr, spec.max_output_bytes, live.clone(), &*tap, stop.clone())
-        )
+        tokio::join!(keep(stdout, taker(Printed::Stdout), stop.clone()), keep(stderr, taker(Printed::Stderr), stop.clone()))
     };
     let end = async {
         let late = async {
@@ -316,14 +338,18 @@ fn ended(report: io::Result<Report>) -> Result<End, ProcessError> {
     }
 }
 
-/// Reads to the end, or until `stop` when someone else still holds the other side.
-async fn keep(
-    from: Option<impl AsyncRead + Unpin>,
+/// Who takes one of the outputs.
+struct Taker<'a> {
+    on: Printed,
     limit: usize,
     live: mpsc::Sender<String>,
-    tap: &(dyn Fn(&[u8]) + Send + Sync),
-    stop: CancellationToken,
-) -> Captured {
+    tap: &'a (dyn Fn(&[u8]) + Send + Sync),
+    whole: Option<mpsc::Sender<Piece>>,
+}
+
+/// Reads to the end, or until `stop` when someone else still holds the other side.
+async fn keep(from: Option<impl AsyncRead + Unpin>, taker: Taker<'_>, stop: CancellationToken) -> Captured {
+    let Taker { on, limit, live, tap, whole } = taker;
     let mut captured = Captured::new(limit);
     let Some(mut from) = from else { return captured };
     let mut buffer = vec![0; CHUNK_BYTES];
@@ -342,9 +368,13 @@ async fn keep(
         captured.push(&buffer[..count]);
         show(&buffer[..count], &mut carried, &live);
         cut.extend_from_slice(&buffer[..count]);
-        let whole = whole_start(&cut).len();
-        tap(&cut[..whole]);
-        cut.drain(..whole);
+        let at = whole_start(&cut).len();
+        tap(&cut[..at]);
+        cut.drain(..at);
+        if let Some(to) = &whole {
+            // Who does not take it any more has all it wants.
+            let _ = to.send(Piece { on, bytes: buffer[..count].to_vec() }).await;
+        }
     }
     if !cut.is_empty() {
         tap(&cut);

@@ -1,18 +1,19 @@
 //! HttpRequest: one request, and what the server answered.
 
+use super::answer::told;
+use super::readable::Form;
 use crate::policy::url::{Destination, only_asks, parse};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Proposal, ToolError, VerdictKind, cut_before};
-use crate::sys::http::fetch::{Answer, FetchError, Guard, Next, Request, check_headers};
+use crate::protocol::{Action, ErrorCode, Proposal, ToolError, VerdictKind};
+use crate::sys::http::fetch::{FetchError, Guard, Next, Request, check_headers};
 use crate::tools::alias::Alias;
+use crate::tools::arguments::{parse as parse_arguments, schema};
 use crate::tools::paths::Paths;
-use crate::tools::tool::{Draft, Effect, Failed, Output, Settings, Tool, invalid};
-use encoding_rs::{Encoding, UTF_8};
+use crate::tools::tool::{Draft, Effect, Failed, Output, Settings, Tool, blocking, invalid};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,27 +21,11 @@ use std::time::Duration;
 const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
 const MAX_TIMEOUT_SECONDS: u64 = 300;
 /// Of an answer, before any of it is shown.
-const ANSWER_BYTES: usize = 10 * 1024 * 1024;
+pub(super) const ANSWER_BYTES: usize = 10 * 1024 * 1024;
 /// Of what is sent; a person has to look at it.
 const BODY_BYTES: usize = 256 * 1024;
 const HEADERS: usize = 64;
 const METHODS: &[&str] = &["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
-/// Headers of an answer that a model can act on.
-const SHOWN: &[&str] = &[
-    "Content-Type",
-    "Content-Length",
-    "Content-Encoding",
-    "Content-Range",
-    "Location",
-    "Retry-After",
-    "Link",
-    "Allow",
-    "WWW-Authenticate",
-    "ETag",
-    "Last-Modified",
-];
-const HEADER_CHARACTERS: usize = 1000;
-
 pub(in crate::tools) struct HttpRequest;
 
 #[derive(Deserialize, JsonSchema)]
@@ -57,12 +42,37 @@ pub(in crate::tools) struct Arguments {
     /// Seconds until it is given up; 30 when absent.
     #[schemars(range(min = 1, max = 300))]
     timeout: Option<u64>,
+    /// How a page of HTML is returned: `raw` as it was sent (the default), `text` or `markdown` as something to read.
+    format: Option<Format>,
+    /// By the names that are for reading pages: markdown where no `format` is given.
+    #[serde(skip)]
+    for_reading: bool,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    #[serde(alias = "html")]
+    Raw,
+    Text,
+    Markdown,
+}
+
+/// A name that other agents have for reading pages.
+const fn for_reading(name: &'static str) -> Alias<Arguments> {
+    Alias {
+        name,
+        parse: |given| parse_arguments::<Arguments>(given).map(|arguments| Arguments { for_reading: true, ..arguments }),
+        schema: schema::<Arguments>,
+    }
 }
 
 pub(in crate::tools) struct Work {
     to: Destination,
     request: Request,
     timeout_seconds: u64,
+    /// What becomes of a page; nothing where it stays as it is.
+    form: Option<Form>,
 }
 
 impl Tool for HttpRequest {
@@ -70,10 +80,10 @@ impl Tool for HttpRequest {
     const ALIASES: &'static [Alias<Arguments>] = &[
         Alias::same("http_request"),
         Alias::same("http"),
-        Alias::same("fetch"),
-        Alias::same("fetch_url"),
-        Alias::same("web_fetch"),
-        Alias::same("webfetch"),
+        for_reading("fetch"),
+        for_reading("fetch_url"),
+        for_reading("web_fetch"),
+        for_reading("webfetch"),
     ];
     const CAPABILITY: &'static str = "Network.Http";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/HttpRequest.md");
@@ -103,6 +113,11 @@ impl Tool for HttpRequest {
         if !(1..=MAX_TIMEOUT_SECONDS).contains(&timeout_seconds) {
             return Err(invalid(format!("`timeout` is {timeout_seconds}; it is in seconds, from 1 to {MAX_TIMEOUT_SECONDS}")));
         }
+        let form = match (arguments.format, arguments.for_reading) {
+            (Some(Format::Raw), _) | (None, false) => None,
+            (Some(Format::Text), _) => Some(Form::Text),
+            (Some(Format::Markdown), _) | (None, true) => Some(Form::Markdown),
+        };
         let summary = format!("{method} {}", to.as_str());
         let mut notes: Vec<_> = headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
         if !body.is_empty() {
@@ -123,17 +138,17 @@ impl Tool for HttpRequest {
             actions: vec![Action::Fetch { url: arguments.url, method }],
             proposal: Some(Proposal { summary, bytes, notes, ..Proposal::default() }),
             effect: Effect::Runs { timeout_seconds, files: Vec::new() },
-            work: Work { to, request, timeout_seconds },
+            work: Work { to, request, timeout_seconds, form },
         })
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         async move {
-            let guard = Rules { settings: &settings, approved: &work.to };
+            let rules = Arc::clone(&settings);
+            let guard = Rules { settings: &rules, approved: &work.to };
             let answer = settings.fetcher.fetch(work.request, &guard, &context.kill).await;
-            answer
-                .map(|answer| told(&answer, &work.to, settings.max_output_bytes).into())
-                .map_err(|error| failed(&error, work.timeout_seconds))
+            let answer = answer.map_err(|error| failed(&error, work.timeout_seconds))?;
+            blocking(move || Ok(told(answer, &work.to, work.form, &settings)?)).await
         }
         .boxed()
     }
@@ -184,7 +199,7 @@ fn same_server(approved: &Destination, to: &Destination) -> bool {
     approved.host() == to.host() && (same || upgraded)
 }
 
-fn failed(error: &FetchError, timeout_seconds: u64) -> Failed {
+pub(super) fn failed(error: &FetchError, timeout_seconds: u64) -> Failed {
     let (code, hint) = match error {
         FetchError::Invalid(_) => (ErrorCode::InvalidRequest, String::new()),
         FetchError::Refused(_) => (ErrorCode::PolicyDenied, String::new()),
@@ -216,60 +231,4 @@ fn failed(error: &FetchError, timeout_seconds: u64) -> Failed {
         FetchError::Cancelled => (ErrorCode::Cancelled, String::new()),
     };
     ToolError::new(code, format!("{error}{hint}")).into()
-}
-
-/// Status, headers and body, as a model reads them.
-fn told(answer: &Answer, asked: &Destination, limit: usize) -> String {
-    let mut text = format!("HTTP {}\n", answer.status_line);
-    for name in SHOWN {
-        if let Some(value) = answer.header(&name.to_ascii_lowercase()) {
-            let value: String = value.chars().take(HEADER_CHARACTERS).collect();
-            let _ = writeln!(text, "{name}: {value}");
-        }
-    }
-    if answer.redirects > 0 {
-        let _ = writeln!(text, "[redirected to {}]", answer.url);
-    }
-    let redirects = answer.status_line.starts_with('3');
-    if let Some(location) = answer.header("location").filter(|_| redirects) {
-        let from = if answer.redirects == 0 { asked.as_str() } else { answer.url.as_str() };
-        let to =
-            parse(from).and_then(|from| from.follow(location)).map_or_else(|_| location.to_owned(), |to| to.as_str().to_owned());
-        let _ =
-            writeln!(text, "[not followed: it leads to another server, which needs its own leave; request {to} if you want it]");
-    }
-    text.push('\n');
-    text.push_str(&body(answer, limit));
-    text.trim_end_matches('\n').to_owned()
-}
-
-fn body(answer: &Answer, limit: usize) -> String {
-    let bytes = &answer.body;
-    let kind = answer.header("content-type").unwrap_or("no type given");
-    let packed = answer.header("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case("identity"));
-    if let Some(coding) = packed.filter(|_| !bytes.is_empty()) {
-        return format!("Packed body ({coding}), {} bytes, {kind}; it is not unpacked", bytes.len());
-    }
-    let Some(decoded) = decode(bytes, kind) else { return format!("Binary body, {} bytes, {kind}", bytes.len()) };
-    if decoded.len() <= limit {
-        return decoded;
-    }
-    let end = cut_before(&decoded, limit);
-    format!("{}\n[Output truncated — {} bytes, showing first {end} bytes]", &decoded[..end], decoded.len())
-}
-
-/// The text of a body in its own encoding; `None` where it is no text.
-fn decode(bytes: &[u8], kind: &str) -> Option<String> {
-    let mut parts = kind.split(';');
-    let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
-    let charset = parts.find_map(|part| {
-        let (name, value) = part.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
-    });
-    let named = Encoding::for_bom(bytes).map(|(encoding, _)| encoding).or_else(|| Encoding::for_label(charset?.as_bytes()));
-    let declared = named.is_some()
-        || essence.starts_with("text/")
-        || ["json", "xml", "javascript", "yaml", "toml", "x-www-form-urlencoded"].iter().any(|end| essence.ends_with(end));
-    let (text, _, malformed) = named.unwrap_or(UTF_8).decode(bytes);
-    (!text.contains('\0') && (declared || !malformed)).then(|| text.into_owned())
 }

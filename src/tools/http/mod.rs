@@ -1,3 +1,6 @@
 //! Requests to servers.
 
+mod answer;
 pub(in crate::tools) mod http_request;
+mod readable;
+mod unpack;

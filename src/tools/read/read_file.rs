@@ -67,11 +67,11 @@ impl Tool for ReadFile {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![Action::Read { target: paths.target("path", &arguments.path, Meant::File)? }])
+        Ok(vec![Action::Read { target: paths.source("path", &arguments.path, Meant::File)? }])
     }
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+        let target = Paths::on_disk(settings).source("path", &arguments.path, Meant::File)?;
         if arguments.limit == Some(0) {
             return Err(invalid("`limit` is 0; give the number of lines, at least 1"));
         }

@@ -70,11 +70,11 @@ impl Tool for Grep {
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let path = arguments.path.as_deref().unwrap_or(".");
-        Ok(vec![Action::Read { target: paths.target("path", path, Meant::Directory)? }])
+        Ok(vec![Action::Read { target: paths.source("path", path, Meant::Directory)? }])
     }
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-        let target = Paths::on_disk(settings).target("path", arguments.path.as_deref().unwrap_or("."), Meant::Directory)?;
+        let target = Paths::on_disk(settings).source("path", arguments.path.as_deref().unwrap_or("."), Meant::Directory)?;
         let context = arguments.context.unwrap_or(0);
         if context > MAX_CONTEXT {
             return Err(invalid(format!("`context` is {context}; at most {MAX_CONTEXT} lines are shown around a match")));

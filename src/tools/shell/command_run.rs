@@ -14,6 +14,7 @@ use crate::sys::process::{
     Captured, End, Finished, ProcessError, Shell, Spec, command_environment, environment_words, signal_name,
 };
 use crate::sys::sandbox::Confinement;
+use crate::tools::output::{Whole, Wholes};
 use crate::tools::sessions::cli_read::told;
 use crate::tools::tool::{Failed, Output, Settings, Told};
 use std::sync::Arc;
@@ -61,15 +62,20 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     if rest.work.background {
         return begin_in_background(spec, &entry, rest).await;
     }
-    match in_front(spec, &entry, &settings.commands, context).await {
+    let (to_keep, whole) = Whole::begin(&rest.work.line, &settings);
+    match in_front(spec, &entry, to_keep, &settings.commands, context).await {
         Err(error) => {
             let (words, denied) = off_thread(move || rest.over(None)).await?;
             Err(Failed { printed: words.join("\n"), denied, ..failed(&error).into() })
         }
         Ok(Outcome::Finished(finished)) => {
             let limit = settings.max_output_bytes;
+            let wholes = match whole {
+                Some(whole) => whole.finish().await,
+                None => Wholes::default(),
+            };
             let told = off_thread(move || {
-                let told = answer(&finished, rest.work.timeout_seconds, limit);
+                let told = wholes.put_to(answer(&finished, rest.work.timeout_seconds, limit), &finished, limit);
                 let (words, denied) = rest.over(Some(&finished));
                 with_words(told, words.into_iter(), denied)
             });

@@ -1,4 +1,5 @@
 pub(in crate::tools) mod adding;
+mod artifacts;
 mod changes;
 mod commands;
 mod documents;

@@ -151,12 +151,12 @@ fn an_answer_is_told_with_its_status_and_its_text() {
 fn a_body_that_is_no_text_is_told_by_its_size() {
     let packed = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08".to_vec();
     for (answer, last) in [
-        (ok("image/png", b"\x89PNG\0\x01"), "Binary body, 6 bytes, image/png"),
+        (ok("image/png", b"PNG\0\x01?"), "Binary body, 6 bytes, image/png"),
         (ok("text/plain", b"a\0b"), "Binary body, 3 bytes, text/plain"),
         (ok("application/octet-stream", b"\xf0\xfe\xfd"), "Binary body, 3 bytes, application/octet-stream"),
         (ok("application/octet-stream", b"plain"), "plain"),
         (ok("application/json", "{\"ä\": 1}"), "{\"ä\": 1}"),
-        (packed, "Packed body (gzip), 3 bytes, no type given; it is not unpacked"),
+        (packed, "Packed body (gzip), 3 bytes, no type given; it is damaged: unexpected end of file"),
     ] {
         let net = Net::new(OPEN, &[A], vec![answer]);
         let text = net.bench.output("HttpRequest", json!({"url": "http://a.example/"}));
@@ -169,11 +169,14 @@ fn a_long_body_is_cut_with_a_notice_and_one_beyond_all_bounds_is_given_up() {
     let mut net = Net::new(OPEN, &[A], vec![ok("text/plain", "ä".repeat(2_000))]);
     net.bench.settings.max_output_bytes = 1_001;
     let text = net.bench.output("HttpRequest", json!({"url": "http://a.example/"}));
-    assert!(text.ends_with("ä\n[Output truncated — 4000 bytes, showing first 1000 bytes]"), "{text}");
+    assert!(text.contains("\n\nää") && text.contains("ä\n[... truncated 3000 bytes ...]\nä"), "{text}");
 
     let most = 10 * 1024 * 1024;
     let announced = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", most + 1).into_bytes();
     let unannounced = [b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".as_slice(), &vec![b'x'; most + 1]].concat();
+    let fits = Net::new(OPEN, &[A], vec![ok("text/plain", vec![b'x'; most])]);
+    let text = fits.bench.output("HttpRequest", json!({"url": "http://a.example/"}));
+    assert!(text.starts_with("HTTP 200 OK\nContent-Type: text/plain\nContent-Length: 10485760\n\nxx"), "{}", &text[..200]);
     for answer in [announced, unannounced] {
         let net = Net::new(OPEN, &[A], vec![answer]);
         let (code, message) = net.bench.error("HttpRequest", json!({"url": "http://a.example/"}));
@@ -296,6 +299,41 @@ fn redirects_come_to_an_end() {
     let (code, message) = net.bench.error("HttpRequest", json!({"url": "http://a.example/"}));
     assert_eq!((code, net.requests().len()), (ErrorCode::ToolExecutionFailed, 6));
     assert!(message.starts_with("more than 5 redirects"), "{message}");
+}
+
+#[test]
+fn five_redirects_are_followed() {
+    let answers = (0..5).map(|step| redirect(302, &format!("/{step}"))).chain([ok("text/plain", "here")]).collect();
+    let net = Net::new(OPEN, &[A], answers);
+    let text = net.bench.output("HttpRequest", json!({"url": "http://a.example/"}));
+    assert!(text.ends_with("[redirected to http://a.example/4]\n\nhere"), "{text}");
+}
+
+#[test]
+fn a_page_is_readable_when_that_is_asked_for_or_the_name_says_so() {
+    let page = "<html><meta charset='iso-8859-1'><h1>Hi</h1><p>gr\u{fc}n <a href=x>x</a>";
+    let latin: Vec<u8> = page.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap()).collect();
+    let readable = "# Hi\n\ngrün [x](http://a.example/x)";
+    for (tool, format, last) in [
+        ("HttpRequest", None, page),
+        ("HttpRequest", Some("raw"), page),
+        ("HttpRequest", Some("text"), "Hi\n\ngrün x"),
+        ("HttpRequest", Some("markdown"), readable),
+        ("web_fetch", None, readable),
+        ("webfetch", Some("html"), page),
+        ("http_request", None, page),
+    ] {
+        let net = Net::new(OPEN, &[A], vec![ok("text/html", &latin)]);
+        let mut arguments = json!({"url": "http://a.example/"});
+        if let Some(format) = format {
+            arguments["format"] = format.into();
+        }
+        let text = net.bench.output(tool, arguments);
+        assert_eq!(text.split_once("\n\n").unwrap().1, last, "{tool} {format:?}");
+    }
+    let net = Net::new(OPEN, &[A], vec![ok("application/json", "{\"a\": \"<b>\"}")]);
+    let text = net.bench.output("web_fetch", json!({"url": "http://a.example/"}));
+    assert!(text.ends_with("\n\n{\"a\": \"<b>\"}"), "what is no page stays as it is: {text}");
 }
 
 #[test]

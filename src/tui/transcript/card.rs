@@ -65,6 +65,8 @@ pub struct Card {
     diff: Option<Diff>,
     /// What the model was not shown, in words.
     hidden: Option<String>,
+    /// All of it is kept, also what is not told here.
+    pub keeps_whole: bool,
 }
 
 impl Card {
@@ -80,6 +82,7 @@ impl Card {
             live: Live::default(),
             diff: None,
             hidden: None,
+            keeps_whole: false,
         }
     }
 
@@ -273,6 +276,12 @@ impl Card {
                 Fold::Full => rows.extend(wrapped(&self.output, width, look, Token::Muted)),
                 Fold::Quiet | Fold::Excerpt => rows.extend(self.excerpt(width, look)),
             }
+        }
+        if self.keeps_whole {
+            rows.push(Line::styled(
+                format!("kept whole {} /artifacts opens it", look.glyphs.dot),
+                look.theme.style(Token::Faint),
+            ));
         }
         if look.fold != Fold::Quiet && !self.rule.is_empty() {
             rows.push(Line::styled(format!("ran by rule: {}", self.rule), look.theme.style(Token::Faint)));

@@ -1,10 +1,12 @@
 //! What an event of the session changes.
 
+use super::artifacts;
 use crate::protocol::{CallId, ErrorCode, Event, EventKind, FailureKind, ToolStatus};
 use crate::text;
 use crate::tui::approval::Panel;
 use crate::tui::markdown::Document;
 use crate::tui::model::{Activity, Model, Policy};
+use crate::tui::reading::Reading;
 use crate::tui::transcript::{AnswerState, Card, CardState, Entry, Kind, Tone};
 
 /// A live event.
@@ -54,6 +56,8 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
         | EventKind::SandboxInForce { .. }
         | EventKind::PreviewStarted { .. }
         | EventKind::CommandsRunning { .. }
+        | EventKind::ArtifactsListed { .. }
+        | EventKind::ArtifactRead { .. }
         | EventKind::SessionCompleted { .. }
         | EventKind::LlmRetry { .. } => {}
         kind => shared(model, kind, now),
@@ -141,6 +145,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             error,
             proposal,
             redactions,
+            artifact_uris,
             ..
         } => {
             model.tool_uses.note(&tool_name, status, latency_ms);
@@ -157,6 +162,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             if let Some(card) = model.transcript.card_mut(&tool_call_id) {
                 card.ended(state, &output_text, proposal.as_ref());
                 card.hid(&redactions);
+                card.keeps_whole = !artifact_uris.is_empty();
             }
         }
         EventKind::StepLimitApproaching { step_count, max_steps } => {
@@ -175,6 +181,8 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             preview_started(model, &tool_call_id, now);
         }
         EventKind::CommandsRunning { commands } => model.commands = commands,
+        EventKind::ArtifactsListed { artifacts } => artifacts::listed(model, artifacts),
+        EventKind::ArtifactRead { artifact, text } => model.reading = Some(Reading::new(&artifact, &text)),
         EventKind::PolicyExpired { message } => note(model, &message, Tone::Failure),
         EventKind::TaskCompleted { cost_usd, text, .. } => {
             ended(model, now);

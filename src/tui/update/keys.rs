@@ -58,9 +58,16 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-/// Whether the key was for the help; another one closes it and does what it does.
+/// Whether the key was for the help, or for what is read; another one closes it and does what it does.
 fn help_key(model: &mut Model, key: KeyEvent) -> bool {
-    let Some(top) = model.help.take() else { return false };
+    let (top, mut reading) = match (model.help.take(), model.reading.take()) {
+        (Some(top), reading) => {
+            model.reading = reading;
+            (top, None)
+        }
+        (None, Some(reading)) => (reading.top, Some(reading)),
+        (None, None) => return false,
+    };
     let page = model.transcript.page();
     let top = match key.code {
         KeyCode::Up => top.saturating_sub(1),
@@ -69,10 +76,16 @@ fn help_key(model: &mut Model, key: KeyEvent) -> bool {
         KeyCode::PageDown => top + page,
         KeyCode::Home => 0,
         KeyCode::End => usize::MAX,
-        KeyCode::Esc | KeyCode::Char('?') | KeyCode::F(1) => return true,
+        KeyCode::Esc => return true,
+        KeyCode::Char('q') if reading.is_some() => return true,
+        KeyCode::Char('?') | KeyCode::F(1) if reading.is_none() => return true,
         _ => return false,
     };
-    model.help = Some(top);
+    match &mut reading {
+        Some(reading) => reading.top = top,
+        None => model.help = Some(top),
+    }
+    model.reading = reading.or_else(|| model.reading.take());
     true
 }
 

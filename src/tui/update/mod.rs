@@ -1,5 +1,6 @@
 //! What changes when something happens: the model and a message in, effects out.
 
+mod artifacts;
 pub mod commands;
 mod events;
 mod greeting;
@@ -106,6 +107,10 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             model.dirty = true;
             if let Some(panel) = model.panels.open_mut() {
                 return panel.scroll_by(if up { -WHEEL_ROWS.cast_signed() } else { WHEEL_ROWS.cast_signed() });
+            }
+            if let Some(reading) = &mut model.reading {
+                reading.top = if up { reading.top.saturating_sub(WHEEL_ROWS) } else { reading.top + WHEEL_ROWS };
+                return;
             }
             let (transcript, look) = model.transcript_look(now);
             if up {

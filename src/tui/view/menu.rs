@@ -12,7 +12,7 @@ use ratatui::text::{Line, Span};
 pub type Row = (String, &'static str);
 
 pub fn rows(model: &Model, limit: u16) -> Vec<Row> {
-    if model.panels.is_open() || model.help.is_some() || model.search.is_some() {
+    if model.panels.is_open() || model.help.is_some() || model.reading.is_some() || model.search.is_some() {
         return Vec::new();
     }
     let mut rows = candidates(&model.composer.text());

@@ -2,6 +2,7 @@
 
 mod help;
 mod menu;
+mod reading;
 mod strip;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,9 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
 
     let scroll = if model.help.is_some() && !model.panels.is_open() {
         help::draw(model, transcript, buffer);
+        None
+    } else if model.reading.is_some() && !model.panels.is_open() {
+        reading::draw(model, transcript, buffer);
         None
     } else {
         let (text, look) = model.transcript_look(now);

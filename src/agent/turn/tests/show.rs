@@ -45,6 +45,8 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::ToolInterrupted { summary, known, .. } => format!("{summary}: {known}"),
         EventKind::SandboxInForce { tier, .. } => tier.as_str().to_owned(),
         EventKind::PreviewStarted { tool_call_id, .. } => tool_call_id.to_string(),
+        EventKind::ArtifactsListed { artifacts } => artifacts.len().to_string(),
+        EventKind::ArtifactRead { artifact, .. } => artifact.uri.clone(),
         EventKind::CommandsRunning { commands } => commands.len().to_string(),
         EventKind::StepStarted { step_count } | EventKind::StepCompleted { step_count } => step_count.to_string(),
         EventKind::StepLimitApproaching { step_count, max_steps } => format!("{step_count} of {max_steps}"),

@@ -3,7 +3,7 @@
 use super::Commands;
 use super::entry::Entry;
 use crate::ports::RunContext;
-use crate::sys::process::{Beside, End, Ended, Finished, ProcessError, Spec, Terminal, run_beside, start_terminal};
+use crate::sys::process::{Beside, End, Ended, Finished, Piece, ProcessError, Spec, Terminal, run_beside, start_terminal};
 use crate::tools::shell::command_run::how_it_ended;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -24,12 +24,18 @@ pub enum Outcome {
 /// What is to be done after the end, on a disk perhaps; what is to be told of it comes back.
 pub type After = Box<dyn FnOnce(Option<&Finished>) -> Vec<String> + Send>;
 
-/// Runs a line to its end, or until the person puts it in the background. Dropping this future kills it.
-pub async fn in_front(spec: Spec, entry: &Arc<Entry>, commands: &Commands, context: RunContext) -> Result<Outcome, ProcessError> {
+/// Runs a line to its end, its output given to `whole` too, or until the person puts it in the background. Dropping this future kills it.
+pub async fn in_front(
+    spec: Spec,
+    entry: &Arc<Entry>,
+    whole: Option<mpsc::Sender<Piece>>,
+    commands: &Commands,
+    context: RunContext,
+) -> Result<Outcome, ProcessError> {
     let RunContext { output, kill, background, .. } = context;
     let (live, mut pieces) = mpsc::channel(LIVE_DEPTH);
     let unhurried = CancellationToken::new();
-    let mut running = begin(spec, entry, live, unhurried.clone());
+    let mut running = begin(spec, entry, live, Beside { whole, unhurried: unhurried.clone(), ..Beside::default() });
     let given_up = entry.kill.clone().drop_guard();
     let (mut may_go, mut may_kill) = (true, true);
     loop {
@@ -67,19 +73,19 @@ pub async fn in_front(spec: Spec, entry: &Arc<Entry>, commands: &Commands, conte
 
 /// Runs a line that is in the list already.
 pub fn in_background(spec: Spec, entry: &Arc<Entry>, after: After) {
-    let running = begin(spec, entry, mpsc::channel(1).0, CancellationToken::new());
+    let running = begin(spec, entry, mpsc::channel(1).0, Beside::default());
     tokio::spawn(finish(Arc::clone(entry), running, after));
 }
 
 /// A command, and what comes of it.
 pub type Running = JoinHandle<Result<Finished, ProcessError>>;
 
-fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, unhurried: CancellationToken) -> Running {
+fn begin(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside: Beside) -> Running {
     let (tapped, kill) = (Arc::clone(entry), entry.kill.clone());
     let tap = Box::new(move |bytes: &[u8]| {
         tapped.push(bytes);
     });
-    tokio::spawn(run_beside(spec, live, kill, Beside { tap, unhurried }))
+    tokio::spawn(run_beside(spec, live, kill, Beside { tap, ..beside }))
 }
 
 /// Waits for the end of a command that nobody waits for.

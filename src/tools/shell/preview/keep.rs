@@ -6,6 +6,7 @@ use super::view::View;
 use crate::protocol::{CallId, ErrorCode, ToolError, ToolResult};
 use crate::sys::layer::{self, CommitError, Outcome};
 use crate::tools::markers::hide_in_result;
+use crate::tools::output::uris;
 use crate::tools::paths::listed;
 use crate::tools::shell::command_run::off_thread;
 use crate::tools::tool::{Output, Settings};
@@ -123,10 +124,15 @@ fn refusal(error: CommitError) -> ToolError {
 
 fn result_of(output: Output, id: CallId, tool_name: &str, words: &str) -> ToolResult {
     match output {
-        Ok(told) => ToolResult { denied: told.denied, ..ToolResult::succeeded(id, tool_name, format!("{}\n{words}", told.text)) },
+        Ok(told) => ToolResult {
+            denied: told.denied,
+            artifact_uris: uris(&told.artifacts),
+            ..ToolResult::succeeded(id, tool_name, format!("{}\n{words}", told.text))
+        },
         Err(failed) => ToolResult {
             output_text: format!("{}\n{words}", failed.printed),
             denied: failed.denied,
+            artifact_uris: uris(&failed.artifacts),
             ..ToolResult::refused(id, tool_name, failed.error)
         },
     }

@@ -5,8 +5,9 @@ use super::view::{Call, View, previews};
 use crate::ports::RunContext;
 use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError};
 use crate::sys::layer::{self, Changes};
-use crate::sys::process::{End, Finished, run as run_process};
+use crate::sys::process::{Beside, End, Finished, run_beside};
 use crate::sys::sandbox::{Confinement, Layered, NetworkAccess, Strength, View as Seen};
+use crate::tools::output::{Whole, Wholes};
 use crate::tools::shell::command_run::{Work, answer, asked_for, failed, how_it_ended, kept_from, off_thread, spec, unchanged};
 use crate::tools::shell::confine::Wanted;
 use crate::tools::tool::{Output, Settings};
@@ -56,7 +57,13 @@ pub(in crate::tools) async fn run(
     let prepared = off_thread(move || Prepared::new(&call, &making)).await??;
     let Prepared { view, confinement, layers, began } = prepared;
     let spec = spec(&work, Some(confinement.clone()), &settings);
-    let finished = run_process(spec, context.output, context.kill).await.map_err(|error| failed(&error))?;
+    let (to_keep, whole) = Whole::begin(&work.line, &settings);
+    let beside = Beside { whole: to_keep, ..Beside::default() };
+    let finished = run_beside(spec, context.output, context.kill, beside).await.map_err(|error| failed(&error))?;
+    let wholes = match whole {
+        Some(whole) => whole.finish().await,
+        None => Wholes::default(),
+    };
     off_thread(move || {
         let mut changes = Vec::new();
         for layered in &layers {
@@ -64,7 +71,8 @@ pub(in crate::tools) async fn run(
             changes.push(found.map_err(|error| trouble("what the command did could not be read", &error))?);
         }
         let (effects, proposal) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
-        let output = answer(&finished, work.timeout_seconds, settings.max_output_bytes);
+        let limit = settings.max_output_bytes;
+        let output = wholes.put_to(answer(&finished, work.timeout_seconds, limit), &finished, limit);
         Ok(Trial { kept: Kept { view, changes, output }, effects, proposal })
     })
     .await?

@@ -1,0 +1,178 @@
+//! What a server answered, as a model reads it.
+
+use super::http_request::{ANSWER_BYTES, failed};
+use super::readable::{Form, readable};
+use super::unpack::{Unpacked, unpack};
+use crate::policy::url::{Destination, parse};
+use crate::protocol::{ArtifactKind, size, truncated};
+use crate::sys::http::fetch::{Answer, FetchError};
+use crate::tools::output::{Kept, keep_text, new, way_to};
+use crate::tools::tool::{Failed, Settings, Told};
+use encoding_rs::{Encoding, UTF_8};
+use std::fmt::Write;
+
+/// Headers of an answer that a model can act on.
+const SHOWN: &[&str] = &[
+    "Content-Encoding",
+    "Content-Range",
+    "Location",
+    "Retry-After",
+    "Link",
+    "Allow",
+    "WWW-Authenticate",
+    "ETag",
+    "Last-Modified",
+];
+const HEADER_CHARACTERS: usize = 1000;
+/// How far into a page its encoding is looked for.
+const META_BYTES: usize = 1024;
+
+/// Status, headers and body.
+pub(super) fn told(mut answer: Answer, asked: &Destination, form: Option<Form>, settings: &Settings) -> Result<Told, Failed> {
+    let mut text = format!("HTTP {}\n", answer.status_line);
+    let mut line = |name: &str, value: &str| {
+        let value: String = value.chars().take(HEADER_CHARACTERS).collect();
+        let _ = writeln!(text, "{name}: {value}");
+    };
+    if let Some(kind) = answer.header("content-type") {
+        line("Content-Type", kind);
+    }
+    let length = answer.header("content-length").map(str::to_owned);
+    let counted = || (!answer.body.is_empty()).then(|| answer.body.len().to_string());
+    if let Some(length) = length.or_else(counted) {
+        line("Content-Length", &length);
+    }
+    for name in SHOWN {
+        if let Some(value) = answer.header(&name.to_ascii_lowercase()) {
+            line(name, value);
+        }
+    }
+    if answer.redirects > 0 {
+        let _ = writeln!(text, "[redirected to {}]", answer.url);
+    }
+    let redirects = answer.status_line.starts_with('3');
+    if let Some(location) = answer.header("location").filter(|_| redirects) {
+        let from = if answer.redirects == 0 { asked.as_str() } else { answer.url.as_str() };
+        let to =
+            parse(from).and_then(|from| from.follow(location)).map_or_else(|_| location.to_owned(), |to| to.as_str().to_owned());
+        let _ =
+            writeln!(text, "[not followed: it leads to another server, which needs its own leave; request {to} if you want it]");
+    }
+    text.push('\n');
+    let mut told = body(&mut answer, form, settings)?;
+    text.push_str(&told.text);
+    told.text = text.trim_end_matches('\n').to_owned();
+    Ok(told)
+}
+
+fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<Told, Failed> {
+    let kind = answer.header("content-type").unwrap_or("no type given").to_owned();
+    let packed = answer.header("content-encoding").unwrap_or_default().to_owned();
+    let bytes = std::mem::take(&mut answer.body);
+    let length = bytes.len();
+    if length == 0 {
+        return Ok(Told::default());
+    }
+    let bytes = match unpack(bytes, &packed, ANSWER_BYTES) {
+        Unpacked::Body(bytes) => bytes,
+        // How long it may take has nothing to do with it.
+        Unpacked::TooLarge => return Err(failed(&FetchError::TooLarge { most_bytes: ANSWER_BYTES }, 0)),
+        Unpacked::Packed(why) => return Ok(format!("Packed body ({packed}), {length} bytes, {kind}; {why}").into()),
+    };
+    if let Some(media_type) = image(&bytes) {
+        return Ok(kept_image(&bytes, media_type, &answer.url, settings));
+    }
+    let Some(decoded) = decode(&bytes, &kind) else {
+        return Ok(format!("Binary body, {} bytes, {kind}", bytes.len()).into());
+    };
+    let (shown, content_type) = match form.filter(|_| is_page(&kind, &decoded)) {
+        Some(form) => {
+            let readable = readable(&decoded, &answer.url, form);
+            let is_markdown = form == Form::Markdown;
+            (readable, if is_markdown { "text/markdown" } else { "text/plain" })
+        }
+        None => (decoded, kind.split(';').next().unwrap_or("text/plain").trim()),
+    };
+    let limit = settings.max_output_bytes;
+    let new = new(ArtifactKind::ToolOutput, &format!("answer of {}", answer.url), content_type);
+    let kept = keep_text(settings, new, &shown);
+    let mut text = truncated(&shown, limit).into_owned();
+    if let Some(kept) = kept.as_ref().filter(|_| shown.len() > limit) {
+        let _ = write!(text, "\n{}", way_to("the whole body", kept));
+    }
+    Ok(Told { text, artifacts: kept.and_then(Result::ok).into_iter().collect(), ..Told::default() })
+}
+
+/// The type of an image, by how it begins and not by what the server says.
+fn image(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+fn kept_image(bytes: &[u8], media_type: &str, url: &str, settings: &Settings) -> Told {
+    let told = format!("Image, {} bytes, {media_type}", bytes.len());
+    let Some(artifacts) = &settings.artifacts else { return told.into() };
+    let keep = || {
+        let mut writer = artifacts.begin(new(ArtifactKind::Image, &format!("image of {url}"), media_type))?;
+        writer.write(bytes)?;
+        writer.finish()
+    };
+    match keep() {
+        Ok(artifact) => {
+            let text = format!("{told}\n[it is {} ({}); look at it with ReadFile]", artifact.uri, size(artifact.bytes));
+            Told { text, artifacts: vec![artifact], ..Told::default() }
+        }
+        Err(error) => way_to("the image", &Kept::Err(error.message)).into(),
+    }
+}
+
+fn is_page(kind: &str, text: &str) -> bool {
+    let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match essence.as_str() {
+        "text/html" | "application/xhtml+xml" => true,
+        "no type given" => {
+            let start: String = text.trim_start().chars().take(15).collect::<String>().to_ascii_lowercase();
+            start.starts_with("<!doctype html") || start.starts_with("<html")
+        }
+        _ => false,
+    }
+}
+
+/// The text of a body in its own encoding; `None` where it is no text.
+fn decode(bytes: &[u8], kind: &str) -> Option<String> {
+    let mut parts = kind.split(';');
+    let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+    let charset = parts.find_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
+    });
+    let of_page = || if essence.ends_with("html") || essence.ends_with("xml") { named_within(bytes) } else { None };
+    let named = Encoding::for_bom(bytes)
+        .map(|(encoding, _)| encoding)
+        .or_else(|| Encoding::for_label(charset?.as_bytes()))
+        .or_else(of_page);
+    let declared = named.is_some()
+        || essence.starts_with("text/")
+        || ["json", "xml", "javascript", "yaml", "toml", "x-www-form-urlencoded"].iter().any(|end| essence.ends_with(end));
+    let (text, _, malformed) = named.unwrap_or(UTF_8).decode(bytes);
+    (!text.contains('\0') && (declared || !malformed)).then(|| text.into_owned())
+}
+
+/// The encoding that a page names itself: `<meta charset=…>`, or as XML does.
+fn named_within(bytes: &[u8]) -> Option<&'static Encoding> {
+    let start = String::from_utf8_lossy(&bytes[..META_BYTES.min(bytes.len())]).to_ascii_lowercase();
+    let label = |sign: &str| {
+        let after = &start[start.find(sign)? + sign.len()..];
+        let after = after.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
+        let end = after.find(|letter: char| !(letter.is_ascii_alphanumeric() || "-_:.".contains(letter))).unwrap_or(after.len());
+        Encoding::for_label(after[..end].as_bytes())
+    };
+    let found = label("charset").or_else(|| label("encoding"))?;
+    // Whoever wrote that in letters of one byte did not write the page in those of two.
+    Some(if found == encoding_rs::UTF_16LE || found == encoding_rs::UTF_16BE { UTF_8 } else { found })
+}

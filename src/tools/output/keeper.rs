@@ -1,0 +1,124 @@
+//! Keeps a text that comes in pieces, without its secrets, as far as it may be kept.
+
+use super::{KEPT_FROM_BYTES, Kept};
+use crate::policy::redact::{Redactor, Stream};
+use crate::ports::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, NewArtifact};
+use crate::protocol::{cut_before, size};
+use crate::sys::process::whole_start;
+use crate::tools::tool::Settings;
+use std::sync::Arc;
+
+/// What the note about what is cut may need.
+const NOTE_BYTES: u64 = 256;
+
+/// Nothing is kept of what stays short, and memory stays small however much comes.
+pub(in crate::tools) struct Keeper {
+    artifacts: Arc<dyn Artifacts>,
+    new: NewArtifact,
+    /// Hides secrets over every cut.
+    stream: Stream,
+    /// What came while it was short; then the start of a letter that is not whole.
+    held: Vec<u8>,
+    total: u64,
+    state: State,
+}
+
+enum State {
+    Short,
+    Writing {
+        writer: Box<dyn ArtifactWriter>,
+        room: u64,
+    },
+    /// What fits is written.
+    Full {
+        writer: Box<dyn ArtifactWriter>,
+    },
+    Failed(String),
+}
+
+impl Keeper {
+    pub(in crate::tools) fn new(artifacts: Arc<dyn Artifacts>, redactor: Arc<Redactor>, new: NewArtifact) -> Self {
+        Self { artifacts, new, stream: Stream::new(redactor), held: Vec::new(), total: 0, state: State::Short }
+    }
+
+    /// Whether this piece makes it wait for a disk.
+    pub(in crate::tools) fn is_slow(&self, more: usize) -> bool {
+        match self.state {
+            State::Short => self.held.len() + more > KEPT_FROM_BYTES,
+            State::Writing { .. } => true,
+            State::Full { .. } | State::Failed(_) => false,
+        }
+    }
+
+    pub(in crate::tools) fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        match self.state {
+            State::Short => {
+                self.held.extend_from_slice(bytes);
+                if self.held.len() > KEPT_FROM_BYTES {
+                    self.state = match self.artifacts.begin(self.new.clone()) {
+                        Ok(writer) => State::Writing { writer, room: ARTIFACT_BYTES - NOTE_BYTES },
+                        Err(error) => State::Failed(error.message),
+                    };
+                    self.write_held();
+                }
+            }
+            State::Writing { .. } => {
+                self.held.extend_from_slice(bytes);
+                self.write_held();
+            }
+            State::Full { .. } | State::Failed(_) => {}
+        }
+    }
+
+    /// All but a letter that is not whole yet.
+    fn write_held(&mut self) {
+        let whole = whole_start(&self.held).len();
+        let text = String::from_utf8_lossy(&self.held[..whole]).into_owned();
+        self.held.drain(..whole);
+        let shown = self.stream.push(&text);
+        self.write(&shown);
+    }
+
+    fn write(&mut self, text: &str) {
+        let State::Writing { writer, room } = &mut self.state else { return };
+        let fits = cut_before(text, usize::try_from(*room).unwrap_or(usize::MAX));
+        let written = writer.write(&text.as_bytes()[..fits]);
+        *room -= fits as u64;
+        self.state = match (written, std::mem::replace(&mut self.state, State::Short)) {
+            (Err(ArtifactError { message }), _) => State::Failed(message),
+            (Ok(()), State::Writing { writer, .. }) if fits < text.len() => State::Full { writer },
+            (Ok(()), state) => state,
+        };
+    }
+
+    /// Nothing where it stayed short.
+    pub(in crate::tools) fn finish(mut self) -> Option<Kept> {
+        if matches!(self.state, State::Writing { .. }) {
+            let rest = String::from_utf8_lossy(&self.held).into_owned();
+            let shown = self.stream.push(&rest) + &self.stream.finish();
+            self.write(&shown);
+        }
+        let finished = |writer: Box<dyn ArtifactWriter>| writer.finish().map_err(|error| error.message);
+        match self.state {
+            State::Short => None,
+            State::Writing { writer, .. } => Some(finished(writer)),
+            State::Full { mut writer } => {
+                let note = format!("\n[... cut here: of {} bytes at most {} are kept ...]\n", self.total, size(ARTIFACT_BYTES));
+                Some(writer.write(note.as_bytes()).map_err(|error| error.message).and_then(|()| finished(writer)))
+            }
+            State::Failed(reason) => Some(Err(reason)),
+        }
+    }
+}
+
+/// Keeps a text that is there already, where it is long.
+pub(in crate::tools) fn keep_text(settings: &Settings, new: NewArtifact, text: &str) -> Option<Kept> {
+    if text.len() <= KEPT_FROM_BYTES {
+        return None;
+    }
+    let mut keeper = Keeper::new(Arc::clone(settings.artifacts.as_ref()?), Arc::clone(&settings.redactor), new);
+    // In pieces, as what is hidden is looked for in each.
+    text.as_bytes().chunks(64 * 1024).for_each(|piece| keeper.push(piece));
+    keeper.finish()
+}

@@ -1,0 +1,101 @@
+//! What a tool tells that is long: kept whole beside the thread, and named where the thread has only a part of it.
+
+mod keeper;
+mod printed;
+
+pub(in crate::tools) use keeper::{Keeper, keep_text};
+pub(in crate::tools) use printed::{Whole, Wholes};
+
+use super::tool::{Output, Settings};
+use crate::ports::{ArtifactError, Artifacts, KeptArtifact, NewArtifact};
+use crate::protocol::{Artifact, ArtifactKind, Proposal, ToolResult, cut_before, size};
+use std::io::{Read, Seek, SeekFrom};
+
+/// What is longer is kept whole.
+pub(in crate::tools) const KEPT_FROM_BYTES: usize = 10 * 1024;
+/// What a person is shown of one at once.
+const SHOWN_BYTES: u64 = 1024 * 1024;
+/// Of a name.
+const NAME_BYTES: usize = 80;
+
+/// What is kept, or why it is not.
+pub(in crate::tools) type Kept = Result<Artifact, String>;
+
+/// `text` as what it is of.
+pub(in crate::tools) fn new(kind: ArtifactKind, name: &str, content_type: &str) -> NewArtifact {
+    let line = name.lines().next().unwrap_or_default();
+    let end = cut_before(line, NAME_BYTES);
+    let more = if end < name.trim_end().len() { "…" } else { "" };
+    NewArtifact { kind, name: format!("{}{more}", &line[..end]), content_type: content_type.to_owned() }
+}
+
+/// How a model comes to what is kept of `what` (`the whole stdout`).
+pub(in crate::tools) fn way_to(what: &str, kept: &Kept) -> String {
+    match kept {
+        Ok(Artifact { uri, bytes, .. }) => {
+            format!("[{what} is {uri} ({}); read it with ReadFile (`offset`, `limit`) or search it with Grep]", size(*bytes))
+        }
+        Err(reason) => format!("[{what} could not be kept: {reason}]"),
+    }
+}
+
+/// The same output with what is kept of it, and `lines` about that after it.
+pub(in crate::tools) fn with_kept(told: Output, kept: Vec<Kept>, lines: &[String]) -> Output {
+    let after = |text: String| lines.iter().fold(text, |text, line| format!("{text}\n{line}"));
+    let kept = kept.into_iter().filter_map(Result::ok);
+    match told {
+        Ok(mut told) => {
+            told.artifacts.extend(kept);
+            told.text = after(told.text);
+            Ok(told)
+        }
+        Err(mut failed) => {
+            failed.artifacts.extend(kept);
+            failed.printed = after(failed.printed);
+            Err(failed)
+        }
+    }
+}
+
+/// What one holds, for the person: of a long one the start and the end.
+pub(in crate::tools) fn shown_to_person(artifacts: &dyn Artifacts, uri: &str) -> Result<(Artifact, String), ArtifactError> {
+    let KeptArtifact { artifact, path } = artifacts.find(uri)?;
+    if artifact.kind == ArtifactKind::Image {
+        return Err(ArtifactError { message: format!("{uri} is an image; it lies at `{}`", path.display()) });
+    }
+    let read = || -> std::io::Result<String> {
+        let mut file = crate::sys::path::open_file(&path)?;
+        if artifact.bytes <= SHOWN_BYTES {
+            let mut bytes = Vec::new();
+            file.take(SHOWN_BYTES).read_to_end(&mut bytes)?;
+            return Ok(String::from_utf8_lossy(&bytes).into_owned());
+        }
+        let mut part = |from: u64| -> std::io::Result<String> {
+            file.seek(SeekFrom::Start(from))?;
+            let mut bytes = Vec::new();
+            file.by_ref().take(SHOWN_BYTES / 2).read_to_end(&mut bytes)?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let (start, end) = (part(0)?, part(artifact.bytes - SHOWN_BYTES / 2)?);
+        let cut = artifact.bytes - SHOWN_BYTES;
+        Ok(format!("{start}\n[... {cut} bytes are not shown here; all of it lies at {} ...]\n{end}", path.display()))
+    };
+    let text = read().map_err(|error| ArtifactError { message: format!("{uri} cannot be read: {error}") })?;
+    Ok((artifact, text))
+}
+
+pub(in crate::tools) fn uris(artifacts: &[Artifact]) -> Vec<String> {
+    artifacts.iter().map(|artifact| artifact.uri.clone()).collect()
+}
+
+/// Keeps the diff of what a call did, where it is long: what was shown before it, or what a command was found to have changed.
+pub(in crate::tools) fn keep_diff(result: &mut ToolResult, proposal: Option<&Proposal>, settings: &Settings) {
+    for proposal in proposal.into_iter().chain(result.changed.clone().as_deref()) {
+        let new = new(ArtifactKind::FileDiff, &format!("diff of {}", proposal.summary), "text/x-diff");
+        match keep_text(settings, new, &proposal.diff) {
+            Some(Ok(artifact)) => result.artifact_uris.push(artifact.uri),
+            Some(Err(reason)) => tracing::warn!(reason, "a diff could not be kept"),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What the session kept whole: listed, opened.
+
+use super::keys::take;
+use crate::protocol::{ARTIFACT_SCHEME, Artifact, Command, size};
+use crate::text;
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::{Kind, Tone};
+
+/// `/artifacts` lists them; with a number of the list, or a URI, it opens one.
+pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
+    if which.is_empty() {
+        take(model, now, effects);
+        return effects.push(Effect::Send(Command::ListArtifacts));
+    }
+    let listed = which.parse::<usize>().ok().and_then(|number| model.artifacts.get(number.checked_sub(1)?));
+    let uri = match listed {
+        Some(artifact) => artifact.uri.clone(),
+        None if which.starts_with(ARTIFACT_SCHEME) => which.to_owned(),
+        None => return model.say("say which by its number: `/artifacts` alone lists them", now),
+    };
+    take(model, now, effects);
+    effects.push(Effect::Send(Command::ReadArtifact { uri }));
+}
+
+pub fn listed(model: &mut Model, artifacts: Vec<Artifact>) {
+    let head = match artifacts.len() {
+        0 => "nothing is kept whole in this session: what is long is, such as the output of a command over 10 KB".to_owned(),
+        count => format!("{count} kept whole {} /artifacts NUMBER opens one", model.glyphs.dot),
+    };
+    let mut rows = vec![head];
+    for (index, artifact) in artifacts.iter().enumerate() {
+        let name = text::clean(&artifact.name).split_whitespace().collect::<Vec<_>>().join(" ");
+        rows.push(format!("{:>3}  {:>10}  {name}", index + 1, size(artifact.bytes)));
+    }
+    model.artifacts = artifacts;
+    model.transcript.push(Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
+}
