@@ -177,6 +177,7 @@ impl Reload {
             session: Some(self.session.clone()),
             commands: self.commands.clone(),
             checkpoints: Some(self.checkpoints.clone()),
+            artifacts: Some(session::artifacts(&self.place, Some(&self.session))),
             ..session::tool_settings(&self.place, &enforcer, holding)
         };
         let redactor = settings.redactor.clone();

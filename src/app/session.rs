@@ -10,9 +10,9 @@ use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfini
 use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
 use crate::llm::{self, ProviderSpec};
 use crate::policy::{self, Enforcer, Layer};
-use crate::ports::{Checkpoints, Model, Record, ToolRouter};
+use crate::ports::{Artifacts, Checkpoints, Model, Record, ToolRouter};
 use crate::protocol::{Action, CallId, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
-use crate::store::{Claim, Loaded, NewSession, SessionSummary, Snapshots, Store};
+use crate::store::{ArtifactStore, Claim, Loaded, NewSession, SessionSummary, Snapshots, Store};
 use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
@@ -76,6 +76,11 @@ pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Resul
 
 fn checkpoints(place: &Place) -> Arc<dyn Checkpoints> {
     Arc::new(Snapshots::new(&place.directories.data))
+}
+
+/// Where this session keeps what is too long for its thread.
+pub fn artifacts(place: &Place, session: Option<&SessionId>) -> Arc<dyn Artifacts> {
+    Arc::new(ArtifactStore::new(&place.directories.data, session))
 }
 
 /// Takes the chosen session for this process, or makes a new one.
@@ -182,6 +187,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         session: Some(session.id().clone()),
         commands: session.commands.clone(),
         checkpoints: Some(session.checkpoints.clone()),
+        artifacts: Some(artifacts(place, Some(session.id()))),
         ..tool_settings(place, &policy, holding)
     };
     let redactor = settings.redactor.clone();
@@ -295,7 +301,11 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
 }
 
 pub fn router(place: &Place, policy: &Enforcer, holding: Holding) -> Router {
-    Router::new(tools::Settings { checkpoints: Some(checkpoints(place)), ..tool_settings(place, policy, holding) })
+    Router::new(tools::Settings {
+        checkpoints: Some(checkpoints(place)),
+        artifacts: Some(artifacts(place, None)),
+        ..tool_settings(place, policy, holding)
+    })
 }
 
 /// What the model is offered: the tools whose capability is granted and that no layer disables.

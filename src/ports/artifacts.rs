@@ -3,6 +3,9 @@
 use crate::protocol::{Artifact, ArtifactKind};
 use std::path::PathBuf;
 
+/// The most that is kept of one content. Who has more writes what fits, and says so.
+pub const ARTIFACT_BYTES: u64 = 64 << 20;
+
 /// What is to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewArtifact {
@@ -38,4 +41,8 @@ pub trait Artifacts: Send + Sync {
     fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError>;
     /// By its URI; an error says whether it never was or was given up for newer ones.
     fn find(&self, uri: &str) -> Result<KeptArtifact, ArtifactError>;
+    /// Those of this session, the oldest first; none where nobody knows whose they are.
+    fn list(&self) -> Result<Vec<Artifact>, ArtifactError> {
+        Ok(Vec::new())
+    }
 }

@@ -7,7 +7,7 @@ mod model;
 mod router;
 mod rules;
 
-pub use artifacts::{ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
+pub use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
 pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Stood};
 pub use journal::{Durability, Journal, JournalError, Record, TaskEnd};
 pub use model::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};

@@ -1,17 +1,20 @@
 //! SQLite in the data directory: sessions and their journals.
 
+mod artifacts;
 mod aside;
 mod claim;
 mod decisions;
 mod directory;
 mod error;
 mod health;
+mod index_file;
 mod journal;
 mod schema;
 mod sessions;
 mod snapshots;
 mod writer;
 
+pub use artifacts::ArtifactStore;
 pub use claim::Claim;
 pub use decisions::{DecisionFilter, LoggedDecision};
 pub use error::StoreError;

@@ -2,8 +2,9 @@
 
 use super::look::{Look, Stamp, look, now_ns};
 use super::objects::{Kept, Objects};
-use super::{Limits, Trouble, schema};
+use super::{Limits, schema};
 use crate::ports::{Changed, Checkpoint, ContentId, Stood};
+use crate::store::index_file::{self, Trouble};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -79,7 +80,7 @@ impl Found {
 impl Index {
     pub(super) fn open(directory: &Path, limits: Limits) -> Result<Self, Trouble> {
         let objects = Objects::open(directory.join("contents"))?;
-        let connection = schema::open(&directory.join("index.db"))?;
+        let connection = index_file::open(&directory.join("index.db"), &schema::SHAPE)?;
         Ok(Self { connection, objects, limits, roots: HashMap::new() })
     }
 

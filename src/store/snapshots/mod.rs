@@ -7,6 +7,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+use super::index_file::Trouble;
 use super::locked;
 use crate::ports::{BoxFuture, Changed, Checkpoint, CheckpointError, Checkpoints, ContentId};
 use index::Index;
@@ -82,25 +83,8 @@ impl Inner {
     }
 
     fn said(&self, trouble: &Trouble) -> CheckpointError {
-        let reason = match trouble {
-            Trouble::Database(error) => super::error::explain(error),
-            Trouble::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-            Trouble::Io(error) => error.to_string(),
-            Trouble::Said(message) => message.clone(),
-        };
-        CheckpointError { message: format!("`{}`: {reason}", self.directory.display()) }
+        CheckpointError { message: trouble.said(&self.directory) }
     }
-}
-
-/// Why it could not be done.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
-    #[error(transparent)]
-    Database(#[from] rusqlite::Error),
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-    #[error("{0}")]
-    Said(String),
 }
 
 impl Checkpoints for Snapshots {

@@ -4,7 +4,7 @@ use super::look::{Stamp, open, stamp_of};
 use crate::ports::ContentId;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// What fits in here is read at once and written only when it is new.
@@ -140,11 +140,4 @@ impl Objects {
 
 fn private() -> std::fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o600)
-}
-
-/// Options for a file that only its owner may read.
-pub(super) fn private_file() -> std::fs::OpenOptions {
-    let mut options = std::fs::OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    options
 }

@@ -1,0 +1,107 @@
+//! Contents on the disk, each in a file that has its hash for a name, and those that are being written.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// What the name of a file that is being written starts with.
+const UNFINISHED: &str = ".unfinished-";
+/// How often one is made anew that another process cleaned away before it was held.
+const TRIES: usize = 5;
+
+#[derive(Clone)]
+pub(super) struct Contents {
+    directory: PathBuf,
+}
+
+impl Contents {
+    pub(super) fn open(directory: PathBuf) -> io::Result<Self> {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        Ok(Self { directory })
+    }
+
+    pub(super) fn path(&self, hash: &str) -> PathBuf {
+        let (start, rest) = hash.split_at(2.min(hash.len()));
+        self.directory.join(start).join(rest)
+    }
+
+    /// A file to write to. It is locked as long as its writer lives, so that others can tell it from what a crash left behind.
+    pub(super) fn begin(&self) -> io::Result<NamedTempFile> {
+        for _ in 0..TRIES {
+            let file = tempfile::Builder::new()
+                .prefix(UNFINISHED)
+                .permissions(std::fs::Permissions::from_mode(0o600))
+                .tempfile_in(&self.directory)?;
+            match file.as_file().try_lock() {
+                // A file system without locks has no one else who cleans up either.
+                Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => return Err(error),
+                Err(TryLockError::WouldBlock) => {}
+                _ if file.as_file().metadata()?.nlink() == 0 => {}
+                _ => return Ok(file),
+            }
+        }
+        Err(io::Error::other("another process removes what is begun"))
+    }
+
+    /// Gives a whole content its name. Call it where nobody gives contents up meanwhile.
+    pub(super) fn name(&self, hash: &str, mut file: NamedTempFile) -> io::Result<()> {
+        let path = self.path(hash);
+        file.flush()?;
+        // What is there may be damaged: the new one is known to be good.
+        file.as_file().sync_all()?;
+        let parent = path.parent().unwrap_or(&self.directory).to_owned();
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
+        file.persist(&path).map_err(|error| error.error)?;
+        File::open(&parent)?.sync_all()
+    }
+
+    pub(super) fn remove(&self, hash: &str) -> io::Result<()> {
+        match std::fs::remove_file(self.path(hash)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a content is as it was.
+    pub(super) fn is_sound(&self, hash: &str) -> io::Result<bool> {
+        let mut hasher = blake3::Hasher::new();
+        io::copy(&mut File::open(self.path(hash))?, &mut hasher)?;
+        Ok(hasher.finalize().to_hex().as_str() == hash)
+    }
+
+    /// Removes what nobody writes any more, and lists what is there by hash and size.
+    pub(super) fn tidy(&self) -> io::Result<Vec<(String, u64)>> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if entry.file_type()?.is_dir() {
+                for content in std::fs::read_dir(entry.path())? {
+                    let content = content?;
+                    let hash = format!("{name}{}", content.file_name().to_string_lossy());
+                    if content.file_type()?.is_file() && blake3::Hash::from_hex(&hash).is_ok() {
+                        found.push((hash, content.metadata()?.len()));
+                    }
+                }
+            } else if name.starts_with(UNFINISHED) {
+                remove_if_left(&entry.path())?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn remove_if_left(path: &Path) -> io::Result<()> {
+    let gone = |error: io::Error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) => return gone(error),
+    };
+    match file.try_lock() {
+        Ok(()) => std::fs::remove_file(path).or_else(gone),
+        // Somebody writes it, or nobody can tell.
+        Err(_) => Ok(()),
+    }
+}

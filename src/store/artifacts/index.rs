@@ -1,0 +1,206 @@
+//! Which contents there are, what they are of, and when each was last used.
+
+use super::Limits;
+use super::contents::Contents;
+use crate::ports::{KeptArtifact, NewArtifact};
+use crate::protocol::{ARTIFACT_SCHEME, Artifact, ArtifactKind};
+use crate::store::index_file::{self, Shape, Trouble};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use std::path::Path;
+use tempfile::NamedTempFile;
+
+/// Digits of the hash in a URI; no two contents share them.
+const URI_DIGITS: usize = 24;
+/// A URI that was shortened is still found with this many.
+const FEWEST_DIGITS: usize = 12;
+/// How many that were given up are remembered.
+const GIVEN_UP: u64 = 10_000;
+
+/// `ayea`.
+const SHAPE: Shape = Shape {
+    application_id: 0x6179_6561,
+    version: 1,
+    tables: "
+    CREATE TABLE contents (hash TEXT PRIMARY KEY, bytes INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE artifacts (
+        key INTEGER PRIMARY KEY AUTOINCREMENT,
+        hash TEXT NOT NULL,
+        session TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        content_type TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        UNIQUE (hash, session)
+    );
+    CREATE INDEX artifacts_session ON artifacts (session);
+    CREATE TABLE given_up (key INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT NOT NULL UNIQUE);
+",
+};
+
+pub(super) struct Index {
+    connection: Connection,
+    contents: Contents,
+    limits: Limits,
+}
+
+impl Index {
+    /// Opens it and puts in order what a crash left behind.
+    pub(super) fn open(directory: &Path, limits: Limits) -> Result<Self, Trouble> {
+        let contents = Contents::open(directory.join("contents"))?;
+        let connection = index_file::open(&directory.join("index.db"), &SHAPE)?;
+        let mut index = Self { connection, contents, limits };
+        index.tidy()?;
+        Ok(index)
+    }
+
+    pub(super) fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// A content gets its name while nobody else changes the index; what is there without a row was named right before a crash, or
+    /// its row was damaged: it is whole, and is kept.
+    fn tidy(&mut self) -> Result<(), Trouble> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for (hash, bytes) in self.contents.tidy()? {
+            let insert = "INSERT OR IGNORE INTO contents (hash, bytes, used) VALUES (?1, ?2, ?3)";
+            transaction.execute(insert, params![hash, bytes.cast_signed(), now()])?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    pub(super) fn add(
+        &mut self,
+        hash: &str,
+        bytes: u64,
+        new: NewArtifact,
+        session: &str,
+        file: NamedTempFile,
+    ) -> Result<Artifact, Trouble> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        self.contents.name(hash, file)?;
+        let content = "INSERT INTO contents (hash, bytes, used) VALUES (?1, ?2, ?3) ON CONFLICT (hash) DO UPDATE SET used = ?3";
+        transaction.execute(content, params![hash, bytes.cast_signed(), now()])?;
+        transaction.execute(
+            "INSERT INTO artifacts (hash, session, kind, name, content_type, created) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (hash, session) DO UPDATE SET kind = ?3, name = ?4, content_type = ?5, created = ?6",
+            params![hash, session, word(new.kind), new.name, new.content_type, now()],
+        )?;
+        transaction.execute("DELETE FROM given_up WHERE hash = ?1", [hash])?;
+        give_up(&transaction, &self.contents, self.limits, hash)?;
+        transaction.commit()?;
+        let NewArtifact { kind, name, content_type } = new;
+        Ok(Artifact { uri: uri(hash), kind, name, content_type, bytes })
+    }
+
+    pub(super) fn find(&mut self, given: &str) -> Result<KeptArtifact, Trouble> {
+        let digits = given.strip_prefix(ARTIFACT_SCHEME).unwrap_or(given).to_ascii_lowercase();
+        if digits.len() < FEWEST_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            let message =
+                format!("`{given}` names no artifact; give the URI as a result told it, {ARTIFACT_SCHEME} and its digits");
+            return Err(Trouble::Said(message));
+        }
+        let range = params![digits, format!("{digits}g")];
+        let hash = "SELECT hash FROM contents WHERE hash >= ?1 AND hash < ?2 ORDER BY hash LIMIT 1";
+        let Some(hash) = self.connection.query_row(hash, range, |row| row.get::<_, String>(0)).optional()? else {
+            return Err(self.missing(given, &digits)?);
+        };
+        match self.contents.is_sound(&hash) {
+            Ok(true) => {}
+            Ok(false) => {
+                let message = format!("the content of {given} is damaged and cannot be used; run again what made it");
+                return Err(Trouble::Said(message));
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(gone(given)),
+            Err(error) => return Err(error.into()),
+        }
+        // When it was used counts only for what is given up first; where that cannot be written it can be read all the same.
+        let _ = self.connection.execute("UPDATE contents SET used = ?2 WHERE hash = ?1", params![hash, now()]);
+        let told = "SELECT hash, kind, name, content_type, bytes FROM contents LEFT JOIN artifacts USING (hash)
+                    WHERE hash = ?1 ORDER BY key DESC LIMIT 1";
+        let artifact = self.connection.query_row(told, [&hash], artifact)?;
+        Ok(KeptArtifact { artifact, path: self.contents.path(&hash) })
+    }
+
+    /// Those of a session, the oldest first.
+    pub(super) fn list(&mut self, session: &str) -> Result<Vec<Artifact>, Trouble> {
+        let mut rows = self.connection.prepare(
+            "SELECT hash, kind, name, content_type, bytes FROM artifacts JOIN contents USING (hash)
+             WHERE session = ?1 ORDER BY created, key",
+        )?;
+        let found = rows.query_map([session], artifact)?.collect::<Result<_, _>>()?;
+        Ok(found)
+    }
+
+    fn missing(&self, given: &str, digits: &str) -> Result<Trouble, Trouble> {
+        let range = params![digits, format!("{digits}g")];
+        let was = "SELECT count(*) FROM given_up WHERE hash >= ?1 AND hash < ?2";
+        let was: i64 = self.connection.query_row(was, range, |row| row.get(0))?;
+        Ok(if was > 0 {
+            gone(given)
+        } else {
+            Trouble::Said(format!("there is no {given}; give the URI exactly as a result told it, or run again what made it"))
+        })
+    }
+}
+
+fn gone(given: &str) -> Trouble {
+    Trouble::Said(format!("{given} was given up for newer ones; run again what made it"))
+}
+
+/// Gives up what was not used for longest until the others fit; never the one just kept.
+fn give_up(transaction: &Transaction<'_>, contents: &Contents, limits: Limits, keep: &str) -> Result<(), Trouble> {
+    loop {
+        let all = "SELECT coalesce(sum(bytes), 0), count(*) FROM contents";
+        let (bytes, count): (i64, i64) = transaction.query_row(all, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if bytes.unsigned_abs() <= limits.all_bytes && count.unsigned_abs() <= limits.count {
+            return Ok(());
+        }
+        let oldest = "SELECT hash FROM contents WHERE hash <> ?1 ORDER BY used, hash LIMIT 1";
+        let Some(oldest) = transaction.query_row(oldest, [keep], |row| row.get::<_, String>(0)).optional()? else {
+            return Ok(());
+        };
+        // Its row goes after it: a crash between leaves a row without a content, which reads as given up.
+        contents.remove(&oldest)?;
+        transaction.execute("DELETE FROM contents WHERE hash = ?1", [&oldest])?;
+        transaction.execute("DELETE FROM artifacts WHERE hash = ?1", [&oldest])?;
+        transaction.execute("INSERT OR IGNORE INTO given_up (hash) VALUES (?1)", [&oldest])?;
+        let forget = "DELETE FROM given_up WHERE key <= (SELECT max(key) FROM given_up) - ?1";
+        transaction.execute(forget, [GIVEN_UP.cast_signed()])?;
+    }
+}
+
+fn artifact(row: &Row<'_>) -> rusqlite::Result<Artifact> {
+    let (hash, kind): (String, Option<String>) = (row.get(0)?, row.get(1)?);
+    let (name, content_type): (Option<String>, Option<String>) = (row.get(2)?, row.get(3)?);
+    Ok(Artifact {
+        uri: uri(&hash),
+        kind: kind.as_deref().map_or(ArtifactKind::ToolOutput, kind_of),
+        name: name.unwrap_or_else(|| "kept before a crash".to_owned()),
+        content_type: content_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
+        bytes: row.get::<_, i64>(4)?.unsigned_abs(),
+    })
+}
+
+fn uri(hash: &str) -> String {
+    format!("{ARTIFACT_SCHEME}{}", &hash[..URI_DIGITS.min(hash.len())])
+}
+
+fn word(kind: ArtifactKind) -> &'static str {
+    match kind {
+        ArtifactKind::ToolOutput => "tool_output",
+        ArtifactKind::FileDiff => "file_diff",
+        ArtifactKind::Image => "image",
+    }
+}
+
+fn kind_of(word: &str) -> ArtifactKind {
+    match word {
+        "file_diff" => ArtifactKind::FileDiff,
+        "image" => ArtifactKind::Image,
+        _ => ArtifactKind::ToolOutput,
+    }
+}
+
+fn now() -> i64 {
+    i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
+}

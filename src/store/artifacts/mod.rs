@@ -1,0 +1,121 @@
+//! Artifacts: contents named by their hash, who kept them when, and which are given up for newer ones.
+
+mod contents;
+mod index;
+#[cfg(test)]
+mod tests;
+
+use super::index_file::Trouble;
+use super::locked;
+use crate::ports::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
+use crate::protocol::{Artifact, SessionId};
+use contents::Contents;
+use index::Index;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use tempfile::NamedTempFile;
+
+/// The directory of it all inside the data directory.
+const DIRECTORY: &str = "artifacts";
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Of one content.
+    pub one_bytes: u64,
+    /// Of all contents; beyond it those that were not used for longest are given up.
+    pub all_bytes: u64,
+    pub count: u64,
+}
+
+const LIMITS: Limits = Limits { one_bytes: ARTIFACT_BYTES, all_bytes: 1 << 30, count: 10_000 };
+
+/// The artifacts of a data directory. Nothing is opened before the first is kept or looked for.
+pub struct ArtifactStore {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    directory: PathBuf,
+    limits: Limits,
+    /// Whose artifacts these become.
+    session: String,
+    index: Mutex<Option<Index>>,
+}
+
+impl ArtifactStore {
+    pub fn new(data_dir: &Path, session: Option<&SessionId>) -> Self {
+        Self::within(data_dir, session, LIMITS)
+    }
+
+    fn within(data_dir: &Path, session: Option<&SessionId>, limits: Limits) -> Self {
+        let session = session.map(|id| id.as_str().to_owned()).unwrap_or_default();
+        let inner = Inner { directory: data_dir.join(DIRECTORY), limits, session, index: Mutex::new(None) };
+        Self { inner: Arc::new(inner) }
+    }
+}
+
+impl Inner {
+    fn work<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, Trouble>) -> Result<T, ArtifactError> {
+        let mut slot = locked(&self.index);
+        let index = match slot.take() {
+            Some(index) => index,
+            None => Index::open(&self.directory, self.limits).map_err(|trouble| self.said(&trouble))?,
+        };
+        work(slot.insert(index)).map_err(|trouble| self.said(&trouble))
+    }
+
+    fn said(&self, trouble: &Trouble) -> ArtifactError {
+        let message = match trouble {
+            Trouble::Said(message) => message.clone(),
+            Trouble::Database(_) | Trouble::Io(_) => trouble.said(&self.directory),
+        };
+        ArtifactError { message }
+    }
+}
+
+impl Artifacts for ArtifactStore {
+    fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError> {
+        let contents = self.inner.work(|index| Ok(index.contents().clone()))?;
+        let file = contents.begin().map_err(|error| self.inner.said(&error.into()))?;
+        Ok(Box::new(Writer { inner: Arc::clone(&self.inner), file, hasher: blake3::Hasher::new(), bytes: 0, new }))
+    }
+
+    fn find(&self, uri: &str) -> Result<KeptArtifact, ArtifactError> {
+        self.inner.work(|index| index.find(uri))
+    }
+
+    fn list(&self) -> Result<Vec<Artifact>, ArtifactError> {
+        self.inner.work(|index| index.list(&self.inner.session))
+    }
+}
+
+struct Writer {
+    inner: Arc<Inner>,
+    file: NamedTempFile,
+    hasher: blake3::Hasher,
+    bytes: u64,
+    new: NewArtifact,
+}
+
+impl ArtifactWriter for Writer {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactError> {
+        let (most, after) = (self.inner.limits.one_bytes, self.bytes + bytes.len() as u64);
+        if after > most {
+            return Err(ArtifactError { message: format!("it is longer than the {most} bytes that are kept of one") });
+        }
+        self.file.write_all(bytes).map_err(|error| self.inner.said(&error.into()))?;
+        self.hasher.update(bytes);
+        self.bytes = after;
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Artifact, ArtifactError> {
+        let Self { inner, file, hasher, bytes, new } = *self;
+        let hash = hasher.finalize().to_hex();
+        // Most of the waiting is here, where nobody else has to wait with it.
+        file.as_file().sync_all().map_err(|error| inner.said(&error.into()))?;
+        inner.work(|index| index.add(&hash, bytes, new, &inner.session, file))
+    }
+}

@@ -1,0 +1,88 @@
+//! Small databases beside the sessions: each knows what lies in a directory, and none of them holds anything up.
+
+use rusqlite::Connection;
+use std::path::Path;
+use std::time::Duration;
+
+/// Another aye may be keeping much.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What such a database is.
+pub(super) struct Shape {
+    /// Four letters, so that no other database is taken for this one.
+    pub application_id: i64,
+    pub version: i64,
+    pub tables: &'static str,
+}
+
+/// Why something beside the sessions could not be done.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    #[error(transparent)]
+    Database(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error("{0}")]
+    Said(String),
+}
+
+impl Trouble {
+    /// For people, with the directory that it is about.
+    pub(super) fn said(&self, directory: &Path) -> String {
+        let reason = match self {
+            Self::Database(error) => super::error::explain(error),
+            Self::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+            Self::Io(error) => error.to_string(),
+            Self::Said(message) => message.clone(),
+        };
+        format!("`{}`: {reason}", directory.display())
+    }
+}
+
+/// Opens the database, making it where it is missing. A damaged one is moved aside: it is about the past and holds nothing up.
+pub(super) fn open(path: &Path, shape: &Shape) -> Result<Connection, Trouble> {
+    match connect(path, shape) {
+        Err(Trouble::Database(error)) if is_damage(&error) => {
+            let mut aside = path.as_os_str().to_owned();
+            aside.push(format!(".damaged-{}", jiff::Timestamp::now().as_millisecond()));
+            std::fs::rename(path, &aside)?;
+            for suffix in ["-wal", "-shm"] {
+                let mut companion = path.as_os_str().to_owned();
+                companion.push(suffix);
+                let _ = std::fs::remove_file(companion);
+            }
+            connect(path, shape)
+        }
+        other => other,
+    }
+}
+
+fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode;
+    matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+}
+
+fn connect(path: &Path, shape: &Shape) -> Result<Connection, Trouble> {
+    super::directory::private().create(true).truncate(false).open(path)?;
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let application: i64 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    match (version, application) {
+        (0, 0) => {
+            transaction.execute_batch(shape.tables)?;
+            transaction.pragma_update(None, "application_id", shape.application_id)?;
+            transaction.pragma_update(None, "user_version", shape.version)?;
+        }
+        (version, application) if version == shape.version && application == shape.application_id => {}
+        (_, application) if application == shape.application_id => {
+            return Err(Trouble::Said("it was written by a newer aye; use that version, or move it away".to_owned()));
+        }
+        (_, _) => return Err(Trouble::Said("it is a database of another program; move it away".to_owned())),
+    }
+    transaction.commit()?;
+    Ok(connection)
+}
