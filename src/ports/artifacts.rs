@@ -41,6 +41,11 @@ pub trait Artifacts: Send + Sync {
     fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError>;
     /// By its URI; an error says whether it never was or was given up for newer ones.
     fn find(&self, uri: &str) -> Result<KeptArtifact, ArtifactError>;
+    /// The same, read whole; an error where it is longer than this.
+    fn content(&self, uri: &str, most_bytes: u64) -> Result<Vec<u8>, ArtifactError> {
+        let message = format!("`{uri}` of at most {most_bytes} bytes cannot be read here");
+        Err(ArtifactError { message })
+    }
     /// Those of this session, the oldest first; none where nobody knows whose they are.
     fn list(&self) -> Result<Vec<Artifact>, ArtifactError> {
         Ok(Vec::new())

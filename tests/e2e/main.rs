@@ -19,6 +19,7 @@ mod mechanisms;
 mod paths;
 mod policy_cli;
 mod preview;
+mod reading;
 mod reload;
 mod resume;
 mod secrets;
