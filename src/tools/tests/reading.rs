@@ -90,10 +90,10 @@ fn read_file_marks_what_is_not_utf_8() {
 }
 
 #[test]
-fn a_line_of_fifty_megabytes_can_be_read_on() {
+fn a_line_of_many_megabytes_can_be_read_on() {
     let mut bench = Bench::new();
     bench.settings.max_file_size_bytes = 1_000;
-    let line: String = (0..6_250_000).map(|index| format!("{index:07},")).collect();
+    let line: String = (0..625_000).map(|index| format!("{index:07},")).collect();
     bench.write("long.json", &line);
     let text = bench.output("ReadFile", json!({"path": "long.json", "offset": 1}));
     assert!(text.ends_with(
@@ -101,9 +101,9 @@ fn a_line_of_fifty_megabytes_can_be_read_on() {
     ));
     let text = bench.output("ReadFile", json!({"path": "long.json", "column": 1_048_577}));
     assert!(text.starts_with("0131072,0131073,") && text.ends_with("`column` 2097153]"), "{}", &text[text.len() - 100..]);
-    assert_eq!(bench.output("ReadFile", json!({"path": "long.json", "column": 49_999_993})), "6249999,");
-    let (_, message) = bench.error("ReadFile", json!({"path": "long.json", "column": 50_000_002}));
-    assert_eq!(message, "`column` 50000002 is past the end of line 1 of `long.json`, which has 50000000 characters");
+    assert_eq!(bench.output("ReadFile", json!({"path": "long.json", "column": 4_999_993})), "0624999,");
+    let (_, message) = bench.error("ReadFile", json!({"path": "long.json", "column": 5_000_002}));
+    assert_eq!(message, "`column` 5000002 is past the end of line 1 of `long.json`, which has 5000000 characters");
 }
 
 #[test]
