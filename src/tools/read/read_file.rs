@@ -99,11 +99,11 @@ impl Tool for ReadFile {
     const NAME: &'static str = "ReadFile";
     const ALIASES: &'static [Alias<Arguments>] = &[
         Alias::of::<alias::ReadLines>("read_file"),
-        Alias::of::<alias::TextRead>("TextRead"),
         Alias::same("read"),
         Alias::same("view"),
         Alias::same("cat"),
         Alias::same("open_file"),
+        Alias::of::<alias::TextRead>("TextRead"),
     ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/ReadFile.md");

@@ -5,11 +5,13 @@ use crate::ports::{ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewAr
 use crate::protocol::{Artifact, ArtifactKind};
 use std::sync::Mutex;
 
+type Kept = Arc<Mutex<Vec<(Artifact, Vec<u8>)>>>;
+
 /// Keeps all in memory, under numbers.
 #[derive(Default)]
-struct Shelf(Arc<Mutex<Vec<(Artifact, Vec<u8>)>>>);
+struct Shelf(Kept);
 
-struct Writer(Arc<Mutex<Vec<(Artifact, Vec<u8>)>>>, NewArtifact, Vec<u8>);
+struct Writer(Kept, NewArtifact, Vec<u8>);
 
 impl Artifacts for Shelf {
     fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError> {
@@ -62,7 +64,7 @@ fn jpeg(width: u16, height: u16) -> Vec<u8> {
     [&[0xFF, 0xD8, 0xFF, 0xE0, 0, 16][..], b"JFIF\0\x01\x01\0\0\x01\0\x01\0\0", &frame.concat(), &[0xFF, 0xD9]].concat()
 }
 
-fn with_shelf() -> (Bench, Arc<Mutex<Vec<(Artifact, Vec<u8>)>>>) {
+fn with_shelf() -> (Bench, Kept) {
     let mut bench = Bench::new();
     let shelf = Shelf::default();
     let kept = shelf.0.clone();

@@ -5,6 +5,7 @@ use crate::protocol::ToolError;
 use crate::tools::tool::invalid;
 use crate::tools::write::document::{Form, NotText};
 use encoding_rs::{Encoding, UTF_8};
+use memchr::memrchr;
 
 /// What the C library calls otherwise than the web does.
 const OTHER_NAMES: &[(&str, &str)] = &[
@@ -43,7 +44,9 @@ pub(super) fn of(sample: &[u8], charset: Option<&str>, read_as: ReadAs) -> Resul
         (Form::Latin1, ReadAs::Utf8) => Ok(UTF_8),
         (Form::Latin1, ReadAs::Detected) => {
             let local = charset.and_then(find).filter(|encoding| *encoding != UTF_8);
-            let fits = |encoding: &&'static Encoding| !encoding.decode_without_bom_handling(sample).1;
+            // The last line may end within a character.
+            let lines = memrchr(b'\n', sample).map_or(sample, |end| &sample[..end]);
+            let fits = |encoding: &&'static Encoding| !encoding.decode_without_bom_handling(lines).1;
             Ok(local.filter(fits).unwrap_or_else(|| form.encoding()))
         }
         (Form::Utf8 | Form::Utf8Bom | Form::Utf16Le | Form::Utf16Be, _) => Ok(form.encoding()),

@@ -46,9 +46,9 @@ fn lines_are_skipped_in_any_encoding_as_one_by_one() {
     for text in texts {
         for first in 1..9 {
             let expected = slow(text, first);
-            assert_eq!(fast(text.as_bytes(), UTF_8, first), expected, "{:.80} {first}", text);
-            assert_eq!(fast(&utf16(text, false), UTF_16LE, first), expected, "{:.80} {first} LE", text);
-            assert_eq!(fast(&utf16(text, true), UTF_16BE, first), expected, "{:.80} {first} BE", text);
+            assert_eq!(fast(text.as_bytes(), UTF_8, first), expected, "{text:.80} {first}");
+            assert_eq!(fast(&utf16(text, false), UTF_16LE, first), expected, "{text:.80} {first} LE");
+            assert_eq!(fast(&utf16(text, true), UTF_16BE, first), expected, "{text:.80} {first} BE");
         }
     }
     assert_eq!(fast(b"\x93\xfa\n\x96\x7b", SHIFT_JIS, 2), (2, false, "本".to_owned()));
