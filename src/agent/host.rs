@@ -10,11 +10,12 @@ mod stalled;
 mod tests;
 
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
+use super::pictures::Pictures;
 use super::secrets::LastNet;
 use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, SandboxStatus, Unfinished};
 use crate::policy::Enforcer;
 use crate::policy::redact::Redactor;
-use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Record, Rules, ToolRouter};
+use crate::ports::{Artifacts, Delta, Durability, Journal, Model, ModelError, ModelStream, Record, Rules, ToolRouter};
 use crate::protocol::{
     Command, Event, EventKind, Failure, FailureKind, Mode, RunningCommand, SessionId, ToolResult, ToolUses, WorkspaceId,
 };
@@ -36,6 +37,8 @@ pub struct Setup {
     pub options: Options,
     pub model: Arc<dyn Model>,
     pub router: Arc<dyn ToolRouter>,
+    /// Where the images lie that results name.
+    pub artifacts: Option<Arc<dyn Artifacts>>,
     pub journal: Arc<dyn Journal>,
     pub rules: Arc<dyn Rules>,
     pub workspace_id: WorkspaceId,
@@ -105,6 +108,7 @@ struct Host {
     events: mpsc::UnboundedSender<Event>,
     redactor: Arc<Redactor>,
     last_net: LastNet,
+    pictures: Pictures,
     reload: Option<Arc<Notify>>,
     modes: Option<watch::Sender<Mode>>,
     /// What spawned work brings back.
@@ -147,6 +151,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         events,
         redactor: setup.redactor,
         last_net: LastNet::default(),
+        pictures: Pictures::new(setup.artifacts),
         reload,
         modes,
         inputs,
@@ -394,7 +399,10 @@ impl Host {
                 self.emit(task_id, step_id, self.with_places(kind));
             }
             Effect::Request(request) => {
-                let request = self.last_net.hide_in_request(&self.redactor, request);
+                let mut request = self.last_net.hide_in_request(&self.redactor, request);
+                if self.model.takes_images() {
+                    request.images = Some(self.pictures.of(&request.messages).await);
+                }
                 let redactor = self.redactor.clone();
                 let hide = move |error| super::secrets::hide_in_failure(&redactor, error);
                 self.stream = Some(self.model.stream(request).map_err(hide).boxed());

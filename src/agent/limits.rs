@@ -18,6 +18,15 @@ pub const RESULTS_PERCENT: u64 = 25;
 pub const RESULT_LEAST_BYTES: usize = 8_192;
 /// Tokens a message costs beyond its text.
 pub const MESSAGE_OVERHEAD_TOKENS: u64 = 4;
+/// Pixels an image token stands for, and the most an image is taken to cost: larger ones are made smaller by who gets them.
+pub const PIXELS_PER_TOKEN: u64 = 750;
+pub const IMAGE_MOST_TOKENS: u64 = 4_800;
+/// Most images that are sent along; where there are more, the oldest stay behind, this many at a time, so that what a provider
+/// keeps of a thread seldom changes.
+pub const MAX_IMAGES: usize = 20;
+pub const IMAGES_LEFT_AT_ONCE: usize = 10;
+/// Most of them in bytes, as base64: a request may have 32 MB.
+pub const MAX_IMAGES_BYTES: u64 = 24 << 20;
 /// How long planning a call, or a call that only reads, may take, in seconds.
 pub const READ_SECONDS: u64 = 30;
 /// How long a call that changes files may take before it is told to stop, in seconds. Its end is waited for: half of it

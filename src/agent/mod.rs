@@ -2,6 +2,7 @@
 
 mod host;
 mod limits;
+mod pictures;
 mod prompt;
 mod replay;
 mod retry;

@@ -137,7 +137,7 @@ mod tests {
 
     fn request(messages: &[&Arc<Message>]) -> ModelRequest {
         let messages = messages.iter().map(|message| Arc::clone(message)).collect();
-        ModelRequest { system: SECRET.into(), messages, tools: Arc::new([]), max_output_tokens: 1 }
+        ModelRequest { system: SECRET.into(), messages, tools: Arc::new([]), max_output_tokens: 1, images: None }
     }
 
     #[test]

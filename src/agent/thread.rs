@@ -1,6 +1,6 @@
 //! The thread of a session, and the part of it that fits a request.
 
-use super::limits::{BYTES_PER_TOKEN, MESSAGE_OVERHEAD_TOKENS, WINDOW_FILL_PERCENT};
+use super::limits::{BYTES_PER_TOKEN, IMAGE_MOST_TOKENS, MESSAGE_OVERHEAD_TOKENS, PIXELS_PER_TOKEN, WINDOW_FILL_PERCENT};
 use crate::protocol::{Arguments, Message, MessageId, Part, Role};
 use std::sync::Arc;
 
@@ -101,7 +101,13 @@ pub fn estimate(content: &[Part]) -> u64 {
             }
         })
         .sum();
-    (bytes / BYTES_PER_TOKEN) as u64 + MESSAGE_OVERHEAD_TOKENS
+    let images = content.iter().filter_map(|part| match part {
+        Part::ToolResult(result) => Some(&result.images),
+        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => None,
+    });
+    let pixels = images.flatten().map(|image| u64::from(image.width) * u64::from(image.height));
+    let of_images: u64 = pixels.map(|pixels| (pixels / PIXELS_PER_TOKEN).min(IMAGE_MOST_TOKENS)).sum();
+    (bytes / BYTES_PER_TOKEN) as u64 + of_images + MESSAGE_OVERHEAD_TOKENS
 }
 
 #[cfg(test)]
@@ -130,6 +136,23 @@ mod tests {
     }
 
     use Role::{Assistant, Tool, User};
+
+    #[test]
+    fn an_image_costs_by_its_size_and_only_so_much() {
+        let image = |width, height| crate::protocol::Image {
+            uri: "artifact:1".to_owned(),
+            media_type: "image/png".to_owned(),
+            width,
+            height,
+            bytes: 1,
+        };
+        let result = |images| {
+            let result = crate::protocol::ToolResult::succeeded(crate::protocol::CallId::new("c"), "ReadFile", "");
+            estimate(&[Part::ToolResult(crate::protocol::ToolResult { images, ..result })])
+        };
+        assert_eq!(result(vec![image(750, 2)]) - result(Vec::new()), 2);
+        assert_eq!(result(vec![image(8_000, 8_000), image(75, 10)]) - result(Vec::new()), IMAGE_MOST_TOKENS + 1);
+    }
 
     #[test]
     fn a_thread_that_fits_is_sent_whole() {

@@ -191,7 +191,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         artifacts: Some(artifacts(place, Some(session.id()))),
         ..tool_settings(place, &policy, holding)
     };
-    let redactor = settings.redactor.clone();
+    let (redactor, artifacts) = (settings.redactor.clone(), settings.artifacts.clone());
     let router = Arc::new(Router::new(settings));
     let Recovered { settled, notices } =
         router.recover(&left_bases(&place.directories.data), &|call| awaits(&session.records, call));
@@ -221,6 +221,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         options,
         model,
         router,
+        artifacts,
         journal: session.store.journal(session.claim.id(), place.mode),
         rules: terms.rules,
         workspace_id: place.workspace_id(),

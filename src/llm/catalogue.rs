@@ -20,6 +20,9 @@ pub struct ModelCard {
     /// Tokens; absent when unknown.
     pub max_output_tokens: Option<u64>,
     pub price: Option<Price>,
+    /// Whether it can be shown images.
+    #[serde(default)]
+    pub images: bool,
 }
 
 /// Dollars for a million tokens.
@@ -32,9 +35,11 @@ pub struct Price {
     pub cache_write: f64,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Catalogue {
+    /// Parts of the names of models that take images, for those that are not listed.
+    image_families: Vec<String>,
     models: Vec<ModelCard>,
 }
 
@@ -53,18 +58,23 @@ impl ModelCard {
 
 /// The card of `provider/name`; of a model that is not listed, one with the assumed window and no price.
 pub fn card(full_name: &str) -> ModelCard {
-    cards().iter().find(|card| is_named(&card.name, full_name)).cloned().unwrap_or_else(|| ModelCard {
-        name: full_name.to_owned(),
-        context_window: UNKNOWN_WINDOW,
-        max_output_tokens: None,
-        price: None,
+    let Catalogue { image_families, models } = catalogue();
+    models.iter().find(|card| is_named(&card.name, full_name)).cloned().unwrap_or_else(|| {
+        let name = full_name.to_ascii_lowercase();
+        ModelCard {
+            name: full_name.to_owned(),
+            context_window: UNKNOWN_WINDOW,
+            max_output_tokens: None,
+            price: None,
+            images: image_families.iter().any(|family| name.contains(family)),
+        }
     })
 }
 
-fn cards() -> &'static [ModelCard] {
-    static CARDS: OnceLock<Vec<ModelCard>> = OnceLock::new();
+fn catalogue() -> &'static Catalogue {
+    static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
     // A test reads the built-in list, so it does parse.
-    CARDS.get_or_init(|| toml::from_str::<Catalogue>(MODELS).map(|catalogue| catalogue.models).unwrap_or_default())
+    CATALOGUE.get_or_init(|| toml::from_str(MODELS).unwrap_or_default())
 }
 
 /// `claude-sonnet-5` is also called `claude-sonnet-5-20260630`; `openai-chat` and `openai` name the same models.

@@ -6,6 +6,7 @@ mod chat;
 mod deltas;
 pub mod demo;
 mod fault;
+mod images;
 mod json;
 mod listener;
 mod remote;

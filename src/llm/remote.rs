@@ -73,6 +73,10 @@ impl Model for Remote {
         self.card().context_window
     }
 
+    fn takes_images(&self) -> bool {
+        self.card().images
+    }
+
     fn cost_usd(&self, usage: &Usage) -> Option<f64> {
         self.card().cost_usd(usage)
     }

@@ -1,5 +1,7 @@
 //! The thread as JSON, each message written once and kept for the next request.
 
+use super::images;
+use crate::ports::ModelRequest;
 use crate::protocol::Message;
 use std::sync::Arc;
 
@@ -7,6 +9,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Fragment {
     message: Arc<Message>,
+    /// Which of its images are in it.
+    shown: Vec<bool>,
     pub json: Vec<u8>,
 }
 
@@ -15,8 +19,8 @@ impl Fragment {
         &self.message
     }
 
-    fn is_of(&self, message: &Arc<Message>) -> bool {
-        Arc::ptr_eq(&self.message, message) || self.message == *message
+    fn is_of(&self, message: &Arc<Message>, request: &ModelRequest) -> bool {
+        (Arc::ptr_eq(&self.message, message) || self.message == *message) && self.shown == images::shown_of(message, request)
     }
 }
 
@@ -27,15 +31,17 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// The fragments of `messages`, in order; `write` is called for those that are new.
-    pub fn update(&mut self, messages: &[Arc<Message>], write: impl Fn(&Message, &mut Vec<u8>)) -> &[Fragment] {
-        let common = self.fragments.iter().zip(messages).take_while(|(fragment, message)| fragment.is_of(message)).count();
+    /// The fragments of the messages of `request`, in order; `write` is called for those that are new.
+    pub fn update(&mut self, request: &ModelRequest, write: impl Fn(&Message, &ModelRequest, &mut Vec<u8>)) -> &[Fragment] {
+        let messages = &request.messages;
+        let same = |(fragment, message): &(&Fragment, &Arc<Message>)| fragment.is_of(message, request);
+        let common = self.fragments.iter().zip(messages).take_while(same).count();
         self.fragments.truncate(common);
         for message in &messages[common..] {
             let mut json = Vec::new();
-            write(message, &mut json);
+            write(message, request, &mut json);
             json.shrink_to_fit();
-            self.fragments.push(Fragment { message: Arc::clone(message), json });
+            self.fragments.push(Fragment { message: Arc::clone(message), shown: images::shown_of(message, request), json });
         }
         &self.fragments
     }

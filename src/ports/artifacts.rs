@@ -45,6 +45,11 @@ pub trait Artifacts: Send + Sync {
     fn uri_of(&self, _path: &Path) -> Option<String> {
         None
     }
+    /// The same, read whole; an error where it is longer than this.
+    fn content(&self, uri: &str, most_bytes: u64) -> Result<Vec<u8>, ArtifactError> {
+        let message = format!("`{uri}` of at most {most_bytes} bytes cannot be read here");
+        Err(ArtifactError { message })
+    }
     /// Those of this session, the oldest first; none where nobody knows whose they are.
     fn list(&self) -> Result<Vec<Artifact>, ArtifactError> {
         Ok(Vec::new())

@@ -10,7 +10,7 @@ mod rules;
 pub use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
 pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Stood};
 pub use journal::{Durability, Journal, JournalError, Record, TaskEnd};
-pub use model::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};
+pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream};
 pub use router::{Plan, RunContext, ToolRouter};
 pub use rules::{Rules, Saved};
 

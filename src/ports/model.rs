@@ -2,8 +2,12 @@
 
 use crate::protocol::{Failure, Message, Part, StopReason, ToolDefinition, Usage};
 use futures_util::stream::BoxStream;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Images of the thread by URI, each its content in base64.
+pub type Images = Arc<HashMap<String, Arc<str>>>;
 
 /// Everything one request says. Messages and tools are shared, so that a long session is not copied for each step.
 #[derive(Debug, Clone)]
@@ -12,6 +16,8 @@ pub struct ModelRequest {
     pub messages: Vec<Arc<Message>>,
     pub tools: Arc<[ToolDefinition]>,
     pub max_output_tokens: u64,
+    /// Those of the messages that are sent; none where the model takes none.
+    pub images: Option<Images>,
 }
 
 /// What a stream yields; `Completed` is the last, and a stream that ends without it is a cut stream.
@@ -59,6 +65,10 @@ pub trait Model: Send + Sync {
     fn name(&self) -> &str;
     /// Input window in tokens.
     fn context_window(&self) -> u64;
+    /// Whether it can be shown images.
+    fn takes_images(&self) -> bool {
+        false
+    }
     /// Dollars for this usage; `None` when the price is unknown.
     fn cost_usd(&self, usage: &Usage) -> Option<f64>;
     /// Sends the request when the stream is first polled; dropping the stream ends it. Never retries: the agent does.

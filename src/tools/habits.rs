@@ -33,6 +33,11 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("rows", &["lines", "height"]),
     ("limit", &["max_lines", "num_lines"]),
     ("offset", &["start_line", "start"]),
+    ("filePath", &["path", "file", "filename", "file_name", "target_file"]),
+    ("startLine", &["offset", "start"]),
+    ("start_line", &["offset", "start"]),
+    ("endLine", &["end"]),
+    ("end_line", &["end"]),
 ];
 
 /// Names under which models say why they call: nothing that a tool could do otherwise.

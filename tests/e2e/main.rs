@@ -20,6 +20,7 @@ mod mechanisms;
 mod paths;
 mod policy_cli;
 mod preview;
+mod reading;
 mod reload;
 mod resume;
 mod secrets;

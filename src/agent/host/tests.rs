@@ -182,6 +182,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         options,
         model,
         router,
+        artifacts: None,
         journal,
         rules: Arc::new(NoRules),
         workspace_id: WorkspaceId::new("w"),

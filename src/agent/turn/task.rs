@@ -168,6 +168,7 @@ impl Machine {
                 .llm()
                 .filter_map(|limits| limits.max_output_tokens)
                 .fold(self.options.max_output_tokens, u64::min),
+            images: None,
         };
         if let Some(task) = &mut self.task {
             task.phase =

@@ -1,5 +1,6 @@
 //! A request to the Messages API, joined from the messages' own JSON.
 
+use crate::llm::images;
 use crate::llm::json::{separate, write_json};
 use crate::llm::thread::{Fragment, Thread};
 use crate::ports::ModelRequest;
@@ -25,10 +26,28 @@ enum Block<'a> {
     },
     ToolResult {
         tool_use_id: &'a str,
-        content: &'a str,
+        content: Content<'a>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
+    Image {
+        source: Source<'a>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(&'a str),
+    Blocks(Vec<Block<'a>>),
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    media_type: &'a str,
+    data: &'a str,
 }
 
 #[derive(Serialize)]
@@ -46,7 +65,7 @@ enum Speaker {
 
 /// The whole body.
 pub(in crate::llm) fn body(model: &str, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
-    let fragments = thread.update(&request.messages, blocks);
+    let fragments = thread.update(request, blocks);
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 64).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
     out.extend_from_slice(br#"{"model":"#);
@@ -123,7 +142,7 @@ fn speaker(fragment: &Fragment) -> Speaker {
 }
 
 /// The blocks of one message, with commas between.
-fn blocks(message: &Message, out: &mut Vec<u8>) {
+fn blocks(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
     for part in &message.content {
         match part {
             // The API refuses a text without a visible character.
@@ -137,7 +156,7 @@ fn blocks(message: &Message, out: &mut Vec<u8>) {
                 }
             }
             Part::ToolCall(call) => write_call(out, call),
-            Part::ToolResult(result) => write_result(out, result),
+            Part::ToolResult(result) => write_result(out, result, request),
         }
     }
 }
@@ -156,11 +175,19 @@ fn write_call(out: &mut Vec<u8>, call: &ToolCall) {
     write_block(out, &Block::ToolUse { id: call.tool_call_id.as_str(), name: &call.tool_name, input: &input });
 }
 
-fn write_result(out: &mut Vec<u8>, result: &ToolResult) {
+fn write_result(out: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest) {
     let is_error = match result.status {
         ToolStatus::Succeeded => false,
         ToolStatus::Failed | ToolStatus::Denied => true,
     };
-    let content = result.text_for_model();
-    write_block(out, &Block::ToolResult { tool_use_id: result.tool_call_id.as_str(), content: &content, is_error });
+    let (text, images) = images::told(result, request);
+    let content = if images.is_empty() {
+        Content::Text(&text)
+    } else {
+        // The API refuses a text without a visible character.
+        let text = (!text.trim().is_empty()).then_some(Block::Text { text: &text });
+        let source = |(media_type, data)| Block::Image { source: Source { kind: "base64", media_type, data } };
+        Content::Blocks(text.into_iter().chain(images.into_iter().map(source)).collect())
+    };
+    write_block(out, &Block::ToolResult { tool_use_id: result.tool_call_id.as_str(), content, is_error });
 }

@@ -27,6 +27,12 @@ fn call(id: &str, arguments: Arguments) -> Part {
     Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: "Grep".to_owned(), arguments })
 }
 
+/// The result of a read of an image.
+fn picture(id: &str, uri: &str) -> ToolResult {
+    let image = Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
+    ToolResult { images: vec![image], ..ToolResult::succeeded(CallId::new(id), "ReadFile", "Image, 2x3 png, 4 bytes") }
+}
+
 fn request(messages: &[Arc<Message>]) -> ModelRequest {
     ModelRequest {
         system: "be brief".into(),
@@ -37,7 +43,29 @@ fn request(messages: &[Arc<Message>]) -> ModelRequest {
             input_schema: json!({"type": "object"}),
         }]),
         max_output_tokens: 99,
+        images: None,
     }
+}
+
+#[test]
+fn an_image_stands_in_the_result_that_shows_it() {
+    let mut kept = Thread::default();
+    let mut request = request(&[message("1", Role::Tool, vec![Part::ToolResult(picture("c/1", "artifact:1"))])]);
+    let content = |request: &ModelRequest, kept: &mut Thread| {
+        let body: Value = serde_json::from_slice(&body("m", request, kept)).unwrap();
+        body["messages"][0]["content"][0]["content"].clone()
+    };
+    let note = "Image, 2x3 png, 4 bytes\n[not shown: this model takes no images]";
+    assert_eq!(content(&request, &mut kept), note);
+    request.images = Some(Arc::new([("artifact:1".to_owned(), "AAAA".into())].into()));
+    let shown = json!([
+        {"type": "text", "text": "Image, 2x3 png, 4 bytes"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+    ]);
+    assert_eq!(content(&request, &mut kept), shown);
+    assert_eq!(content(&request, &mut kept), shown, "kept as it was");
+    request.images = Some(Arc::default());
+    assert!(content(&request, &mut kept).as_str().unwrap().contains("only the newest images"));
 }
 
 fn parsed(request: &ModelRequest) -> Value {

@@ -19,7 +19,7 @@ fn the_built_in_list_parses_and_each_price_makes_sense() {
             );
         }
     }
-    let unique: std::collections::BTreeSet<_> = cards().iter().map(|card| &card.name).collect();
+    let unique: std::collections::BTreeSet<_> = super::catalogue().models.iter().map(|card| &card.name).collect();
     assert_eq!(unique.len(), catalogue.models.len());
 }
 
@@ -49,4 +49,20 @@ fn cached_tokens_cost_what_they_cost() {
     let cost = card("anthropic/claude-haiku-4-5").cost_usd(&usage).unwrap();
     assert!((cost - (0.3 + 0.06 + 0.125 + 0.05)).abs() < 1e-9, "{cost}");
     assert_eq!(card("x/y").cost_usd(&usage), None);
+}
+
+#[test]
+fn who_takes_images_is_known_by_the_list_or_by_the_family() {
+    for (name, images) in [
+        ("anthropic/claude-sonnet-5", true),
+        ("anthropic/claude-next-9", true),
+        ("gateway/claude-sonnet-5", true),
+        ("openai-chat/gpt-5.5", true),
+        ("local/Qwen3-VL:8b", true),
+        ("openai/deepseek-flash", false),
+        ("local/qwen3-coder", false),
+        ("local/some-model", false),
+    ] {
+        assert_eq!(card(name).images, images, "{name}");
+    }
 }

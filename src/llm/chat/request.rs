@@ -1,5 +1,6 @@
 //! A request to a Chat Completions server, joined from the messages' own JSON.
 
+use crate::llm::images;
 use crate::llm::json::{separate, write_json};
 use crate::llm::thread::Thread;
 use crate::ports::ModelRequest;
@@ -17,7 +18,7 @@ enum Said<'a> {
         content: &'a str,
     },
     User {
-        content: &'a str,
+        content: Content<'a>,
     },
     Assistant {
         content: Option<&'a str>,
@@ -30,6 +31,26 @@ enum Said<'a> {
         tool_call_id: &'a str,
         content: &'a str,
     },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(&'a str),
+    Parts(Vec<Piece<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Piece<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: Address },
+}
+
+#[derive(Serialize)]
+struct Address {
+    /// The image itself, as a `data:` URL.
+    url: String,
 }
 
 #[derive(Serialize)]
@@ -62,7 +83,7 @@ struct Declared<'a> {
 
 /// The whole body.
 pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
-    let fragments = thread.update(&request.messages, write_message);
+    let fragments = thread.update(request, write_message);
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 1).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
     out.extend_from_slice(br#"{"model":"#);
@@ -106,24 +127,36 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition]) {
     out.push(b']');
 }
 
-fn write_message(message: &Message, out: &mut Vec<u8>) {
+fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
     match message.role {
         Role::Assistant => write_answer(message, out),
         Role::User | Role::Tool => {
+            let text = message.text();
+            let mut pieces = Vec::new();
             for part in &message.content {
                 if let Part::ToolResult(result) = part {
-                    let content = result.text_for_model();
+                    let (content, images) = images::told(result, request);
                     separate(out);
                     write_json(out, &Said::Tool { tool_call_id: result.tool_call_id.as_str(), content: &content });
+                    pieces.extend(images.into_iter().map(piece));
                 }
             }
-            let text = message.text();
-            if !text.is_empty() {
+            if !pieces.is_empty() {
+                // A result is text alone; what it shows comes after all results of the answer.
+                let text = if text.is_empty() { "[the images of the results above, in their order]" } else { &text };
+                pieces.insert(0, Piece::Text { text });
                 separate(out);
-                write_json(out, &Said::User { content: &text });
+                write_json(out, &Said::User { content: Content::Parts(pieces) });
+            } else if !text.is_empty() {
+                separate(out);
+                write_json(out, &Said::User { content: Content::Text(&text) });
             }
         }
     }
+}
+
+fn piece<'a>((media_type, data): (&str, &str)) -> Piece<'a> {
+    Piece::ImageUrl { image_url: Address { url: format!("data:{media_type};base64,{data}") } }
 }
 
 fn write_answer(message: &Message, out: &mut Vec<u8>) {

@@ -27,6 +27,12 @@ fn text(text: &str) -> Part {
     Part::Text { text: text.to_owned() }
 }
 
+/// The result of a read of an image.
+fn picture(id: &str, uri: &str) -> ToolResult {
+    let image = Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
+    ToolResult { images: vec![image], ..ToolResult::succeeded(CallId::new(id), "ReadFile", "Image, 2x3 png, 4 bytes") }
+}
+
 fn request(messages: Vec<Arc<Message>>) -> ModelRequest {
     ModelRequest {
         system: "be brief".into(),
@@ -37,6 +43,7 @@ fn request(messages: Vec<Arc<Message>>) -> ModelRequest {
             input_schema: json!({"type": "object"}),
         }]),
         max_output_tokens: 99,
+        images: None,
     }
 }
 
@@ -87,6 +94,30 @@ fn a_thread_becomes_the_request_a_server_expects() {
         ],
     });
     assert_eq!(body, expected);
+}
+
+#[test]
+fn images_come_after_all_results_of_an_answer() {
+    let results = vec![
+        Part::ToolResult(picture("c/1", "artifact:1")),
+        Part::ToolResult(ToolResult::succeeded(CallId::new("c/2"), "Grep", "found")),
+        Part::ToolResult(picture("c/3", "artifact:gone")),
+    ];
+    let mut request = request(vec![message("1", Role::Tool, results)]);
+    request.images = Some(Arc::new([("artifact:1".to_owned(), "AAAA".into())].into()));
+    let body: Value = serde_json::from_slice(&body("m", "http://127.0.0.1/v1", &request, &mut Thread::default())).unwrap();
+    let gone = "Image, 2x3 png, 4 bytes\n[not shown any more: only the newest images are sent along; read it again to see it]";
+    let expected = json!([
+        {"role": "system", "content": "be brief"},
+        {"role": "tool", "tool_call_id": "c/1", "content": "Image, 2x3 png, 4 bytes"},
+        {"role": "tool", "tool_call_id": "c/2", "content": "found"},
+        {"role": "tool", "tool_call_id": "c/3", "content": gone},
+        {"role": "user", "content": [
+            {"type": "text", "text": "[the images of the results above, in their order]"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        ]},
+    ]);
+    assert_eq!(body["messages"], expected);
 }
 
 #[test]

@@ -145,6 +145,18 @@ impl Redactor {
         self.marker("private-key", &text[..end]) + &text[end..]
     }
 
+    /// Of a text of which only what stands from `at` on is shown: that, with a marker for a secret that begins before it.
+    pub fn shown_from(&self, text: &str, at: usize) -> String {
+        let across = self.spans(text).into_iter().find(|span| span.start < at && at < span.end);
+        let Some(Span { start, end, kind, .. }) = across else { return text[at..].to_owned() };
+        self.marker(&kind, &text[start..end]) + &text[end..]
+    }
+
+    /// Of a text of which only what stands before `at` is shown: where that ends, so that no secret is cut in two.
+    pub fn shown_until(&self, text: &str, at: usize) -> usize {
+        self.spans(text).into_iter().find(|span| span.start < at && at < span.end).map_or(at, |span| span.start)
+    }
+
     /// The lines of a text, from 1, that show a part of a private key.
     pub fn lines_of_keys(text: &str) -> Vec<std::ops::RangeInclusive<u64>> {
         block::lines(text)

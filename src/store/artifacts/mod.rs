@@ -10,7 +10,8 @@ use super::locked;
 use crate::ports::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
 use crate::protocol::{Artifact, SessionId};
 use index::Index;
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tempfile::NamedTempFile;
@@ -92,6 +93,17 @@ impl Artifacts for ArtifactStore {
         let contents = self.inner.directory.join(contents::DIRECTORY);
         let ours = start.parent()? == contents || start.parent()? == contents.canonicalize().ok()?;
         ours.then(|| index::uri(&hash))
+    }
+
+    fn content(&self, uri: &str, most_bytes: u64) -> Result<Vec<u8>, ArtifactError> {
+        let kept = self.find(uri)?;
+        let mut content = Vec::new();
+        let read = File::open(&kept.path).and_then(|file| file.take(most_bytes + 1).read_to_end(&mut content));
+        read.map_err(|error| self.inner.said(&error.into()))?;
+        if content.len() as u64 > most_bytes {
+            return Err(ArtifactError { message: format!("`{uri}` is longer than {most_bytes} bytes") });
+        }
+        Ok(content)
     }
 
     fn list(&self) -> Result<Vec<Artifact>, ArtifactError> {

@@ -1,16 +1,25 @@
-//! ReadFile: the text of a file, or some lines of it, never more than a bound.
+//! ReadFile: the text of a file, or some lines of it, never more than a bound; notebooks as cells, images for who takes them.
 
-use crate::policy::redact::opens_or_closes;
+mod alias;
+mod answer;
+mod charset;
+mod image;
+mod lines;
+mod notebook;
+mod skip;
+
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, cut_before};
+use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
+use crate::sys::locale;
 use crate::sys::path::open_file;
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
-use crate::tools::write::document::{Form, NotText};
-use encoding_rs::{Decoder, Encoding, UTF_16BE, UTF_16LE};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Told, Tool, blocking, invalid};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use lines::Range;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 
@@ -18,7 +27,8 @@ use std::sync::Arc;
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
 /// What tells how a file too large to be held is encoded.
 const SNIFFED_BYTES: u64 = 64 * 1024;
-const CHUNK_BYTES: usize = 64 * 1024;
+/// More of a file is not held, whatever the policy allows.
+const HELD_BYTES: u64 = 64 * 1024 * 1024;
 
 pub(in crate::tools) struct ReadFile;
 
@@ -33,33 +43,67 @@ pub(in crate::tools) struct Arguments {
     /// How many lines to read.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
+    /// The last line to read, instead of `limit`.
+    #[schemars(range(min = 1))]
+    end_line: Option<u64>,
+    /// Where in the first line to begin, in characters from 1: goes on in a line longer than one read gives.
+    #[schemars(range(min = 1))]
+    column: Option<u64>,
     /// The encoding, where the detected one is wrong: `utf-8`, `latin1`, `shift_jis`.
     encoding: Option<String>,
+    /// The file's own text where another form would be shown: the JSON of a notebook.
+    raw: Option<bool>,
+    #[serde(skip)]
+    manner: Manner,
+}
+
+/// What differs by the name the tool is called by.
+#[derive(Debug, Clone, Copy)]
+struct Manner {
+    /// How the first and the last line are called.
+    first_line: &'static str,
+    last_line: &'static str,
+    most_bytes: usize,
+    read_as: ReadAs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReadAs {
+    Detected,
+    /// What is none has marks in the place of its errors.
+    Utf8,
+}
+
+impl Default for Manner {
+    fn default() -> Self {
+        Self { first_line: "offset", last_line: "endLine", most_bytes: MAX_TEXT_BYTES, read_as: ReadAs::Detected }
+    }
 }
 
 pub(in crate::tools) struct Work {
     target: Target,
-    lines: Option<Range>,
+    asked: Asked,
+    /// Only a part was asked for.
+    part: bool,
+    raw: bool,
     encoding: Option<&'static Encoding>,
 }
 
 #[derive(Clone, Copy)]
-struct Range {
-    first: u64,
-    count: u64,
+struct Asked {
+    range: Range,
+    manner: Manner,
 }
-
-const ALL: Range = Range { first: 1, count: u64::MAX };
 
 impl Tool for ReadFile {
     const NAME: &'static str = "ReadFile";
     const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::same("read_file"),
+        Alias::of::<alias::ReadLines>("read_file"),
         Alias::same("read"),
         Alias::same("view"),
         Alias::same("cat"),
         Alias::same("open_file"),
-        Alias::same("TextRead"),
+        Alias::of::<alias::TextRead>("TextRead"),
     ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/ReadFile.md");
@@ -72,18 +116,15 @@ impl Tool for ReadFile {
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
         let target = Paths::on_disk(settings).source("path", &arguments.path, Meant::File)?;
-        if arguments.limit == Some(0) {
-            return Err(invalid("`limit` is 0; give the number of lines, at least 1"));
-        }
-        let encoding = arguments.encoding.as_deref().map(known_encoding).transpose()?;
-        let lines = (arguments.offset.is_some() || arguments.limit.is_some())
-            .then(|| Range { first: arguments.offset.unwrap_or(1).max(1), count: arguments.limit.unwrap_or(u64::MAX) });
+        let encoding = arguments.encoding.as_deref().map(charset::named).transpose()?;
+        let part = arguments.offset.or(arguments.limit).or(arguments.end_line).or(arguments.column).is_some();
+        let asked = Asked { range: range(&arguments)?, manner: arguments.manner };
         Ok(Draft {
             summary: format!("Read {}", target.given),
             actions: vec![Action::Read { target: target.clone() }],
             proposal: None,
             effect: Effect::Reads,
-            work: Work { target, lines, encoding },
+            work: Work { target, asked, part, raw: arguments.raw.unwrap_or(false), encoding },
         })
     }
 
@@ -92,13 +133,33 @@ impl Tool for ReadFile {
     }
 }
 
-fn known_encoding(label: &str) -> Result<&'static Encoding, ToolError> {
-    let message =
-        || invalid(format!("`encoding`: `{label}` is not known; for example `utf-8`, `utf-16le`, `latin1`, `shift_jis`, `gbk`"));
-    Encoding::for_label(label.as_bytes()).ok_or_else(message)
+/// The lines that are asked for.
+fn range(arguments: &Arguments) -> Result<Range, ToolError> {
+    let Manner { first_line, last_line, .. } = arguments.manner;
+    let zero = |name: &str| Err(invalid(format!("`{name}` is 0; lines and columns are counted from 1")));
+    let first = match arguments.offset {
+        // Some count from 0 here; the first line is meant either way.
+        Some(0) if first_line == Manner::default().first_line => 1,
+        Some(0) => return zero(first_line),
+        first => first.unwrap_or(1),
+    };
+    let count = match (arguments.limit, arguments.end_line) {
+        (Some(_), Some(_)) => return Err(invalid(format!("`limit` stands beside `{last_line}`; give one of them"))),
+        (Some(0), None) => return Err(invalid("`limit` is 0; give the number of lines, at least 1")),
+        (None, Some(0)) => return zero(last_line),
+        (None, Some(last)) if last < first => {
+            return Err(invalid(format!("`{last_line}` {last} is before `{first_line}` {first}; both are lines that are read")));
+        }
+        (None, Some(last)) => last - first + 1,
+        (limit, None) => limit.unwrap_or(u64::MAX),
+    };
+    match arguments.column {
+        Some(0) => zero("column"),
+        column => Ok(Range { first, count, column: column.unwrap_or(1) }),
+    }
 }
 
-fn read(work: &Work, settings: &Settings) -> Result<String, ToolError> {
+fn read(work: &Work, settings: &Settings) -> Result<Told, ToolError> {
     let target = &work.target;
     match target.place {
         Place::Missing => return Err(not_found(target, settings)),
@@ -110,39 +171,102 @@ fn read(work: &Work, settings: &Settings) -> Result<String, ToolError> {
     let mut file = open_file(&target.real).map_err(failed)?;
     let bytes = file.metadata().map_err(failed)?.len();
     let limit = settings.max_file_size_bytes;
-    if bytes > limit && work.lines.is_none() {
-        return Err(ToolError::new(
-            ErrorCode::FileTooLarge,
-            format!(
-                "`{}` has {bytes} bytes; at most {limit} are read whole. read a part with `offset` (first line) and `limit` \
-                 (lines), or search it with Grep",
-                target.given
-            ),
-        ));
+    if bytes > limit && !work.part {
+        return Err(too_large(work, bytes, limit));
     }
-    let held = if bytes > limit { SNIFFED_BYTES } else { limit };
+    let whole = bytes <= limit.min(HELD_BYTES);
     let mut start = Vec::new();
-    file.by_ref().take(held).read_to_end(&mut start).map_err(failed)?;
+    file.by_ref().take(if whole { limit.min(HELD_BYTES) } else { SNIFFED_BYTES }).read_to_end(&mut start).map_err(failed)?;
     if start.is_empty() {
-        return Ok(format!("(`{}` is empty)", target.given));
+        return Ok(format!("(`{}` is empty)", target.given).into());
     }
+    let as_it_is = work.raw || work.encoding.is_some();
+    if let Some(kind) = image::kind(&start).filter(|_| whole && !as_it_is)
+        && let Some(told) = image::told(kind, &start, target, settings.artifacts.as_deref())
+    {
+        return Ok(told);
+    }
+    if whole && !as_it_is && target.real.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb")) {
+        return read_notebook(work, &start, settings);
+    }
+    read_text(work, start, Some(file), bytes, settings).map(Told::from)
+}
+
+fn too_large(work: &Work, bytes: u64, limit: u64) -> ToolError {
+    let Asked { manner, .. } = &work.asked;
+    let message = format!(
+        "`{}` has {bytes} bytes; at most {limit} are read whole. read a part with `{}` (first line) and `limit` (lines), or search it \
+         with Grep",
+        work.target.given, manner.first_line
+    );
+    ToolError::new(ErrorCode::FileTooLarge, message)
+}
+
+/// As cells; as it stands where it is no notebook, whatever its name says.
+fn read_notebook(work: &Work, json: &[u8], settings: &Settings) -> Result<Told, ToolError> {
+    match notebook::text(json) {
+        Ok(text) => {
+            let work_on_text = Work { encoding: Some(UTF_8), target: work.target.clone(), asked: work.asked, ..*work };
+            let bytes = text.len() as u64;
+            read_text(&work_on_text, text.into_bytes(), None, bytes, settings).map(Told::from)
+        }
+        Err(reason) => {
+            let text = read_text(work, json.to_vec(), None, json.len() as u64, settings)?;
+            let gap = if text.ends_with('\n') { "" } else { "\n" };
+            Ok(format!(
+                "{text}{gap}[its name says it is a notebook, but it cannot be read as one ({reason}); this is its own text]"
+            )
+            .into())
+        }
+    }
+}
+
+/// `start` and what follows it in the file.
+fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settings: &Settings) -> Result<String, ToolError> {
+    let Work { target, asked: Asked { range, manner }, .. } = work;
     // The sample of a large file may end within a character.
-    let sample = if bytes > limit { crate::sys::process::whole_start(&start) } else { &start };
-    let encoding = match (work.encoding, Form::of(sample)) {
-        (Some(encoding), _) => encoding,
-        (None, Ok(form)) => form.encoding(),
-        (None, Err(NotText::Binary | NotText::Malformed)) => return Ok(format!("Binary file, {bytes} bytes")),
+    let sample = if bytes > start.len() as u64 { crate::sys::process::whole_start(&start) } else { &start };
+    let encoding = match work.encoding {
+        Some(encoding) => encoding,
+        None => match charset::of(sample, locale::charset().as_deref(), manner.read_as) {
+            Ok(encoding) => encoding,
+            Err(_) => return Ok(binary(&start, bytes)),
+        },
     };
-    let whole = Cursor::new(start).chain(file);
-    let mut taken = take_lines(whole, encoding.new_decoder_with_bom_removal(), work.lines.unwrap_or(ALL)).map_err(failed)?;
+    let redactor = &settings.redactor;
+    let start = Cursor::new(start);
+    let taken = match file {
+        Some(file) => lines::take(start.chain(file), encoding, *range, manner.most_bytes, redactor),
+        None => lines::take(start, encoding, *range, manner.most_bytes, redactor),
+    };
+    let mut taken = taken.map_err(|error| open_error(target, &error))?;
     if hides_by_encoding(&taken.text, encoding, settings) {
         let message = "read so it would show what is hidden from you; read it without `encoding`, or ask the person";
         return Err(invalid(format!("`{}`: {message}", target.given)));
     }
     if taken.in_key {
-        taken.text = settings.redactor.hide_rest_of_key(&taken.text);
+        taken.text = redactor.hide_rest_of_key(&taken.text);
     }
-    answer(&taken, work)
+    answer::answer(&taken, work)
+}
+
+/// What is told of bytes that are no text.
+fn binary(start: &[u8], bytes: u64) -> String {
+    let told = format!("Binary file, {bytes} bytes");
+    let Some(kind) = infer::get(start) else { return told };
+    let (name, media_type) = (kind.extension(), kind.mime_type());
+    let next = match name {
+        "pdf" => "pdftotext FILE - prints its text",
+        "zip" | "docx" | "xlsx" | "pptx" | "epub" | "jar" | "odt" | "ods" => {
+            "unzip -l FILE lists it, unzip -p FILE NAME prints one of its files"
+        }
+        "gz" => "zcat FILE prints what is in it, tar -tzf FILE lists it where it is an archive",
+        "bz2" | "xz" | "zst" | "tar" => "tar -tf FILE lists it where it is an archive",
+        "sqlite" => "sqlite3 FILE .schema shows its tables",
+        "elf" | "exe" | "mach" | "wasm" => "file FILE says more, strings FILE prints the text in it",
+        _ => "file FILE says more",
+    };
+    format!("{told}\n[{name}, {media_type}; with RunCommand: {next}]")
 }
 
 /// Whether the text in a wrong encoding has a secret that is none in these letters: two of its letters in one, or NULs between.
@@ -157,129 +281,4 @@ fn hides_by_encoding(text: &str, encoding: &'static Encoding, settings: &Setting
     }
     let bytes: Vec<u8> = text.encode_utf16().flat_map(to_bytes).collect();
     is_secret(&String::from_utf8_lossy(&bytes))
-}
-
-/// Some lines, and what was left out.
-struct Taken {
-    text: String,
-    /// Lines seen from the start of the file.
-    seen: u64,
-    rest: Rest,
-    /// The first of them stands within a private key.
-    in_key: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Rest {
-    Nothing,
-    /// More lines follow those asked for.
-    Lines,
-    /// The bound was reached before the end of what was asked for.
-    Bound,
-    /// It was reached within a line.
-    LongLine,
-}
-
-fn answer(taken: &Taken, work: &Work) -> Result<String, ToolError> {
-    let (given, range) = (&work.target.given, work.lines.unwrap_or(ALL));
-    if taken.text.is_empty() && taken.seen < range.first {
-        return Err(invalid(format!("`offset` {} is past the end of `{given}`, which has {} lines", range.first, taken.seen)));
-    }
-    let (first, last) = (range.first, taken.seen);
-    let note = match taken.rest {
-        Rest::Nothing => return Ok(taken.text.clone()),
-        Rest::Lines => format!("[lines {first} to {last}; more follow from `offset` {}]", last + 1),
-        Rest::Bound => {
-            format!("[lines {first} to {last}; cut at {MAX_TEXT_BYTES} bytes, go on with `offset` {}]", last + 1)
-        }
-        Rest::LongLine => format!("[cut at {MAX_TEXT_BYTES} bytes within line {last}, which is longer than one read gives]"),
-    };
-    let gap = if taken.text.ends_with('\n') { "" } else { "\n" };
-    Ok(format!("{}{gap}{note}", taken.text))
-}
-
-/// Reads no further than it must and holds no more than it gives.
-fn take_lines(mut from: impl Read, mut decoder: Decoder, range: Range) -> io::Result<Taken> {
-    let mut lines = LineTaker { range, line: 1, at_start: true, text: String::new(), skipped: String::new(), in_key: false };
-    let mut bytes = vec![0; CHUNK_BYTES];
-    loop {
-        let count = from.read(&mut bytes)?;
-        let mut decoded = String::with_capacity(decoder.max_utf8_buffer_length(count).unwrap_or(CHUNK_BYTES * 3));
-        let _ = decoder.decode_to_string(&bytes[..count], &mut decoded, count == 0);
-        if let Some(rest) = lines.take(&decoded) {
-            return Ok(lines.taken(rest));
-        }
-        if count == 0 {
-            return Ok(lines.taken(Rest::Nothing));
-        }
-    }
-}
-
-struct LineTaker {
-    range: Range,
-    /// The line being read, from 1.
-    line: u64,
-    /// Nothing of that line was seen yet.
-    at_start: bool,
-    text: String,
-    /// The line before those asked for that is being read, as far as it can say that a private key begins.
-    skipped: String,
-    in_key: bool,
-}
-
-impl LineTaker {
-    /// Takes what belongs to the range; the reason to stop, if there is one.
-    fn take(&mut self, piece: &str) -> Option<Rest> {
-        for part in piece.split_inclusive('\n') {
-            if self.line - self.range.first.min(self.line) >= self.range.count {
-                return Some(Rest::Lines);
-            }
-            if self.line >= self.range.first {
-                let room = MAX_TEXT_BYTES - self.text.len();
-                if part.len() > room {
-                    return Some(self.cut(part, room));
-                }
-                self.text.push_str(part);
-                if self.text.ends_with("\r\n") {
-                    // Edits match LF to whatever the file has.
-                    self.text.truncate(self.text.len() - 2);
-                    self.text.push('\n');
-                }
-            } else {
-                self.skip(part);
-            }
-            self.at_start = part.ends_with('\n');
-            self.line += u64::from(self.at_start);
-        }
-        None
-    }
-
-    /// Of a line that is not given only this is kept in mind: whether what follows is a key.
-    fn skip(&mut self, part: &str) {
-        self.skipped.push_str(part);
-        if part.ends_with('\n') {
-            self.in_key = opens_or_closes(&self.skipped).unwrap_or(self.in_key);
-            self.skipped.clear();
-        } else if self.skipped.len() > CHUNK_BYTES {
-            self.skipped.clear();
-        }
-    }
-
-    /// At the last whole line, or within a line that alone is too long.
-    fn cut(&mut self, part: &str, room: usize) -> Rest {
-        if let Some(end) = self.text.rfind('\n') {
-            self.text.truncate(end + 1);
-            self.at_start = true;
-            return Rest::Bound;
-        }
-        let whole = cut_before(part, room);
-        self.text.push_str(&part[..whole]);
-        self.at_start = false;
-        Rest::LongLine
-    }
-
-    fn taken(self, rest: Rest) -> Taken {
-        let seen = if self.at_start { self.line - 1 } else { self.line };
-        Taken { text: self.text, seen, rest, in_key: self.in_key }
-    }
 }

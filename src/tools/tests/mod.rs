@@ -7,7 +7,9 @@ mod exactness;
 #[cfg(target_os = "linux")]
 mod network;
 mod paths_corpus;
+mod pictures;
 mod random_trees;
+mod reading;
 mod reads;
 mod requests;
 mod secrets;

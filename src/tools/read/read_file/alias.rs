@@ -1,0 +1,71 @@
+//! ReadFile by its other names with arguments of their own.
+
+use super::{Arguments, Manner, ReadAs};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Most text `read_file` gives.
+const SHORT_BYTES: usize = 100 * 1024;
+
+/// `read_file`: UTF-8, lines by their first and last, 100 KB.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct ReadLines {
+    /// The file, relative to the workspace or absolute.
+    path: String,
+    /// The first line to read, from 1.
+    #[schemars(range(min = 1))]
+    start_line: Option<u64>,
+    /// The last line to read.
+    #[schemars(range(min = 1))]
+    end_line: Option<u64>,
+    /// How many lines to read, instead of `end_line`.
+    #[schemars(range(min = 1))]
+    limit: Option<u64>,
+    /// Where in the first line to begin, in characters from 1.
+    #[schemars(range(min = 1))]
+    column: Option<u64>,
+    /// The encoding, where it is not UTF-8: `latin1`, `shift_jis`.
+    encoding: Option<String>,
+    /// The file's own text where another form would be shown: the JSON of a notebook.
+    raw: Option<bool>,
+}
+
+impl From<ReadLines> for Arguments {
+    fn from(given: ReadLines) -> Self {
+        let ReadLines { path, start_line, end_line, limit, column, encoding, raw } = given;
+        let manner = Manner { first_line: "start_line", last_line: "end_line", most_bytes: SHORT_BYTES, read_as: ReadAs::Utf8 };
+        Self { path, offset: start_line, limit, end_line, column, encoding, raw, manner }
+    }
+}
+
+/// `TextRead`, which calls the file `filePath`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TextRead {
+    /// The file, relative to the workspace or absolute.
+    file_path: String,
+    /// The first line to read, from 1.
+    #[schemars(range(min = 1))]
+    start_line: Option<u64>,
+    /// The last line to read.
+    #[schemars(range(min = 1))]
+    end_line: Option<u64>,
+    /// How many lines to read, instead of `endLine`.
+    #[schemars(range(min = 1))]
+    limit: Option<u64>,
+    /// Where in the first line to begin, in characters from 1.
+    #[schemars(range(min = 1))]
+    column: Option<u64>,
+    /// The encoding, where the detected one is wrong: `utf-8`, `latin1`, `shift_jis`.
+    encoding: Option<String>,
+    /// The file's own text where another form would be shown: the JSON of a notebook.
+    raw: Option<bool>,
+}
+
+impl From<TextRead> for Arguments {
+    fn from(given: TextRead) -> Self {
+        let TextRead { file_path: path, start_line, end_line, limit, column, encoding, raw } = given;
+        let manner = Manner { first_line: "startLine", last_line: "endLine", ..Manner::default() };
+        Self { path, offset: start_line, limit, end_line, column, encoding, raw, manner }
+    }
+}

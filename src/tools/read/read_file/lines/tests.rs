@@ -1,0 +1,73 @@
+use super::*;
+use encoding_rs::ISO_2022_JP;
+
+fn redactor() -> Redactor {
+    Redactor::new(Vec::new(), [], || [7; 32])
+}
+
+fn part(text: &[u8], first: u64, count: u64, column: u64, most_bytes: usize) -> Taken {
+    take(text, UTF_8, Range { first, count, column }, most_bytes, &redactor()).unwrap()
+}
+
+#[test]
+fn a_long_line_is_read_to_its_end_in_parts() {
+    let line: String = (0..60_000).map(|index| char::from_u32(0x100 + index % 500).unwrap()).collect();
+    let text = format!("one\n{line}\nthree\n");
+    let (mut got, mut column) = (String::new(), 1);
+    loop {
+        let taken = part(text.as_bytes(), 2, 1, column, 10_000);
+        got.push_str(&taken.text);
+        assert!(taken.text.len() <= 10_000);
+        match taken.rest {
+            Rest::LongLine { column: next } => column = next,
+            Rest::Lines => break,
+            rest => panic!("{rest:?}"),
+        }
+    }
+    assert_eq!(got, format!("{line}\n"));
+}
+
+#[test]
+fn a_column_past_the_line_says_how_long_the_line_is() {
+    for (text, columns) in [("abc\ndef", 3), ("abc", 3), ("abc\r\n", 3), ("\nx", 0)] {
+        assert_eq!(part(text.as_bytes(), 1, 1, 9, 100).rest, Rest::ShortLine { columns }, "{text:?}");
+    }
+    assert_eq!(part(b"abc\ndef", 1, 9, 3, 100).text, "c\ndef");
+    assert_eq!(part(b"abc\ndef", 1, 9, 4, 100).text, "\ndef");
+}
+
+#[test]
+fn the_bound_is_the_last_byte_that_is_given() {
+    for (bytes, rest) in [(99, Rest::Nothing), (100, Rest::Nothing), (101, Rest::LongLine { column: 101 })] {
+        assert_eq!(part("x".repeat(bytes).as_bytes(), 1, 9, 1, 100).rest, rest, "{bytes}");
+    }
+    let lines = "123456789\n".repeat(10);
+    assert_eq!(part(lines.as_bytes(), 1, u64::MAX, 1, 100).rest, Rest::Nothing);
+    let cut = part(format!("{lines}x").as_bytes(), 1, u64::MAX, 1, 100);
+    assert_eq!((cut.rest, cut.seen, cut.text), (Rest::Bound, 10, lines.clone()));
+    let crlf = lines.replace('\n', "\r\n");
+    let whole = part(crlf.as_bytes(), 1, u64::MAX, 1, 100);
+    assert_eq!((whole.rest, whole.text), (Rest::Nothing, lines));
+}
+
+#[test]
+fn a_secret_is_not_shown_in_halves() {
+    let token = "ghp_R8vQ2mZx7LkPw3TnYb6HcJd9FsGa4Ue1Xo5i";
+    let line = format!("{{\"a\": \"{}\", \"t\": \"{token}\"}}", "x".repeat(200));
+    let at = line.find(token).unwrap();
+    for inside in 1..token.len() {
+        let after = part(line.as_bytes(), 1, 1, (at + inside + 1) as u64, 1_000);
+        assert!(!after.text.contains(&token[token.len() - 4..]), "{inside}: {}", after.text);
+        let before = part(line.as_bytes(), 1, 1, 1, at + inside);
+        assert!(!before.text.contains(&token[..1.max(inside.min(4))]), "{inside}: {}", before.text);
+    }
+}
+
+#[test]
+fn an_encoding_without_ascii_is_read_by_lines_too() {
+    let (bytes, _, _) = ISO_2022_JP.encode("x");
+    assert_eq!(bytes.as_ref(), b"x");
+    let text = b"a\n\x1b$B%F%9%H\x1b(B\nc\n";
+    let taken = take(text.as_slice(), ISO_2022_JP, Range { first: 2, count: 1, column: 1 }, 100, &redactor()).unwrap();
+    assert_eq!((taken.text.as_str(), taken.rest), ("テスト\n", Rest::Lines));
+}
