@@ -1,5 +1,6 @@
 mod changes;
 mod commands;
+mod edit_corpus;
 mod exactness;
 #[cfg(target_os = "linux")]
 mod network;
