@@ -1,5 +1,6 @@
 //! What changes files: each shown first, then written if nothing changed meanwhile.
 
+pub(in crate::tools) mod apply_patch;
 pub(in crate::tools) mod copy;
 pub(in crate::tools) mod create_directory;
 pub(in crate::tools) mod delete;

@@ -1,0 +1,4 @@
+mod fixtures;
+
+use super::apply::apply;
+use super::parse::{What, parse};
