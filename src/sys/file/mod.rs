@@ -2,6 +2,7 @@
 
 mod own_secret;
 mod replace;
+pub mod several;
 #[cfg(test)]
 mod tests;
 pub mod tree;

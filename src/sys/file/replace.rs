@@ -90,7 +90,7 @@ pub fn lock(path: &Path) -> io::Result<File> {
     }
 }
 
-fn parent_error(real: &Path, error: io::Error) -> WriteError {
+pub(super) fn parent_error(real: &Path, error: io::Error) -> WriteError {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ENOENT) => WriteError::NoParent(real.parent().unwrap_or(real).to_owned()),
         Some(Errno::ELOOP | Errno::ENOTDIR) => WriteError::Changed,
@@ -130,7 +130,7 @@ pub fn create_directory(real: &Path) -> Result<bool, WriteError> {
 }
 
 /// The file that is to be replaced; it must be a regular one that may be written.
-fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, WriteError> {
+pub(super) fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, WriteError> {
     let stat = match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
         Err(Errno::ENOENT) => return Err(WriteError::Changed),
@@ -147,7 +147,7 @@ fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, WriteError> {
 }
 
 /// Whether the file still has the content of `hash`, looked at as late as possible.
-fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) -> Result<(), WriteError> {
+pub(super) fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) -> Result<(), WriteError> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let mut file = match openat(directory, name, flags, Mode::empty()) {
         Ok(file) => File::from(file),
@@ -187,7 +187,7 @@ pub(in crate::sys) fn sync_directory(directory: &OwnedFd) {
 
 /// The new content, without a name where the system can do that, so that a process killed here leaves nothing behind;
 /// else under a name of its own, removed when it is dropped before it got the real one.
-struct Temporary<'a> {
+pub(super) struct Temporary<'a> {
     directory: &'a OwnedFd,
     name: OsString,
     standing: Standing,
@@ -201,8 +201,8 @@ enum Standing {
 }
 
 impl<'a> Temporary<'a> {
-    fn create(directory: &'a OwnedFd, content: &[u8], old: Option<&FileStat>) -> Result<Self, WriteError> {
-        let name = OsString::from(format!(".aye-{}", uuid::Uuid::new_v4().simple()));
+    pub(super) fn create(directory: &'a OwnedFd, content: &[u8], old: Option<&FileStat>) -> Result<Self, WriteError> {
+        let name = super::tree::temporary_name();
         // A new file gets what the umask leaves; what replaces another is private until it has that one's mode.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mode = Mode::from_bits_truncate(mode);
@@ -219,12 +219,7 @@ impl<'a> Temporary<'a> {
     }
 
     fn publish_over(mut self, name: &OsStr) -> Result<(), WriteError> {
-        // No call puts a nameless file in the place of another, so for this one moment it has a name of its own.
-        #[cfg(target_os = "linux")]
-        if let Standing::Nameless(file) = &self.standing {
-            give_name(file, self.directory, &self.name)?;
-            self.standing = Standing::Named;
-        }
+        self.be_named()?;
         renameat(self.directory, self.name.as_os_str(), self.directory, name)?;
         self.standing = Standing::Published;
         Ok(())
@@ -232,6 +227,25 @@ impl<'a> Temporary<'a> {
 
     /// Takes the name only if nobody has it.
     fn publish_new(mut self, name: &OsStr) -> Result<(), WriteError> {
+        self.take_name(name)
+    }
+
+    /// No call puts a nameless file in the place of another, so for a moment it has a name of its own.
+    fn be_named(&mut self) -> Result<(), WriteError> {
+        #[cfg(target_os = "linux")]
+        if let Standing::Nameless(file) = &self.standing {
+            give_name(file, self.directory, &self.name)?;
+            self.standing = Standing::Named;
+        }
+        Ok(())
+    }
+
+    /// Its own name, under which the old file stands after a swap.
+    pub(super) fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    pub(super) fn take_name(&mut self, name: &OsStr) -> Result<(), WriteError> {
         let published = match &self.standing {
             #[cfg(target_os = "linux")]
             Standing::Nameless(file) => give_name(file, self.directory, name),
@@ -246,6 +260,49 @@ impl<'a> Temporary<'a> {
             Err(errno) => Err(errno.into()),
         }
     }
+
+    /// The name that was taken is nobody's again.
+    pub(super) fn give_back(&mut self, name: &OsStr) -> nix::Result<()> {
+        rename_new(self.directory, name, &self.name)?;
+        self.standing = Standing::Named;
+        Ok(())
+    }
+
+    /// The new file gets the name and the old one its; that goes when this is dropped.
+    pub(super) fn swap(&mut self, name: &OsStr) -> Result<(), WriteError> {
+        self.be_named()?;
+        Ok(swap(self.directory, &self.name, name)?)
+    }
+
+    /// What stands under the own name after a failure may be the only old one, and stays.
+    pub(super) fn swap_back(&mut self, name: &OsStr) -> nix::Result<()> {
+        let swapped = swap(self.directory, &self.name, name);
+        if swapped.is_err() {
+            self.standing = Standing::Published;
+        }
+        swapped
+    }
+}
+
+/// Two files change their names in one step, or in three where the system has no such call.
+fn swap(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::fcntl::{RenameFlags, renameat2};
+        match renameat2(directory, one, directory, other, RenameFlags::RENAME_EXCHANGE) {
+            // The call, or this flag of it, is not known here.
+            Err(Errno::ENOSYS | Errno::EINVAL) => {}
+            renamed => return renamed,
+        }
+    }
+    let aside = super::tree::temporary_name();
+    nix::unistd::linkat(directory, other, directory, aside.as_os_str(), AtFlags::empty())?;
+    let renamed = renameat(directory, one, directory, other);
+    if renamed.is_err() {
+        let _ = unlinkat(directory, aside.as_os_str(), UnlinkatFlags::NoRemoveDir);
+        return renamed;
+    }
+    renameat(directory, aside.as_os_str(), directory, one)
 }
 
 impl Drop for Temporary<'_> {

@@ -3,6 +3,7 @@ mod commands;
 mod exactness;
 #[cfg(target_os = "linux")]
 mod network;
+mod patches;
 mod paths_corpus;
 mod random_trees;
 mod reads;

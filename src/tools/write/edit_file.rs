@@ -146,7 +146,7 @@ fn edited(arguments: &Arguments, target: &Target, before: &Before, settings: &Se
     Ok(document)
 }
 
-fn not_text(target: &Target, why: NotText) -> ToolError {
+pub(in crate::tools) fn not_text(target: &Target, why: NotText) -> ToolError {
     match why {
         NotText::Binary => invalid(format!(
             "`{}` is a binary file and cannot be edited as text; change it with a program, through RunCommand",

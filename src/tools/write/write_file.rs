@@ -74,7 +74,7 @@ impl Tool for WriteFile {
 }
 
 /// The content in the form of the file it replaces: its encoding, its line endings.
-fn fitted(before: &Before, content: &str) -> (String, Form, Option<String>) {
+pub(in crate::tools) fn fitted(before: &Before, content: &str) -> (String, Form, Option<String>) {
     let Before::Text { document: Document { text: old, form }, .. } = before else {
         return (content.to_owned(), Form::Utf8, None);
     };

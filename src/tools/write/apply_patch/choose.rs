@@ -1,6 +1,6 @@
 //! Which of its places each hunk has, so that all of them fit into one file: one reading, or none.
 
-use super::find::{Level, Places};
+use super::find::Places;
 use super::parse::{Hunk, Kind};
 use std::ops::Range;
 
@@ -155,9 +155,4 @@ fn overlap(hunks: &[Hunk], places: &[Places]) -> Unclear {
         }
     }
     Unclear::Overlap { first: 0, second: hunks.len().saturating_sub(1) }
-}
-
-/// What the places leave to be said.
-pub fn worst(places: &[Places]) -> Level {
-    places.iter().map(|places| places.level).max().unwrap_or(Level::Exact)
 }

@@ -70,7 +70,7 @@ impl<'a> Lines<'a> {
 
     /// The places of a hunk but those that `refused` names. Of each level only what a better one lacks.
     pub fn find(&self, hunk: &Hunk, is_last: bool, refused: &dyn Fn(usize, usize) -> bool) -> Result<Places, Lost> {
-        let old: Vec<&str> = old_lines(hunk).collect();
+        let old: Vec<&str> = hunk.old().collect();
         if old.is_empty() {
             return self.end_for(hunk, is_last);
         }
@@ -203,10 +203,6 @@ fn attempts(hunk: &Hunk, old: &[&str]) -> Vec<(usize, bool)> {
         attempts.push((1, true));
     }
     attempts
-}
-
-pub fn old_lines(hunk: &Hunk) -> impl Iterator<Item = &str> {
-    hunk.lines.iter().filter(|line| line.kind != Kind::Added).map(|line| line.text.as_str())
 }
 
 /// A line without its ending.

@@ -29,6 +29,16 @@ pub struct Hunk {
     pub final_newline: Option<bool>,
 }
 
+impl Hunk {
+    pub fn old(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().filter(|line| line.kind != Kind::Added).map(|line| line.text.as_str())
+    }
+
+    pub fn added(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().filter(|line| line.kind == Kind::Added).map(|line| line.text.as_str())
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub kind: Kind,

@@ -1,4 +1,2 @@
-mod fixtures;
-
 use super::apply::apply;
 use super::parse::{What, parse};
