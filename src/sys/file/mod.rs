@@ -1,5 +1,6 @@
 //! How a file is read within bounds and replaced as a whole: all of the new content or all of the old.
 
+pub mod append;
 mod own_secret;
 mod replace;
 pub mod several;

@@ -202,23 +202,33 @@ enum Standing {
 
 impl<'a> Temporary<'a> {
     pub(super) fn create(directory: &'a OwnedFd, content: &[u8], old: Option<&FileStat>) -> Result<Self, WriteError> {
+        Self::create_with(directory, old, |file| Ok(file.write_all(content)?))
+    }
+
+    pub(super) fn create_with(
+        directory: &'a OwnedFd,
+        old: Option<&FileStat>,
+        fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
+    ) -> Result<Self, WriteError> {
         let name = super::tree::temporary_name();
         // A new file gets what the umask leaves; what replaces another is private until it has that one's mode.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mode = Mode::from_bits_truncate(mode);
         #[cfg(target_os = "linux")]
         if let Some(mut file) = nameless(directory, mode) {
-            fill(&mut file, content, old)?;
+            fill(&mut file)?;
+            settle(&file, old)?;
             return Ok(Self { directory, name, standing: Standing::Nameless(file) });
         }
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(directory, name.as_os_str(), flags, mode)?);
         let temporary = Self { directory, name, standing: Standing::Named };
-        fill(&mut file, content, old)?;
+        fill(&mut file)?;
+        settle(&file, old)?;
         Ok(temporary)
     }
 
-    fn publish_over(mut self, name: &OsStr) -> Result<(), WriteError> {
+    pub(super) fn publish_over(mut self, name: &OsStr) -> Result<(), WriteError> {
         self.be_named()?;
         renameat(self.directory, self.name.as_os_str(), self.directory, name)?;
         self.standing = Standing::Published;
@@ -313,8 +323,8 @@ impl Drop for Temporary<'_> {
     }
 }
 
-fn fill(file: &mut File, content: &[u8], old: Option<&FileStat>) -> Result<(), WriteError> {
-    file.write_all(content)?;
+/// With the mode and owner it is to have, on disk.
+fn settle(file: &File, old: Option<&FileStat>) -> Result<(), WriteError> {
     if let Some(old) = old {
         dress(file, old)?;
     }
@@ -325,7 +335,7 @@ fn fill(file: &mut File, content: &[u8], old: Option<&FileStat>) -> Result<(), W
 /// A file without a name, which goes with the process; `None` where the file system has none or none could be named later.
 #[cfg(target_os = "linux")]
 fn nameless(directory: &OwnedFd, mode: Mode) -> Option<File> {
-    let file = File::from(openat(directory, ".", OFlag::O_WRONLY | OFlag::O_TMPFILE | OFlag::O_CLOEXEC, mode).ok()?);
+    let file = File::from(openat(directory, ".", OFlag::O_RDWR | OFlag::O_TMPFILE | OFlag::O_CLOEXEC, mode).ok()?);
     path_of(&file).exists().then_some(file)
 }
 

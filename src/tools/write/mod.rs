@@ -1,5 +1,6 @@
 //! What changes files: each shown first, then written if nothing changed meanwhile.
 
+pub(in crate::tools) mod append_file;
 pub(in crate::tools) mod apply_patch;
 pub(in crate::tools) mod copy;
 pub(in crate::tools) mod create_directory;
@@ -10,5 +11,6 @@ pub(in crate::tools) mod file_change;
 pub(in crate::tools) mod move_path;
 pub(in crate::tools) mod replacement;
 pub(in crate::tools) mod repository;
+mod tail;
 pub(in crate::tools) mod tree_change;
 pub(in crate::tools) mod write_file;

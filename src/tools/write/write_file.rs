@@ -1,5 +1,6 @@
 //! WriteFile: the whole content of a file, new or replaced.
 
+use super::append_file;
 use super::document::{Document, Form};
 use super::file_change::{Before, Change, HAS_NUL, commit, proposal};
 use super::replacement::replace_all;
@@ -25,23 +26,61 @@ pub(in crate::tools) struct Arguments {
     content: String,
     /// Whether missing parent directories are made; true when absent.
     create_directories: Option<bool>,
+    #[serde(skip)]
+    append: bool,
+}
+
+/// Of `write_file`, which can append too.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct WriteOrAppend {
+    /// The file, relative to the workspace or absolute.
+    path: String,
+    /// All of its new content, or what is put at its end.
+    content: String,
+    /// Whether the content is put at the end of what is there; false when absent.
+    append: Option<bool>,
+    /// Whether missing parent directories are made; true when absent.
+    create_directories: Option<bool>,
+}
+
+impl From<WriteOrAppend> for Arguments {
+    fn from(given: WriteOrAppend) -> Self {
+        let WriteOrAppend { path, content, append, create_directories } = given;
+        Self { path, content, create_directories, append: append.unwrap_or(false) }
+    }
+}
+
+pub(in crate::tools) enum Work {
+    Write(Change),
+    Append(append_file::Work),
 }
 
 impl Tool for WriteFile {
     const NAME: &'static str = "WriteFile";
-    const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::same("write_file"), Alias::same("write"), Alias::same("create_file"), Alias::same("TextCreate")];
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::of::<WriteOrAppend>("write_file"),
+        Alias::same("write"),
+        Alias::same("create_file"),
+        Alias::same("TextCreate"),
+    ];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/WriteFile.md");
     const RESTORES: bool = true;
     type Arguments = Arguments;
-    type Work = Change;
+    type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         Ok(vec![Action::Write { target: paths.target("path", &arguments.path, Meant::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Change>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        if arguments.append {
+            let Arguments { path, content, create_directories, .. } = arguments;
+            let appended = append_file::AppendFile::draft(append_file::Arguments { path, content, create_directories }, settings)?;
+            let Draft { summary, actions, proposal, effect, work } = appended;
+            return Ok(Draft { summary, actions, proposal, effect, work: Work::Append(work) });
+        }
         let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
         let before = Before::of(&target, settings)?;
         let restorer = restorer(&before, settings);
@@ -64,12 +103,15 @@ impl Tool for WriteFile {
             actions: vec![Action::Write { target }],
             proposal: Some(proposal),
             effect: Effect::Changes,
-            work: change,
+            work: Work::Write(change),
         })
     }
 
-    fn run(work: Change, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
-        blocking(move || commit(&work))
+    fn run(work: Work, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || match work {
+            Work::Write(change) => commit(&change),
+            Work::Append(more) => Ok(more.run(&context.kill)?),
+        })
     }
 }
 
