@@ -5,6 +5,7 @@ use super::layers::Policy;
 use super::place::Place;
 use super::rules::PersonsRules;
 use super::standing::Standing;
+use super::toolchain;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
@@ -339,6 +340,7 @@ fn backoff(settings: &Settings) -> Backoff {
 }
 
 fn system_prompt(place: &Place, project: Vec<InstructionFile>) -> String {
+    let toolchain = toolchain::look(&place.workspace, place.environment.get("PATH").unwrap_or_default());
     let own = crate::config::instructions_of_person(&place.directories.config);
     let instructions = own.into_iter().chain(project).map(|file| (file.path.display().to_string(), file.text)).collect();
     agent::system_prompt(&Surroundings {
@@ -346,6 +348,8 @@ fn system_prompt(place: &Place, project: Vec<InstructionFile>) -> String {
         system: std::env::consts::OS,
         date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
         branch: place.branch(),
+        programs: toolchain.programs,
+        missing: toolchain.missing,
         instructions,
     })
 }

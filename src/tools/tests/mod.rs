@@ -2,8 +2,10 @@ mod changes;
 mod commands;
 mod edit_corpus;
 mod exactness;
+mod large_files;
 #[cfg(target_os = "linux")]
 mod network;
+mod patches;
 mod paths_corpus;
 mod random_trees;
 mod reads;

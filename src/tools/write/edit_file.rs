@@ -2,6 +2,7 @@
 
 use super::document::{Document, Form, NotText};
 use super::file_change::{Before, Change, HAS_NUL, commit, proposal};
+use super::large::{self, Large, Splice};
 use super::matching::{Found, Missed, find};
 use super::replacement::{Which, line_of, put, with_lf};
 use super::{editor, misfit};
@@ -41,6 +42,7 @@ pub(super) struct Edit {
 
 pub(in crate::tools) enum Work {
     Apply(Change),
+    Splice(Splice),
     /// The edit does not fit. Saying why tells what is in the file, so that it waits for leave to read.
     Explain(ToolError),
 }
@@ -72,15 +74,23 @@ impl Tool for EditFile {
             return Err(invalid("`edits` is empty; give at least one `{oldText, newText}`"));
         }
         let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+        if let Some(large) = Large::of(&target, settings)? {
+            let (splice, proposal) = match large::edited(&large, &arguments, &target, settings) {
+                Ok(edited) => edited,
+                Err(error) => return unfit(target, error, settings),
+            };
+            return Ok(Draft {
+                summary: proposal.summary.clone(),
+                actions: vec![Action::Write { target }],
+                proposal: Some(proposal),
+                effect: Effect::Changes,
+                work: Work::Splice(splice),
+            });
+        }
         let before = Before::of(&target, settings)?;
         let (document, loosely) = match edited(&arguments, &target, &before, settings) {
             Ok(edited) => edited,
-            // What stands in a file that may not be read is not told by why an edit does not fit.
-            Err(_) if !(settings.may_read)(&target.real) => {
-                let message = format!("the edits do not fit `{}`, which you may not read; nothing was changed", target.given);
-                return Err(invalid(message));
-            }
-            Err(error) => return Ok(explanation(target, error)),
+            Err(error) => return unfit(target, error, settings),
         };
         let Some(content) = document.form.encode(&document.text) else {
             let name = document.form.name();
@@ -113,19 +123,25 @@ impl Tool for EditFile {
     fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || match work {
             Work::Apply(change) => commit(&change, &settings.seen),
+            Work::Splice(splice) => splice.commit(&settings.seen),
             Work::Explain(error) => Err(error.into()),
         })
     }
 }
 
-fn explanation(target: Target, error: ToolError) -> Draft<Work> {
-    Draft {
+/// Why an edit does not fit, told once it may be. What stands in a file that may not be read is not told by that.
+fn unfit(target: Target, error: ToolError, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    if !(settings.may_read)(&target.real) {
+        let message = format!("the edits do not fit `{}`, which you may not read; nothing was changed", target.given);
+        return Err(invalid(message));
+    }
+    Ok(Draft {
         summary: format!("Edit {}", target.given),
         actions: vec![Action::Read { target }],
         proposal: None,
         effect: Effect::Reads,
         work: Work::Explain(error),
-    }
+    })
 }
 
 /// The document after all edits, and how they were matched where that was not to the letter.
@@ -165,7 +181,7 @@ fn edited(
     Ok((document, notes))
 }
 
-fn not_text(target: &Target, why: NotText) -> ToolError {
+pub(in crate::tools) fn not_text(target: &Target, why: NotText) -> ToolError {
     match why {
         NotText::Binary => invalid(format!(
             "`{}` is a binary file and cannot be edited as text; change it with a program, through RunCommand",

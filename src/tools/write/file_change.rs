@@ -109,7 +109,7 @@ pub(in crate::tools) fn removal(target: &Target, settings: &Settings) -> Option<
 }
 
 /// What a diff of lines cannot show.
-fn kept_notes(document: &Document, new: &str) -> Vec<String> {
+pub(in crate::tools) fn kept_notes(document: &Document, new: &str) -> Vec<String> {
     let mut notes = Vec::new();
     if document.form != super::document::Form::Utf8 {
         notes.push(format!("stays {}", document.form.name()));
@@ -162,9 +162,13 @@ pub(in crate::tools) fn commit(change: &Change, seen: &Seen) -> Result<String, F
 }
 
 fn refused(change: &Change, error: WriteError) -> Failed {
-    let given = &change.target.given;
+    not_written(&change.target.given, change.before, error).into()
+}
+
+/// Why a file was not written, told so that the model knows what to do next.
+pub(in crate::tools) fn not_written(given: &str, before: PreImage, error: WriteError) -> ToolError {
     let (code, message) = match error {
-        WriteError::Changed if change.before == PreImage::Absent => {
+        WriteError::Changed if before == PreImage::Absent => {
             (ErrorCode::Conflict, format!("`{given}` has been created by someone else since; nothing was written, read it first"))
         }
         WriteError::Changed => {
@@ -183,5 +187,5 @@ fn refused(change: &Change, error: WriteError) -> Failed {
         }
         WriteError::Io(error) => (ErrorCode::ToolExecutionFailed, format!("`{given}`: {error}; nothing was written")),
     };
-    ToolError::new(code, message).into()
+    ToolError::new(code, message)
 }

@@ -24,7 +24,7 @@ pub(super) fn places(text: &str, places: &[Range<usize>], hidden: &[Range<usize>
 }
 
 /// The line a place begins on, with the one before and the one after it.
-fn around(text: &str, place: &Range<usize>, hidden: &[Range<usize>]) -> String {
+pub(super) fn around(text: &str, place: &Range<usize>, hidden: &[Range<usize>]) -> String {
     let start = text[..place.start].rfind('\n').map_or(0, |at| at + 1);
     let from = text[..start.saturating_sub(1)].rfind('\n').map_or(0, |at| at + 1);
     let mut at = from;

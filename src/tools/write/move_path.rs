@@ -102,17 +102,19 @@ impl Tool for Move {
         })
     }
 
-    fn run(work: Option<Work>, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || {
             let work = work.ok_or_else(crate::tools::tool::never_allowed)?;
-            relocate(&work.source.real, &work.destination.real, &work.planned).map_err(|error| why_not(&work.source, error))?;
+            let stop = || context.kill.is_cancelled();
+            relocate(&work.source.real, &work.destination.real, &work.planned, &stop)
+                .map_err(|error| why_not(&work.source, error))?;
             Ok(work.done)
         })
     }
 }
 
 /// Something is written at both ends, and one of them loses it. What may not be read and could be under its new name is read too.
-fn actions(source: &Target, destination: &Target, may_read: &dyn Fn(&Path) -> bool) -> Vec<Action> {
+pub(in crate::tools) fn actions(source: &Target, destination: &Target, may_read: &dyn Fn(&Path) -> bool) -> Vec<Action> {
     let mut actions = vec![
         Action::Write { target: destination.clone() },
         Action::Write { target: source.clone() },
