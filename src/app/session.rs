@@ -18,7 +18,7 @@ use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
-use crate::tools::{self, Commands, Holding, Recovered, Router};
+use crate::tools::{self, Commands, Holding, Recovered, Router, Seen};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,6 +39,8 @@ pub struct Session {
     pub notices: Vec<String>,
     /// Those that go on while the agent works, under whatever policy.
     pub commands: Commands,
+    /// What the model saw of files in this process.
+    pub seen: Seen,
     /// The workspace as it was before what changed it.
     pub checkpoints: Arc<dyn Checkpoints>,
 }
@@ -118,6 +120,7 @@ pub fn open(
             draft: String::new(),
             notices,
             commands: Commands::default(),
+            seen: Seen::default(),
             checkpoints: checkpoints(place),
         });
     };
@@ -126,7 +129,8 @@ pub fn open(
     if skipped > 0 {
         notices.push(format!("{skipped} records of this session cannot be read by this version; they stay where they are"));
     }
-    Ok(Session { store, claim, records, draft, notices, commands: Commands::default(), checkpoints: checkpoints(place) })
+    let checkpoints = checkpoints(place);
+    Ok(Session { store, claim, records, draft, notices, commands: Commands::default(), seen: Seen::default(), checkpoints })
 }
 
 /// The model to ask: the flag's, the resumed session's, or the one that is set.
@@ -187,6 +191,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     let settings = tools::Settings {
         session: Some(session.id().clone()),
         commands: session.commands.clone(),
+        seen: session.seen.clone(),
         checkpoints: Some(session.checkpoints.clone()),
         artifacts: Some(artifacts(place, Some(session.id()))),
         ..tool_settings(place, &policy, holding)
@@ -293,6 +298,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         artifacts: None,
         holding,
         commands: Commands::default(),
+        seen: Seen::default(),
         session: None,
         redactor: super::redaction::redactor(place, policy.redactions(), &[]),
         may_fetch: Arc::new(move |url, method| {

@@ -14,6 +14,7 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("oldText", &["old_string", "old_str", "search", "old"]),
     ("newText", &["new_string", "new_str", "replace", "replacement", "new"]),
     ("replaceAll", &["replace_all_occurrences"]),
+    ("patch", &["input", "diff", "patch_text", "content", "text"]),
     ("createDirectories", &["create_parents", "mkdir"]),
     ("command", &["cmd", "script", "line"]),
     ("cwd", &["workdir", "working_directory", "directory"]),

@@ -37,12 +37,28 @@ pub(super) fn keep_hidden(
     target: &Target,
 ) -> Result<(), ToolError> {
     let Before::Text { document: Document { text, .. }, .. } = before else { return Ok(()) };
-    let Some(marker) = settings.redactor.opened(restorer, &with_lf(text), &with_lf(after), written) else { return Ok(()) };
-    Err(invalid(format!(
+    let opened = settings.redactor.opened(restorer, &with_lf(text), &with_lf(after), written);
+    opened.map_or(Ok(()), |marker| Err(would_open(&marker, target)))
+}
+
+/// The same for a part of a file too large to be looked at as a whole.
+pub(super) fn hidden_would_open(
+    before: &str,
+    after: &str,
+    written: &str,
+    settings: &Settings,
+    target: &Target,
+) -> Result<(), ToolError> {
+    let restorer = settings.redactor.restorer(before);
+    settings.redactor.opened(&restorer, before, after, &[written]).map_or(Ok(()), |marker| Err(would_open(&marker, target)))
+}
+
+fn would_open(marker: &str, target: &Target) -> ToolError {
+    invalid(format!(
         "`{}` is not changed: what `{marker}` hides would stand open in it; keep the name and the quotes that it has, or ask the person \
          to make this change",
         target.given
-    )))
+    ))
 }
 
 /// Refuses a call that is given a marker it has no use for.

@@ -6,7 +6,7 @@ use super::search::{glob, grep, list_directory};
 use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
 use super::shell::run_command;
 use super::tool::{AnyTool, Hidden, Settings};
-use super::write::{copy, create_directory, delete, edit_file, move_path, write_file};
+use super::write::{append_file, apply_patch, copy, create_directory, delete, edit_file, move_path, write_file};
 use crate::protocol::{ErrorCode, ToolError};
 use std::marker::PhantomData;
 
@@ -14,6 +14,8 @@ static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<read_file::ReadFile>(PhantomData),
     &Hidden::<write_file::WriteFile>(PhantomData),
     &Hidden::<edit_file::EditFile>(PhantomData),
+    &Hidden::<apply_patch::ApplyPatch>(PhantomData),
+    &Hidden::<append_file::AppendFile>(PhantomData),
     &Hidden::<delete::Delete>(PhantomData),
     &Hidden::<move_path::Move>(PhantomData),
     &Hidden::<copy::Copy>(PhantomData),

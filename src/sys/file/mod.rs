@@ -1,13 +1,17 @@
 //! How a file is read within bounds and replaced as a whole: all of the new content or all of the old.
 
+pub mod append;
+mod fingerprint;
 mod own_secret;
 mod replace;
+pub mod several;
 #[cfg(test)]
 mod tests;
 pub mod tree;
 
+pub use fingerprint::Fingerprint;
 pub use own_secret::own_secret;
-pub use replace::{Parents, WriteError, create_directory, lock, replace};
+pub use replace::{Parents, WriteError, create_directory, lock, replace, replace_with};
 
 use super::path::open_file;
 use std::io::{self, Read};

@@ -49,6 +49,16 @@ impl From<Errno> for WriteError {
 
 /// Replaces the file at a resolved path, if it still is what `before` says. On error nothing has changed.
 pub fn replace(real: &Path, content: &[u8], before: &PreImage, parents: Parents) -> Result<(), WriteError> {
+    replace_with(real, |file| Ok(file.write_all(content)?), before, parents)
+}
+
+/// The same where the new content is not held, but written by `fill` to the file that will be it.
+pub fn replace_with(
+    real: &Path,
+    fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
+    before: &PreImage,
+    parents: Parents,
+) -> Result<(), WriteError> {
     if parents == Parents::Create && *before == PreImage::Absent {
         create_parents(real)?;
     }
@@ -60,7 +70,7 @@ pub fn replace(real: &Path, content: &[u8], before: &PreImage, parents: Parents)
         PreImage::Absent => None,
         PreImage::Content(_) => Some(current(&directory, name)?),
     };
-    let temporary = Temporary::create(&directory, content, old.as_ref())?;
+    let temporary = Temporary::create_with(&directory, old.as_ref(), fill)?;
     match before {
         PreImage::Absent => temporary.publish_new(name)?,
         PreImage::Content(hash) => {
@@ -90,7 +100,7 @@ pub fn lock(path: &Path) -> io::Result<File> {
     }
 }
 
-fn parent_error(real: &Path, error: io::Error) -> WriteError {
+pub(super) fn parent_error(real: &Path, error: io::Error) -> WriteError {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ENOENT) => WriteError::NoParent(real.parent().unwrap_or(real).to_owned()),
         Some(Errno::ELOOP | Errno::ENOTDIR) => WriteError::Changed,
@@ -130,7 +140,7 @@ pub fn create_directory(real: &Path) -> Result<bool, WriteError> {
 }
 
 /// The file that is to be replaced; it must be a regular one that may be written.
-fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, WriteError> {
+pub(super) fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, WriteError> {
     let stat = match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
         Err(Errno::ENOENT) => return Err(WriteError::Changed),
@@ -147,7 +157,7 @@ fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, WriteError> {
 }
 
 /// Whether the file still has the content of `hash`, looked at as late as possible.
-fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) -> Result<(), WriteError> {
+pub(super) fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) -> Result<(), WriteError> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let mut file = match openat(directory, name, flags, Mode::empty()) {
         Ok(file) => File::from(file),
@@ -187,7 +197,7 @@ pub(in crate::sys) fn sync_directory(directory: &OwnedFd) {
 
 /// The new content, without a name where the system can do that, so that a process killed here leaves nothing behind;
 /// else under a name of its own, removed when it is dropped before it got the real one.
-struct Temporary<'a> {
+pub(super) struct Temporary<'a> {
     directory: &'a OwnedFd,
     name: OsString,
     standing: Standing,
@@ -201,30 +211,35 @@ enum Standing {
 }
 
 impl<'a> Temporary<'a> {
-    fn create(directory: &'a OwnedFd, content: &[u8], old: Option<&FileStat>) -> Result<Self, WriteError> {
-        let name = OsString::from(format!(".aye-{}", uuid::Uuid::new_v4().simple()));
+    pub(super) fn create(directory: &'a OwnedFd, content: &[u8], old: Option<&FileStat>) -> Result<Self, WriteError> {
+        Self::create_with(directory, old, |file| Ok(file.write_all(content)?))
+    }
+
+    pub(super) fn create_with(
+        directory: &'a OwnedFd,
+        old: Option<&FileStat>,
+        fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
+    ) -> Result<Self, WriteError> {
+        let name = super::tree::temporary_name();
         // A new file gets what the umask leaves; what replaces another is private until it has that one's mode.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mode = Mode::from_bits_truncate(mode);
         #[cfg(target_os = "linux")]
         if let Some(mut file) = nameless(directory, mode) {
-            fill(&mut file, content, old)?;
+            fill(&mut file)?;
+            settle(&file, old)?;
             return Ok(Self { directory, name, standing: Standing::Nameless(file) });
         }
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(directory, name.as_os_str(), flags, mode)?);
         let temporary = Self { directory, name, standing: Standing::Named };
-        fill(&mut file, content, old)?;
+        fill(&mut file)?;
+        settle(&file, old)?;
         Ok(temporary)
     }
 
-    fn publish_over(mut self, name: &OsStr) -> Result<(), WriteError> {
-        // No call puts a nameless file in the place of another, so for this one moment it has a name of its own.
-        #[cfg(target_os = "linux")]
-        if let Standing::Nameless(file) = &self.standing {
-            give_name(file, self.directory, &self.name)?;
-            self.standing = Standing::Named;
-        }
+    pub(super) fn publish_over(mut self, name: &OsStr) -> Result<(), WriteError> {
+        self.be_named()?;
         renameat(self.directory, self.name.as_os_str(), self.directory, name)?;
         self.standing = Standing::Published;
         Ok(())
@@ -232,6 +247,25 @@ impl<'a> Temporary<'a> {
 
     /// Takes the name only if nobody has it.
     fn publish_new(mut self, name: &OsStr) -> Result<(), WriteError> {
+        self.take_name(name)
+    }
+
+    /// No call puts a nameless file in the place of another, so for a moment it has a name of its own.
+    fn be_named(&mut self) -> Result<(), WriteError> {
+        #[cfg(target_os = "linux")]
+        if let Standing::Nameless(file) = &self.standing {
+            give_name(file, self.directory, &self.name)?;
+            self.standing = Standing::Named;
+        }
+        Ok(())
+    }
+
+    /// Its own name, under which the old file stands after a swap.
+    pub(super) fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    pub(super) fn take_name(&mut self, name: &OsStr) -> Result<(), WriteError> {
         let published = match &self.standing {
             #[cfg(target_os = "linux")]
             Standing::Nameless(file) => give_name(file, self.directory, name),
@@ -246,6 +280,49 @@ impl<'a> Temporary<'a> {
             Err(errno) => Err(errno.into()),
         }
     }
+
+    /// The name that was taken is nobody's again.
+    pub(super) fn give_back(&mut self, name: &OsStr) -> nix::Result<()> {
+        rename_new(self.directory, name, &self.name)?;
+        self.standing = Standing::Named;
+        Ok(())
+    }
+
+    /// The new file gets the name and the old one its; that goes when this is dropped.
+    pub(super) fn swap(&mut self, name: &OsStr) -> Result<(), WriteError> {
+        self.be_named()?;
+        Ok(swap(self.directory, &self.name, name)?)
+    }
+
+    /// What stands under the own name after a failure may be the only old one, and stays.
+    pub(super) fn swap_back(&mut self, name: &OsStr) -> nix::Result<()> {
+        let swapped = swap(self.directory, &self.name, name);
+        if swapped.is_err() {
+            self.standing = Standing::Published;
+        }
+        swapped
+    }
+}
+
+/// Two files change their names in one step, or in three where the system has no such call.
+fn swap(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::fcntl::{RenameFlags, renameat2};
+        match renameat2(directory, one, directory, other, RenameFlags::RENAME_EXCHANGE) {
+            // The call, or this flag of it, is not known here.
+            Err(Errno::ENOSYS | Errno::EINVAL) => {}
+            renamed => return renamed,
+        }
+    }
+    let aside = super::tree::temporary_name();
+    nix::unistd::linkat(directory, other, directory, aside.as_os_str(), AtFlags::empty())?;
+    let renamed = renameat(directory, one, directory, other);
+    if renamed.is_err() {
+        let _ = unlinkat(directory, aside.as_os_str(), UnlinkatFlags::NoRemoveDir);
+        return renamed;
+    }
+    renameat(directory, aside.as_os_str(), directory, one)
 }
 
 impl Drop for Temporary<'_> {
@@ -256,8 +333,8 @@ impl Drop for Temporary<'_> {
     }
 }
 
-fn fill(file: &mut File, content: &[u8], old: Option<&FileStat>) -> Result<(), WriteError> {
-    file.write_all(content)?;
+/// With the mode and owner it is to have, on disk.
+fn settle(file: &File, old: Option<&FileStat>) -> Result<(), WriteError> {
     if let Some(old) = old {
         dress(file, old)?;
     }
@@ -268,7 +345,7 @@ fn fill(file: &mut File, content: &[u8], old: Option<&FileStat>) -> Result<(), W
 /// A file without a name, which goes with the process; `None` where the file system has none or none could be named later.
 #[cfg(target_os = "linux")]
 fn nameless(directory: &OwnedFd, mode: Mode) -> Option<File> {
-    let file = File::from(openat(directory, ".", OFlag::O_WRONLY | OFlag::O_TMPFILE | OFlag::O_CLOEXEC, mode).ok()?);
+    let file = File::from(openat(directory, ".", OFlag::O_RDWR | OFlag::O_TMPFILE | OFlag::O_CLOEXEC, mode).ok()?);
     path_of(&file).exists().then_some(file)
 }
 

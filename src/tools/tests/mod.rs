@@ -3,9 +3,12 @@ mod artifacts;
 mod changes;
 mod commands;
 mod documents;
+mod edit_corpus;
 mod exactness;
+mod large_files;
 #[cfg(target_os = "linux")]
 mod network;
+mod patches;
 mod paths_corpus;
 mod pictures;
 mod random_trees;
@@ -13,6 +16,7 @@ mod reading;
 mod reads;
 mod requests;
 mod secrets;
+mod seen;
 mod sessions;
 #[cfg(target_os = "linux")]
 mod swap;
@@ -25,6 +29,7 @@ use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
+use crate::tools::seen::Seen;
 use crate::tools::shell::commands::Commands;
 use crate::tools::shell::confine::Holding;
 use serde_json::{Value, json};
@@ -117,6 +122,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         artifacts: None,
         holding: Holding::nothing(),
         commands: Commands::default(),
+        seen: Seen::default(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),

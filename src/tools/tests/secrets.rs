@@ -180,6 +180,7 @@ proptest! {
         bench.output("EditFile", edit("@MARK@", "changed"));
         prop_assert_eq!(bench.read("f"), join(&lines).into_bytes());
         bench.write("f", join(&before));
+        bench.output("ReadFile", json!({"path": "f"}));
         bench.output("WriteFile", json!({"path": "f", "content": shown.replace("@MARK@", "changed")}));
         prop_assert_eq!(bench.read("f"), join(&lines).into_bytes());
     }

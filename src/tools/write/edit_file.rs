@@ -2,7 +2,10 @@
 
 use super::document::{Document, Form, NotText};
 use super::file_change::{Before, Change, HAS_NUL, commit, proposal};
-use super::replacement::{Mismatch, Which, replace, with_lf};
+use super::large::{self, Large, Splice};
+use super::matching::{Found, Missed, find};
+use super::replacement::{Which, line_of, put, with_lf};
+use super::{editor, misfit};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Target, ToolError};
 use crate::sys::file::Parents;
@@ -21,24 +24,25 @@ pub(in crate::tools) struct EditFile;
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
     /// The file, relative to the workspace or absolute.
-    path: String,
+    pub(super) path: String,
     /// Replacements, made one after the other; when one does not fit, none is made.
-    edits: Vec<Edit>,
+    pub(super) edits: Vec<Edit>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Edit {
+pub(super) struct Edit {
     /// The text to replace, exactly as it stands in the file; it must stand there once. Empty to create a file.
-    old_text: String,
+    pub(super) old_text: String,
     /// What stands there afterwards.
-    new_text: String,
+    pub(super) new_text: String,
     /// Replace every place instead of requiring a single one.
-    replace_all: Option<bool>,
+    pub(super) replace_all: Option<bool>,
 }
 
 pub(in crate::tools) enum Work {
     Apply(Change),
+    Splice(Splice),
     /// The edit does not fit. Saying why tells what is in the file, so that it waits for leave to read.
     Explain(ToolError),
 }
@@ -49,7 +53,8 @@ impl Tool for EditFile {
         Alias::same("edit_file"),
         Alias::same("edit"),
         Alias::same("str_replace"),
-        Alias::same("str_replace_editor"),
+        editor::alias("str_replace_editor"),
+        editor::alias("str_replace_based_edit_tool"),
         Alias::same("replace_in_file"),
         Alias::same("search_replace"),
         Alias::same("MultiEdit"),
@@ -69,15 +74,23 @@ impl Tool for EditFile {
             return Err(invalid("`edits` is empty; give at least one `{oldText, newText}`"));
         }
         let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+        if let Some(large) = Large::of(&target, settings)? {
+            let (splice, proposal) = match large::edited(&large, &arguments, &target, settings) {
+                Ok(edited) => edited,
+                Err(error) => return unfit(target, error, settings),
+            };
+            return Ok(Draft {
+                summary: proposal.summary.clone(),
+                actions: vec![Action::Write { target }],
+                proposal: Some(proposal),
+                effect: Effect::Changes,
+                work: Work::Splice(splice),
+            });
+        }
         let before = Before::of(&target, settings)?;
-        let document = match edited(&arguments, &target, &before, settings) {
-            Ok(document) => document,
-            // What stands in a file that may not be read is not told by why an edit does not fit.
-            Err(_) if !(settings.may_read)(&target.real) => {
-                let message = format!("the edits do not fit `{}`, which you may not read; nothing was changed", target.given);
-                return Err(invalid(message));
-            }
-            Err(error) => return Ok(explanation(target, error)),
+        let (document, loosely) = match edited(&arguments, &target, &before, settings) {
+            Ok(edited) => edited,
+            Err(error) => return unfit(target, error, settings),
         };
         let Some(content) = document.form.encode(&document.text) else {
             let name = document.form.name();
@@ -88,10 +101,14 @@ impl Tool for EditFile {
             )));
         };
         let verb = if matches!(before, Before::Absent) { "Create" } else { "Edit" };
-        let proposal = proposal(verb, &target, &before, &document.text, content.len() as u64, settings);
+        let mut proposal = proposal(verb, &target, &before, &document.text, content.len() as u64, settings);
         let mut done = proposal.summary.replacen("Edit", "Edited", 1).replacen("Create", "Created", 1);
         if document.text.contains('\0') {
             done = format!("{done}; it {HAS_NUL}");
+        }
+        for note in loosely {
+            done = format!("{done}; {note}");
+            proposal.notes.push(note);
         }
         let change = Change { target: target.clone(), content, before: before.image(), parents: Parents::Create, done };
         Ok(Draft {
@@ -103,26 +120,37 @@ impl Tool for EditFile {
         })
     }
 
-    fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || match work {
-            Work::Apply(change) => commit(&change),
+            Work::Apply(change) => commit(&change, &settings.seen),
+            Work::Splice(splice) => splice.commit(&settings.seen),
             Work::Explain(error) => Err(error.into()),
         })
     }
 }
 
-fn explanation(target: Target, error: ToolError) -> Draft<Work> {
-    Draft {
+/// Why an edit does not fit, told once it may be. What stands in a file that may not be read is not told by that.
+fn unfit(target: Target, error: ToolError, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    if !(settings.may_read)(&target.real) {
+        let message = format!("the edits do not fit `{}`, which you may not read; nothing was changed", target.given);
+        return Err(invalid(message));
+    }
+    Ok(Draft {
         summary: format!("Edit {}", target.given),
         actions: vec![Action::Read { target }],
         proposal: None,
         effect: Effect::Reads,
         work: Work::Explain(error),
-    }
+    })
 }
 
-/// The document after all edits.
-fn edited(arguments: &Arguments, target: &Target, before: &Before, settings: &Settings) -> Result<Document, ToolError> {
+/// The document after all edits, and how they were matched where that was not to the letter.
+fn edited(
+    arguments: &Arguments,
+    target: &Target,
+    before: &Before,
+    settings: &Settings,
+) -> Result<(Document, Vec<String>), ToolError> {
     let mut document = match before {
         Before::Absent if arguments.edits[0].old_text.is_empty() => Document { text: String::new(), form: Form::Utf8 },
         Before::Absent => return Err(not_found(target, settings)),
@@ -130,23 +158,30 @@ fn edited(arguments: &Arguments, target: &Target, before: &Before, settings: &Se
         Before::NotText { why, .. } => return Err(not_text(target, *why)),
     };
     let restorer = restorer(before, settings);
-    for (index, edit) in arguments.edits.iter().enumerate() {
-        let whole = Edit {
-            old_text: restored(&restorer, &edit.old_text, &format!("`edits[{index}].oldText`"), target)?,
-            new_text: restored(&restorer, &edit.new_text, &format!("`edits[{index}].newText`"), target)?,
-            replace_all: edit.replace_all,
+    let original = document.text.clone();
+    let mut notes = Vec::new();
+    for (index, given) in arguments.edits.iter().enumerate() {
+        let edit = Edit {
+            old_text: restored(&restorer, &given.old_text, &format!("`edits[{index}].oldText`"), target)?,
+            new_text: restored(&restorer, &given.new_text, &format!("`edits[{index}].newText`"), target)?,
+            replace_all: given.replace_all,
         };
-        // What is told of a text that does not fit is told of it as it was shown.
-        let closest = |text: &str| closest(&settings.redactor.redact(text).text, edit);
-        let hidden = settings.redactor.hidden(&with_lf(&document.text));
-        document.text = apply(&document.text, &whole, &hidden, (index, target), closest)?;
+        let one = One { index, edit: &edit, target, settings, original: &original };
+        let (text, how) = one.apply(&document.text, given)?;
+        document.text = text;
+        let which =
+            if arguments.edits.len() > 1 { format!("edit {} of {} ", index + 1, arguments.edits.len()) } else { String::new() };
+        notes.extend(how.map(|how| format!("{which}matched {how}")));
+    }
+    if document.text == original && !original.is_empty() {
+        return Err(invalid(format!("no change: the edits together leave `{}` as it is; nothing was written", target.given)));
     }
     let written: Vec<&str> = arguments.edits.iter().map(|edit| edit.new_text.as_str()).collect();
     keep_hidden(&restorer, before, &document.text, &written, settings, target)?;
-    Ok(document)
+    Ok((document, notes))
 }
 
-fn not_text(target: &Target, why: NotText) -> ToolError {
+pub(in crate::tools) fn not_text(target: &Target, why: NotText) -> ToolError {
     match why {
         NotText::Binary => invalid(format!(
             "`{}` is a binary file and cannot be edited as text; change it with a program, through RunCommand",
@@ -159,75 +194,76 @@ fn not_text(target: &Target, why: NotText) -> ToolError {
     }
 }
 
-fn apply(
-    text: &str,
-    edit: &Edit,
-    hidden: &[Range<usize>],
-    (index, target): (usize, &Target),
-    closest: impl Fn(&str) -> String,
-) -> Result<String, ToolError> {
-    let at = format!("`edits[{index}].oldText`");
-    if edit.old_text.is_empty() {
-        if text.is_empty() {
-            return Ok(edit.new_text.clone());
-        }
-        return Err(invalid(format!("{at} is empty, and `{}` is not; give the text to replace", target.given)));
-    }
-    if edit.old_text == edit.new_text {
-        return Err(invalid(format!("`edits[{index}]` changes nothing: `oldText` and `newText` are the same")));
-    }
-    let which = if edit.replace_all == Some(true) { Which::All } else { Which::TheOnly };
-    replace(text, &edit.old_text, &edit.new_text, which, hidden).map_err(|mismatch| match mismatch {
-        Mismatch::NotFound => invalid(format!("{at} is not in `{}`; nothing was changed. {}", target.given, closest(text))),
-        Mismatch::Ambiguous { count, lines } => {
-            let named: Vec<_> = lines.iter().map(usize::to_string).collect();
-            let rest = if count > lines.len() { " and more" } else { "" };
-            invalid(format!(
-                "{at} stands in `{}` {count} times, at lines {}{rest}; nothing was changed. add lines around it until it is \
-                 the only one, or set `replaceAll`",
-                target.given,
-                named.join(", ")
-            ))
-        }
-    })
+/// One edit of a call, on the text that those before it left.
+struct One<'a> {
+    index: usize,
+    edit: &'a Edit,
+    target: &'a Target,
+    settings: &'a Settings,
+    /// The text before the first edit.
+    original: &'a str,
 }
 
-/// Where the text that was not found most likely is.
-fn closest(text: &str, edit: &Edit) -> String {
-    /// Most lines shown.
-    const SHOWN: usize = 8;
-    if text.is_empty() {
-        return "the file is empty; fill it with an empty `oldText`".to_owned();
+impl One<'_> {
+    /// The text after it, and how it was matched where that was not to the letter.
+    fn apply(&self, text: &str, given: &Edit) -> Result<(String, Option<String>), ToolError> {
+        let (edit, given_path) = (self.edit, &self.target.given);
+        let at = format!("`edits[{}].oldText`", self.index);
+        if edit.old_text.is_empty() {
+            if text.is_empty() {
+                return Ok((edit.new_text.clone(), None));
+            }
+            return Err(invalid(format!("{at} is empty, and `{given_path}` is not; give the text to replace")));
+        }
+        let same = |why: &str| Err(invalid(format!("no change: `edits[{}]` changes nothing: {why}", self.index)));
+        if edit.old_text == edit.new_text {
+            return same("`oldText` and `newText` are the same");
+        }
+        let plain = with_lf(text);
+        let hidden = self.settings.redactor.hidden(&plain);
+        let which = if edit.replace_all == Some(true) { Which::All } else { Which::TheOnly };
+        match find(&plain, &with_lf(&edit.old_text), &with_lf(&edit.new_text), which, &hidden) {
+            Ok(Found { places, how }) => {
+                let result = put(text, places.iter().map(|place| (place.range.clone(), place.new.as_str())));
+                match how {
+                    Some(how) if result == text => same(&format!("matched {how}, it stands there already")),
+                    how => Ok((result, how)),
+                }
+            }
+            Err(missed) => Err(self.misfit(&at, text, &plain, &hidden, missed, given)),
+        }
     }
-    let (plain, wanted) = (with_lf(text), with_lf(&edit.old_text));
-    let Some(first) = wanted.lines().map(str::trim).find(|line| !line.is_empty()) else {
-        return "it is only white space; give a line of text with it".to_owned();
-    };
-    let (index, why) = match plain.lines().position(|line| line.trim() == first) {
-        Some(index) => (index, "the white space or a later line differs"),
-        None => match most_alike(&plain, first) {
-            Some(index) => (index, "it differs from what stands there"),
-            None => return "nothing in it looks like it; read the file again".to_owned(),
-        },
-    };
-    let height = wanted.lines().count().clamp(1, SHOWN);
-    let there: Vec<_> = plain.lines().skip(index).take(height).collect();
-    format!("closest, from line {} ({why}):\n{}", index + 1, there.join("\n"))
-}
 
-/// The line most like `wanted`, counted from 0, if one is like it.
-fn most_alike(text: &str, wanted: &str) -> Option<usize> {
-    /// How far the search goes, how much of a line it looks at, and how alike two lines must be.
-    const COMPARED_LINES: usize = 5_000;
-    const COMPARED_CHARACTERS: usize = 120;
-    const ALIKE: f64 = 0.6;
-    let short = |line: &str| line.trim().chars().take(COMPARED_CHARACTERS).collect::<String>();
-    let wanted = short(wanted);
-    text.lines()
-        .take(COMPARED_LINES)
-        .enumerate()
-        .map(|(index, line)| (strsim::normalized_levenshtein(&short(line), &wanted), index))
-        .filter(|(score, _)| *score >= ALIKE)
-        .max_by(|left, right| left.0.total_cmp(&right.0).then(right.1.cmp(&left.1)))
-        .map(|(_, index)| index)
+    fn misfit(&self, at: &str, text: &str, plain: &str, hidden: &[Range<usize>], missed: Missed, given: &Edit) -> ToolError {
+        let path = &self.target.given;
+        invalid(match missed {
+            Missed::Several { places, how } => {
+                let (count, shown) = misfit::places(plain, &places, hidden);
+                let how = how.map(|how| format!("not to the letter, but matched {how} it ")).unwrap_or_default();
+                format!(
+                    "not unique: {at} {how}stands in `{path}` {count}; nothing was changed. add lines around it until it is the only \
+                     one, or set `replaceAll`\n{shown}"
+                )
+            }
+            Missed::Nowhere => {
+                // What is told of a text that does not fit is told of it as it was shown.
+                let closest = misfit::closest(&self.settings.redactor.redact(text).text, &given.old_text);
+                let earlier = if self.index > 0 && with_lf(self.original).contains(&with_lf(&self.edit.old_text)) {
+                    "it stood there before the edits ahead of it in this call: each is made on the result of those. "
+                } else {
+                    ""
+                };
+                format!("not found: {at} is not in `{path}`; nothing was changed. {earlier}{closest}")
+            }
+            Missed::Indentation(range) => format!(
+                "not found: {at} is in `{path}` only with another indentation, from line {}, and `newText` cannot be indented like it \
+                 for sure; nothing was changed. give both with the indentation of the file",
+                line_of(plain, range.start)
+            ),
+            Missed::Elided => format!(
+                "not found: {at} leaves lines out with `...`, and `newText` does not do so in the same places; nothing was changed. give \
+                 the lines themselves"
+            ),
+        })
+    }
 }

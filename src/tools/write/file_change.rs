@@ -4,8 +4,9 @@ use super::document::{Document, NotText};
 use super::replacement::with_lf;
 use super::repository::guard;
 use crate::protocol::{ErrorCode, Place, Proposal, Target, ToolError};
-use crate::sys::file::{self, Parents, PreImage, ReadError, WriteError};
+use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteError};
 use crate::tools::paths::{open_error, shown_in_one_line, special};
+use crate::tools::seen::Seen;
 use crate::tools::tool::{Failed, Settings, invalid};
 use similar::{ChangeTag, TextDiff};
 use std::time::Duration;
@@ -108,7 +109,7 @@ pub(in crate::tools) fn removal(target: &Target, settings: &Settings) -> Option<
 }
 
 /// What a diff of lines cannot show.
-fn kept_notes(document: &Document, new: &str) -> Vec<String> {
+pub(in crate::tools) fn kept_notes(document: &Document, new: &str) -> Vec<String> {
     let mut notes = Vec::new();
     if document.form != super::document::Form::Utf8 {
         notes.push(format!("stays {}", document.form.name()));
@@ -146,17 +147,28 @@ pub(in crate::tools) fn unified(old: &str, new: &str, old_name: &str, new_name: 
 }
 
 /// Writes it, if the file still is what was shown.
-pub(in crate::tools) fn commit(change: &Change) -> Result<String, Failed> {
-    match file::replace(&change.target.real, &change.content, &change.before, change.parents) {
-        Ok(()) => Ok(change.done.clone()),
+pub(in crate::tools) fn commit(change: &Change, seen: &Seen) -> Result<String, Failed> {
+    let real = &change.target.real;
+    let stood = seen.stands(real);
+    match file::replace(real, &change.content, &change.before, change.parents) {
+        Ok(()) => {
+            if stood {
+                seen.wrote(real, Fingerprint::of(&change.content));
+            }
+            Ok(change.done.clone())
+        }
         Err(error) => Err(refused(change, error)),
     }
 }
 
 fn refused(change: &Change, error: WriteError) -> Failed {
-    let given = &change.target.given;
+    not_written(&change.target.given, change.before, error).into()
+}
+
+/// Why a file was not written, told so that the model knows what to do next.
+pub(in crate::tools) fn not_written(given: &str, before: PreImage, error: WriteError) -> ToolError {
     let (code, message) = match error {
-        WriteError::Changed if change.before == PreImage::Absent => {
+        WriteError::Changed if before == PreImage::Absent => {
             (ErrorCode::Conflict, format!("`{given}` has been created by someone else since; nothing was written, read it first"))
         }
         WriteError::Changed => {
@@ -175,5 +187,5 @@ fn refused(change: &Change, error: WriteError) -> Failed {
         }
         WriteError::Io(error) => (ErrorCode::ToolExecutionFailed, format!("`{given}`: {error}; nothing was written")),
     };
-    ToolError::new(code, message).into()
+    ToolError::new(code, message)
 }

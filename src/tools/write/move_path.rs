@@ -114,7 +114,7 @@ impl Tool for Move {
 }
 
 /// Something is written at both ends, and one of them loses it. What may not be read and could be under its new name is read too.
-fn actions(source: &Target, destination: &Target, may_read: &dyn Fn(&Path) -> bool) -> Vec<Action> {
+pub(in crate::tools) fn actions(source: &Target, destination: &Target, may_read: &dyn Fn(&Path) -> bool) -> Vec<Action> {
     let mut actions = vec![
         Action::Write { target: destination.clone() },
         Action::Write { target: source.clone() },

@@ -35,30 +35,39 @@ pub(in crate::tools) fn replace(
     which: Which,
     hidden: &[Range<usize>],
 ) -> Result<String, Mismatch> {
-    let (plain, old, new) = (Plain::of(text), with_lf(old), with_lf(new));
+    let (plain, old, new) = (with_lf(text), with_lf(old), with_lf(new));
     let cut = |at: usize| {
         let end = at + old.len();
         hidden.iter().any(|range| range.start < end && at < range.end && (range.start < at || end < range.end))
     };
-    let places: Vec<usize> = plain.text.match_indices(&old).map(|(at, _)| at).filter(|at| !cut(*at)).collect();
+    let places: Vec<usize> = plain.match_indices(&old).map(|(at, _)| at).filter(|at| !cut(*at)).collect();
     match (places.len(), which) {
         (0, _) => return Err(Mismatch::NotFound),
         (1, _) | (_, Which::All) => {}
         (count, Which::TheOnly) => {
-            let lines = places.iter().take(NAMED_PLACES).map(|at| line_of(&plain.text, *at)).collect();
+            let lines = places.iter().take(NAMED_PLACES).map(|at| line_of(&plain, *at)).collect();
             return Err(Mismatch::Ambiguous { count, lines });
         }
     }
-    let mut result = String::with_capacity(text.len() + new.len());
+    Ok(put(text, places.into_iter().map(|place| (place..place + old.len(), new.as_str()))))
+}
+
+/// `text` with each of these ranges, in order, replaced. Ranges and what is put in have LF endings; the text keeps the endings it
+/// has, and what is put in takes those in use there.
+pub(in crate::tools) fn put<'a>(text: &str, places: impl Iterator<Item = (Range<usize>, &'a str)>) -> String {
+    let shortened = Shortened::of(text);
+    let mut result = String::with_capacity(text.len());
     let mut done = 0;
-    for place in places {
-        let (start, end) = (plain.original(place), plain.original(place + old.len()));
+    for (place, new) in places {
+        let (start, end) = (shortened.original(place.start), shortened.original(place.end));
         result.push_str(&text[done..start]);
-        result.push_str(&relined(&text[start..end], &new, ending_near(text, start)));
+        // Looked for where it matters: among many places on one long line every look is a long one.
+        let near = if shortened.0.is_empty() || !new.contains('\n') { "\n" } else { ending_near(text, start) };
+        result.push_str(&relined(&text[start..end], new, near));
         done = end;
     }
     result.push_str(&text[done..]);
-    Ok(result)
+    result
 }
 
 /// The whole of a text replaced: `new` with the line endings that `old` uses, unless `new` brings its own.
@@ -82,22 +91,17 @@ pub(in crate::tools) fn with_lf(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-/// A text with LF endings, and the way back to the text it was made from.
-struct Plain {
-    text: String,
-    /// Where in `text` an LF stands for a CRLF.
-    shortened: Vec<usize>,
-}
+/// The way back from a text with LF endings to the text it was made from: where an LF stands for a CRLF.
+struct Shortened(Vec<usize>);
 
-impl Plain {
+impl Shortened {
     fn of(text: &str) -> Self {
-        let shortened = text.match_indices("\r\n").enumerate().map(|(before, (at, _))| at - before).collect();
-        Self { text: with_lf(text), shortened }
+        Self(text.match_indices("\r\n").enumerate().map(|(before, (at, _))| at - before).collect())
     }
 
     /// Never between a CR and its LF.
     fn original(&self, at: usize) -> usize {
-        at + self.shortened.partition_point(|lf| *lf < at)
+        at + self.0.partition_point(|lf| *lf < at)
     }
 }
 

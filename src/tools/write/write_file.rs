@@ -1,14 +1,17 @@
 //! WriteFile: the whole content of a file, new or replaced.
 
+use super::append_file;
 use super::document::{Document, Form};
-use super::file_change::{Before, Change, HAS_NUL, commit, proposal};
-use super::replacement::replace_all;
+use super::file_change::{Before, Change, HAS_NUL, commit, proposal, unified};
+use super::large::Large;
+use super::replacement::{replace_all, with_lf};
+use crate::policy::redact::Restorer;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ToolError};
+use crate::protocol::{Action, Proposal, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::markers::{keep_hidden, restored, restorer};
-use crate::tools::paths::{Meant, Paths};
+use crate::tools::paths::{Meant, Paths, shown_in_one_line};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,25 +28,64 @@ pub(in crate::tools) struct Arguments {
     content: String,
     /// Whether missing parent directories are made; true when absent.
     create_directories: Option<bool>,
+    #[serde(skip)]
+    append: bool,
+}
+
+/// Of `write_file`, which can append too.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct WriteOrAppend {
+    /// The file, relative to the workspace or absolute.
+    path: String,
+    /// All of its new content, or what is put at its end.
+    content: String,
+    /// Whether the content is put at the end of what is there; false when absent.
+    append: Option<bool>,
+    /// Whether missing parent directories are made; true when absent.
+    create_directories: Option<bool>,
+}
+
+impl From<WriteOrAppend> for Arguments {
+    fn from(given: WriteOrAppend) -> Self {
+        let WriteOrAppend { path, content, append, create_directories } = given;
+        Self { path, content, create_directories, append: append.unwrap_or(false) }
+    }
+}
+
+pub(in crate::tools) enum Work {
+    Write(Change),
+    Append(append_file::Work),
 }
 
 impl Tool for WriteFile {
     const NAME: &'static str = "WriteFile";
     const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::same("write_file"), Alias::same("write"), Alias::same("create_file"), Alias::same("TextCreate")];
+        &[Alias::of::<WriteOrAppend>("write_file"), Alias::same("write"), Alias::same("create_file"), Alias::same("TextCreate")];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/WriteFile.md");
     const RESTORES: bool = true;
     type Arguments = Arguments;
-    type Work = Change;
+    type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         Ok(vec![Action::Write { target: paths.target("path", &arguments.path, Meant::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Change>, ToolError> {
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        if arguments.append {
+            let Arguments { path, content, create_directories, .. } = arguments;
+            let appended =
+                append_file::AppendFile::draft(append_file::Arguments { path, content, create_directories }, settings)?;
+            let Draft { summary, actions, proposal, effect, work } = appended;
+            return Ok(Draft { summary, actions, proposal, effect, work: Work::Append(work) });
+        }
         let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+        if let Some(large) = Large::of(&target, settings)? {
+            return over_large(arguments, &large, target, settings);
+        }
         let before = Before::of(&target, settings)?;
+        settings.seen.check(&target)?;
         let restorer = restorer(&before, settings);
         let given = restored(&restorer, &arguments.content, "`content`", &target)?;
         let (text, form, note) = fitted(&before, &given);
@@ -64,17 +106,55 @@ impl Tool for WriteFile {
             actions: vec![Action::Write { target }],
             proposal: Some(proposal),
             effect: Effect::Changes,
-            work: change,
+            work: Work::Write(change),
         })
     }
 
-    fn run(work: Change, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
-        blocking(move || commit(&work))
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || match work {
+            Work::Write(change) => commit(&change, &settings.seen),
+            Work::Append(more) => Ok(more.run(&context.kill)?),
+        })
     }
 }
 
+/// The whole of a file that is too large to be held and compared.
+fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    settings.seen.check(&target)?;
+    let given = restored(&Restorer::default(), &arguments.content, "`content`", &target)?;
+    let form = large.form.unwrap_or(Form::Utf8);
+    let given = if form == Form::Utf8 { given.as_str() } else { given.strip_prefix('\u{FEFF}').unwrap_or(&given) };
+    let crlf = large.form.is_ok() && large.crlf && !given.contains('\r');
+    let text = if crlf { given.replace('\n', "\r\n") } else { given.to_owned() };
+    let kept = form.encode(&text);
+    let mut notes = vec![format!("replaces {} bytes, too many to be compared with or shown", large.bytes)];
+    match &kept {
+        None => notes.push(format!("becomes UTF-8: {} lacks some of its characters", form.name())),
+        Some(_) if form != Form::Utf8 => notes.push(format!("stays {}", form.name())),
+        Some(_) => {}
+    }
+    let content = kept.unwrap_or_else(|| text.clone().into_bytes());
+    let name = shown_in_one_line(&target.real, settings);
+    let shown = settings.redactor.redact(&with_lf(&text)).text.into_owned();
+    let (diff, added, _) = unified("", &shown, &format!("a/{name}"), &format!("b/{name}"));
+    let bytes = content.len() as u64;
+    let mut done = format!("Wrote {bytes} bytes to {}", target.given);
+    if text.contains('\0') {
+        done = format!("{done}; it {HAS_NUL}");
+        notes.push(HAS_NUL.to_owned());
+    }
+    let summary = format!("Write {name} +{added}, for all of its {} bytes", large.bytes);
+    Ok(Draft {
+        summary: summary.clone(),
+        actions: vec![Action::Write { target: target.clone() }],
+        proposal: Some(Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes }),
+        effect: Effect::Changes,
+        work: Work::Write(Change { target, content, before: large.before, parents: Parents::MustExist, done }),
+    })
+}
+
 /// The content in the form of the file it replaces: its encoding, its line endings.
-fn fitted(before: &Before, content: &str) -> (String, Form, Option<String>) {
+pub(in crate::tools) fn fitted(before: &Before, content: &str) -> (String, Form, Option<String>) {
     let Before::Text { document: Document { text: old, form }, .. } = before else {
         return (content.to_owned(), Form::Utf8, None);
     };

@@ -94,7 +94,7 @@ fn parent_of(real: &Path) -> Result<(OwnedFd, &OsStr), TreeError> {
 }
 
 /// A name that nobody else uses, beside what it stands for until that is whole.
-fn temporary_name() -> OsString {
+pub(in crate::sys) fn temporary_name() -> OsString {
     OsString::from(format!(".aye-{}", uuid::Uuid::new_v4().simple()))
 }
 

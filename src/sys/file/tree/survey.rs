@@ -53,7 +53,7 @@ impl Survey {
     }
 
     /// Nothing of it was changed, added, taken away or put in another's place.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    pub(in crate::sys) fn is_same(&self, other: &Self) -> bool {
         self.identity == other.identity && self.fingerprint == other.fingerprint
     }
 }

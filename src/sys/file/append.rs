@@ -1,0 +1,88 @@
+//! More at the end of a file of any size: a copy with it takes the place of the file, so that a crash leaves the one or the other.
+
+use super::PreImage;
+use super::replace::{Parents, Temporary, WriteError, current, parent_error, replace, sync_directory};
+use crate::sys::path::{open_file, open_parent};
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// Even, so that no unit of UTF-16 is cut.
+const CHUNK_BYTES: usize = 256 * 1024;
+/// Copied before it is asked again whether to stop.
+const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Asked now and then: whether the person wants it to end.
+pub type Stop<'a> = &'a dyn Fn() -> bool;
+
+/// Reads a file from its start to its end, in parts of the same even size but the last; what it is known by afterwards.
+pub fn scan(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<PreImage> {
+    Ok(PreImage::Content(hash(&mut open_file(real)?, visit)?))
+}
+
+fn hash(file: &mut File, visit: &mut dyn FnMut(&[u8])) -> io::Result<blake3::Hash> {
+    let mut hasher = blake3::Hasher::new();
+    let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+    loop {
+        chunk.clear();
+        (&*file).take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
+        if chunk.is_empty() {
+            return Ok(hasher.finalize());
+        }
+        hasher.update(&chunk);
+        visit(&chunk);
+    }
+}
+
+/// Puts `more` at the end of the file, if it still is what `before` says. On error nothing has changed.
+pub fn append(real: &Path, more: &[u8], before: &PreImage, parents: Parents, stop: Stop<'_>) -> Result<(), WriteError> {
+    let PreImage::Content(expected) = before else { return replace(real, more, before, parents) };
+    let (directory, name) = open_parent(real).map_err(|error| parent_error(real, error))?;
+    let old = current(&directory, name)?;
+    let temporary = Temporary::create_with(&directory, Some(&old), |copy| {
+        copy_all(&open_same(&directory, name, &old)?, copy, stop)?;
+        copy.seek(SeekFrom::Start(0))?;
+        // What was copied, not what is read at another moment, is held against what was seen.
+        if hash(copy, &mut |_| {})? != *expected {
+            return Err(WriteError::Changed);
+        }
+        copy.seek(SeekFrom::End(0))?;
+        Ok(copy.write_all(more)?)
+    })?;
+    open_same(&directory, name, &old)?;
+    temporary.publish_over(name)?;
+    sync_directory(&directory);
+    Ok(())
+}
+
+/// The file of this name, if it still is the one of `old`.
+fn open_same(directory: &OwnedFd, name: &OsStr, old: &FileStat) -> Result<File, WriteError> {
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let file = match openat(directory, name, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::ENOENT) => return Err(WriteError::Changed),
+        Err(errno) => return Err(errno.into()),
+    };
+    let known = |stat: &FileStat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+    let named = fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+    if known(&fstat(&file)?) == known(old) && known(&named) == known(old) { Ok(file) } else { Err(WriteError::Changed) }
+}
+
+/// Shares the blocks where the file system can, and copies them in the kernel where that can.
+fn copy_all(source: &File, copy: &mut File, stop: Stop<'_>) -> Result<(), WriteError> {
+    #[cfg(target_os = "linux")]
+    if rustix::fs::ioctl_ficlone(&*copy, source).is_ok() {
+        return Ok(());
+    }
+    while io::copy(&mut source.take(STRETCH_BYTES), copy)? > 0 {
+        if stop() {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "stopped").into());
+        }
+    }
+    Ok(())
+}

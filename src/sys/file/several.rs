@@ -1,0 +1,257 @@
+//! Several files changed as one: all of them are looked at and made ready before the first gets its name, and a failure in
+//! between takes back what was done.
+//!
+//! A process that is killed while names change hands leaves some files new and some old, and what was replaced or removed
+//! beside them under a name that begins with `.aye-`.
+
+use super::PreImage;
+use super::replace::{Temporary, WriteError, create_parents, current, parent_error, sync_directory, unchanged};
+use super::tree::{Survey, rename_to_new, survey, temporary_name};
+use crate::sys::path::open_parent;
+use nix::errno::Errno;
+use nix::fcntl::AtFlags;
+use nix::sys::stat::{FileStat, fstatat};
+use nix::unistd::{AccessFlags, UnlinkatFlags, faccessat, unlinkat};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// What becomes of one path; every path stands in one step only.
+pub struct Step {
+    pub real: PathBuf,
+    pub what: What,
+}
+
+pub enum What {
+    /// The file gets this content, with the owner and mode of the file at `like`, else of the one it replaces.
+    Write {
+        content: Vec<u8>,
+        before: PreImage,
+        like: Option<PathBuf>,
+    },
+    Remove {
+        before: Was,
+    },
+}
+
+/// How a file is known that is to go.
+pub enum Was {
+    Content(PreImage),
+    Entry(Box<Survey>),
+}
+
+/// Why nothing was done, and which step was to blame.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct Failure {
+    pub step: usize,
+    pub why: WriteError,
+    /// What could not be taken back: these paths are new, and what they were stands beside them.
+    pub left: Vec<PathBuf>,
+}
+
+/// Called before each change of a name; tests fail there.
+type Pace<'a> = &'a mut dyn FnMut(usize) -> Result<(), WriteError>;
+
+/// Takes all steps or none. Missing directories are made.
+pub fn commit(steps: &[Step]) -> Result<(), Failure> {
+    at_pace(steps, &mut |_| Ok(()))
+}
+
+pub(super) fn at_pace(steps: &[Step], pace: Pace<'_>) -> Result<(), Failure> {
+    let failed = |step| move |why| Failure { step, why, left: Vec::new() };
+    let mut made = Vec::new();
+    let mut places = Vec::new();
+    for (index, step) in steps.iter().enumerate() {
+        match place(step, &mut made) {
+            Ok(place) => places.push(place),
+            Err(why) => {
+                remove_directories(&made);
+                return Err(failed(index)(why));
+            }
+        }
+    }
+    let done = carry_out(steps, &places, pace);
+    if done.is_err() {
+        remove_directories(&made);
+    } else {
+        places.iter().for_each(|(directory, _)| sync_directory(directory));
+    }
+    done
+}
+
+type Place<'a> = (OwnedFd, &'a OsStr);
+
+/// The directory of a step; those that have to be made for it are noted in `made`.
+fn place<'a>(step: &'a Step, made: &mut Vec<PathBuf>) -> Result<Place<'a>, WriteError> {
+    if matches!(&step.what, What::Write { before: PreImage::Absent, .. }) {
+        let above = step.real.ancestors().skip(1);
+        let missing: Vec<PathBuf> = above.take_while(|path| path.symlink_metadata().is_err()).map(Path::to_owned).collect();
+        // Also where it fails in the middle.
+        made.extend(missing.into_iter().rev());
+        create_parents(&step.real)?;
+    }
+    open_parent(&step.real).map_err(|error| parent_error(&step.real, error))
+}
+
+/// Only what is empty goes, so that nothing of anybody else does.
+fn remove_directories(made: &[PathBuf]) {
+    for path in made.iter().rev() {
+        if let Ok((directory, name)) = open_parent(path) {
+            let _ = unlinkat(&directory, name, UnlinkatFlags::RemoveDir);
+        }
+    }
+}
+
+fn carry_out(steps: &[Step], places: &[Place<'_>], pace: Pace<'_>) -> Result<(), Failure> {
+    let failed = |step| move |why| Failure { step, why, left: Vec::new() };
+    let mut ready = Vec::new();
+    for (index, (step, place)) in steps.iter().zip(places).enumerate() {
+        ready.push(Ready::make(step, place).map_err(failed(index))?);
+    }
+    // Writing took its time.
+    for (index, ready) in ready.iter().enumerate() {
+        ready.verify().map_err(failed(index))?;
+    }
+    for index in 0..ready.len() {
+        let taken = pace(index).and_then(|()| ready[index].take());
+        if let Err(why) = taken {
+            let left = ready[..index].iter_mut().rev().filter_map(Ready::take_back).collect();
+            return Err(Failure { step: index, why, left });
+        }
+    }
+    ready.into_iter().for_each(Ready::finish);
+    Ok(())
+}
+
+/// One step, all made ready but the change of its name.
+struct Ready<'a> {
+    step: &'a Step,
+    place: &'a Place<'a>,
+    /// What stood there when it was made ready.
+    old: Option<FileStat>,
+    state: State<'a>,
+}
+
+enum State<'a> {
+    New(Temporary<'a>),
+    Over(Temporary<'a>),
+    Going,
+    Aside(OsString),
+}
+
+impl<'a> Ready<'a> {
+    fn make(step: &'a Step, place: &'a Place<'a>) -> Result<Self, WriteError> {
+        let (directory, name) = place;
+        let (old, state) = match &step.what {
+            What::Write { content, before, like } => {
+                let old = match before {
+                    PreImage::Absent => None,
+                    PreImage::Content(_) => Some(current(directory, name)?),
+                };
+                let like = like.as_deref().map(stat).transpose()?.or(old);
+                let temporary = Temporary::create(directory, content, like.as_ref())?;
+                (old, if old.is_some() { State::Over(temporary) } else { State::New(temporary) })
+            }
+            What::Remove { .. } => {
+                let old = look(directory, name)?.ok_or(WriteError::Changed)?;
+                faccessat(directory, ".", AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS)?;
+                (Some(old), State::Going)
+            }
+        };
+        Ok(Self { step, place, old, state })
+    }
+
+    /// Whether what stands there is what was looked at.
+    fn verify(&self) -> Result<(), WriteError> {
+        let (directory, name) = self.place;
+        let same = match &self.step.what {
+            What::Write { before: PreImage::Content(hash), .. }
+            | What::Remove { before: Was::Content(PreImage::Content(hash)) } => {
+                return unchanged(directory, name, hash);
+            }
+            What::Write { before: PreImage::Absent, .. } => look(directory, name)?.is_none(),
+            What::Remove { before: Was::Entry(planned) } => {
+                survey(&self.step.real, &mut |_, _| {}).is_ok_and(|now| now.is_same(planned))
+            }
+            What::Remove { before: Was::Content(PreImage::Absent) } => false,
+        };
+        if same { Ok(()) } else { Err(WriteError::Changed) }
+    }
+
+    /// The change of the name; what stood there stands aside until all is done.
+    fn take(&mut self) -> Result<(), WriteError> {
+        let (directory, name) = self.place;
+        match &mut self.state {
+            State::New(temporary) => {
+                temporary.take_name(name)?;
+                self.old = look(directory, name)?;
+            }
+            State::Over(temporary) => temporary.swap(name)?,
+            State::Going => {
+                let aside = temporary_name();
+                rename_to_new((directory, name), (directory, &aside))?;
+                self.state = State::Aside(aside);
+            }
+            State::Aside(_) => {}
+        }
+        // Between the look and now another file may have got the name, or other content.
+        let taken = match &self.state {
+            State::Over(temporary) => look(directory, temporary.name())?,
+            State::Aside(aside) => look(directory, aside)?,
+            State::New(_) | State::Going => None,
+        };
+        if taken.is_none_or(|now| self.old.is_some_and(|old| is_same(&old, &now))) {
+            return Ok(());
+        }
+        let _ = self.take_back();
+        Err(WriteError::Changed)
+    }
+
+    /// As it was; the path where that fails.
+    fn take_back(&mut self) -> Option<PathBuf> {
+        let (directory, name) = self.place;
+        let back = match &mut self.state {
+            // Only what was put there is taken away again.
+            State::New(temporary) => match (self.old, look(directory, name)) {
+                (Some(old), Ok(Some(now))) if is_same(&old, &now) => temporary.give_back(name),
+                _ => Err(Errno::EBUSY),
+            },
+            State::Over(temporary) => temporary.swap_back(name),
+            State::Going => Ok(()),
+            State::Aside(aside) => rename_to_new((directory, aside), (directory, name)),
+        };
+        back.err().map(|_| self.step.real.clone())
+    }
+
+    /// What it was is not needed any more.
+    fn finish(self) {
+        let (directory, _) = self.place;
+        match self.state {
+            State::New(temporary) | State::Over(temporary) => drop(temporary),
+            State::Aside(aside) => {
+                let _ = unlinkat(directory, aside.as_os_str(), UnlinkatFlags::NoRemoveDir);
+            }
+            State::Going => {}
+        }
+    }
+}
+
+fn look(directory: &OwnedFd, name: &OsStr) -> Result<Option<FileStat>, WriteError> {
+    match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::ENOENT) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn stat(real: &Path) -> Result<FileStat, WriteError> {
+    let (directory, name) = open_parent(real).map_err(|error| parent_error(real, error))?;
+    look(&directory, name)?.ok_or(WriteError::Changed)
+}
+
+/// The same file with the same content, as far as the file system tells. A change of its name changes only its `ctime`.
+fn is_same(old: &FileStat, now: &FileStat) -> bool {
+    let known = |stat: &FileStat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+    known(old) == known(now)
+}

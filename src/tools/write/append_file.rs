@@ -1,0 +1,203 @@
+//! AppendFile: text at the end of a file of any size; what stands in it stays to the byte.
+
+use super::document::{Document, Form, NotText};
+use super::edit_file::not_text;
+use super::file_change::{Before, HAS_NUL, not_written, proposal, unified};
+use super::replacement::with_lf;
+use super::repository::guard;
+use super::tail::Tail;
+use crate::policy::redact::has_marker;
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
+use crate::sys::file::append::{append, scan};
+use crate::sys::file::{Parents, PreImage};
+use crate::tools::alias::Alias;
+use crate::tools::markers::{keep_hidden, restored, restorer};
+use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// A longer file takes longer to copy than anybody waits.
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+
+pub(in crate::tools) struct AppendFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// The file, relative to the workspace or absolute.
+    pub path: String,
+    /// The text that is put at its end, exactly; nothing is put between.
+    pub content: String,
+    /// Whether missing parent directories are made; true when absent.
+    pub create_directories: Option<bool>,
+}
+
+pub(in crate::tools) struct Work {
+    target: Target,
+    more: Vec<u8>,
+    before: PreImage,
+    parents: Parents,
+    done: String,
+}
+
+impl Work {
+    pub(in crate::tools) fn run(self, kill: &CancellationToken) -> Result<String, ToolError> {
+        let Self { target, more, before, parents, done } = self;
+        append(&target.real, &more, &before, parents, &|| kill.is_cancelled())
+            .map_err(|error| not_written(&target.given, before, error))?;
+        Ok(done)
+    }
+}
+
+impl Tool for AppendFile {
+    const NAME: &'static str = "AppendFile";
+    const ALIASES: &'static [Alias<Arguments>] = &[Alias::same("append_file"), Alias::same("append")];
+    const CAPABILITY: &'static str = "File.Write";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/AppendFile.md");
+    const RESTORES: bool = true;
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, Meant::File)? }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+        let parents = if arguments.create_directories.unwrap_or(true) { Parents::Create } else { Parents::MustExist };
+        let appended = match target.place {
+            Place::File { bytes } if bytes > settings.max_file_size_bytes => to_large(&target, bytes, &arguments, settings)?,
+            Place::File { .. } | Place::Directory | Place::Missing | Place::Special => to_small(&target, &arguments, settings)?,
+        };
+        let Appended { proposal, more, before, joins, nul } = appended;
+        let mut done = format!("Appended {} bytes to {}", more.len(), target.given);
+        if joins {
+            done = format!("{done}; it had no final newline, so that the text goes on in its last line");
+        }
+        if !arguments.content.is_empty() && !arguments.content.ends_with('\n') {
+            done = format!("{done}; it has no final newline now");
+        }
+        if nul {
+            done = format!("{done}; it {HAS_NUL}");
+        }
+        Ok(Draft {
+            summary: proposal.summary.clone(),
+            actions: vec![Action::Write { target: target.clone() }],
+            proposal: Some(proposal),
+            effect: Effect::Changes,
+            work: Work { target, more, before, parents, done },
+        })
+    }
+
+    fn run(work: Work, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || Ok(work.run(&context.kill)?))
+    }
+}
+
+struct Appended {
+    proposal: Proposal,
+    more: Vec<u8>,
+    before: PreImage,
+    /// The file had no final newline.
+    joins: bool,
+    nul: bool,
+}
+
+/// To a file that may be read whole, or to none.
+fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Result<Appended, ToolError> {
+    let before = Before::of(target, settings)?;
+    let (old, form) = match &before {
+        Before::Absent => (String::new(), Form::Utf8),
+        Before::Text { document: Document { text, form }, .. } => (text.clone(), *form),
+        Before::NotText { why, .. } => return Err(not_text(target, *why)),
+    };
+    let restorer = restorer(&before, settings);
+    let given = restored(&restorer, &arguments.content, "`content`", target)?;
+    let crlf = old.rfind('\n').is_some_and(|lf| old[..lf].ends_with('\r'));
+    let added = fitted(&given, form, crlf, old.is_empty());
+    let new = format!("{old}{added}");
+    keep_hidden(&restorer, &before, &new, &[&arguments.content], settings, target)?;
+    let more = match &before {
+        Before::Absent => Some(added.clone().into_bytes()),
+        _ => encoded(form, &added),
+    };
+    let more = more.ok_or_else(|| lacks(target, form))?;
+    let joins = joins(&old, &added);
+    let verb = if matches!(before, Before::Absent) { "Create" } else { "Append to" };
+    let mut proposal = proposal(verb, target, &before, &new, more.len() as u64, settings);
+    proposal.notes.extend(joins.then(|| JOINS.to_owned()));
+    Ok(Appended { proposal, more, before: before.image(), joins, nul: added.contains('\0') })
+}
+
+/// To a file that is not held as a whole: of it only the form, the last ending and the number of lines are known.
+fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Settings) -> Result<Appended, ToolError> {
+    guard(target)?;
+    if bytes > MAX_FILE_BYTES {
+        let message = format!(
+            "`{}` has {bytes} bytes; nothing is appended to files of more than {MAX_FILE_BYTES}. do it with a program, through RunCommand",
+            target.given
+        );
+        return Err(ToolError::new(ErrorCode::FileTooLarge, message));
+    }
+    if let Some(marker) = has_marker(&arguments.content) {
+        return Err(invalid(format!(
+            "`content`: `{marker}` stands for something hidden from you, and `{}` is too large to look for it; nothing was written",
+            target.given
+        )));
+    }
+    let mut tail = Tail::default();
+    let before = scan(&target.real, &mut |chunk| tail.feed(chunk)).map_err(|error| open_error(target, &error))?;
+    let form = tail.form().map_err(|why| not_text(target, why))?;
+    if tail.cuts_a_unit() {
+        return Err(not_text(target, NotText::Malformed));
+    }
+    let added = fitted(&arguments.content, form, tail.crlf(), false);
+    let more = encoded(form, &added).ok_or_else(|| lacks(target, form))?;
+    let joins = !tail.ended() && !added.is_empty();
+    let name = shown_in_one_line(&target.real, settings);
+    let (diff, lines) = added_lines(&name, tail.lines(), &settings.redactor.redact(&with_lf(&added)).text);
+    let mut notes = vec![format!("the {bytes} bytes that are there stay and are not shown")];
+    notes.extend(joins.then(|| JOINS.to_owned()));
+    let summary = format!("Append to {name} +{lines}");
+    let proposal = Proposal { summary, diff, paths: vec![target.real.clone()], bytes: more.len() as u64, notes };
+    Ok(Appended { proposal, more, before, joins, nul: added.contains('\0') })
+}
+
+const JOINS: &str = "the file has no final newline: the text goes on in its last line";
+
+fn joins(old: &str, added: &str) -> bool {
+    !old.is_empty() && !old.ends_with('\n') && !added.is_empty()
+}
+
+/// The content with the line endings of the file, unless it brings its own; without a BOM, which stands at the start only.
+fn fitted(content: &str, form: Form, crlf: bool, first: bool) -> String {
+    let keeps_bom = form == Form::Utf8 && first;
+    let content = if keeps_bom { content } else { content.strip_prefix('\u{FEFF}').unwrap_or(content) };
+    if crlf && !content.contains('\r') { content.replace('\n', "\r\n") } else { content.to_owned() }
+}
+
+/// What stands at the end of a file of this form.
+fn encoded(form: Form, text: &str) -> Option<Vec<u8>> {
+    let bom = form.encode("")?.len();
+    form.encode(text).map(|bytes| bytes[bom..].to_vec())
+}
+
+fn lacks(target: &Target, form: Form) -> ToolError {
+    let name = form.name();
+    invalid(format!(
+        "`{}` is {name}, which lacks a character of `content`; nothing was written. use only characters that {name} has, or write the whole \
+         file with WriteFile, which makes it UTF-8",
+        target.given
+    ))
+}
+
+/// The diff of lines after the first `before`, which are not looked at.
+fn added_lines(name: &str, before: u64, added: &str) -> (String, usize) {
+    let (diff, lines, _) = unified("", added, &format!("a/{name}"), &format!("b/{name}"));
+    let from = format!("@@ -{before},0 +{},", before + 1);
+    (diff.replacen("@@ -0,0 +1,", &from, 1).replacen("@@ -0,0 +1 @@", &format!("{from}1 @@"), 1), lines)
+}

@@ -1,0 +1,164 @@
+//! A text with hunks applied: what no hunk changes stays to the byte, what is new ends as the lines at its place.
+
+use super::choose::{Unclear, choose, span};
+use super::find::{Lines, Lost, Places, body};
+use super::parse::{Hunk, Kind};
+use std::ops::Range;
+
+/// A text after its hunks, and how each of them was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    pub text: String,
+    pub places: Vec<Places>,
+}
+
+/// Why hunks do not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misfit {
+    Lost { hunk: usize, why: Lost },
+    Unclear(Unclear),
+}
+
+/// `text` after `hunks`. A place that lies in or cuts through one of `hidden`, ranges of the text with LF endings, is none.
+pub fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<Applied, Misfit> {
+    let lines = Lines::of(text);
+    let offsets = offsets(&lines);
+    let refused = |start: usize, length: usize| {
+        let (at, end) = (offsets[start], offsets[start + length]);
+        hidden.iter().any(|range| range.start < end && at < range.end && (range.start < at || end < range.end))
+    };
+    let mut places = Vec::new();
+    for (index, hunk) in hunks.iter().enumerate() {
+        let found = lines.find(hunk, index + 1 == hunks.len(), &refused);
+        places.push(found.map_err(|why| Misfit::Lost { hunk: index, why })?);
+    }
+    let whole: Vec<&str> = text.split_inclusive('\n').collect();
+    let same = |one: &[usize], other: &[usize]| {
+        one == other || joined(&whole, hunks, &places, one) == joined(&whole, hunks, &places, other)
+    };
+    let starts = choose(hunks, &places, &same).map_err(Misfit::Unclear)?;
+    Ok(Applied { text: joined(&whole, hunks, &places, &starts), places })
+}
+
+/// Where each line begins in the text with LF endings, and where the last one ends.
+fn offsets(lines: &Lines<'_>) -> Vec<usize> {
+    let mut at = 0;
+    let ends = lines.bodies.iter().map(|body| {
+        at += body.len() + 1;
+        at
+    });
+    std::iter::once(0).chain(ends).collect()
+}
+
+/// Lines that go, and what comes for them.
+struct Block<'a> {
+    at: usize,
+    removed: usize,
+    added: Vec<&'a str>,
+}
+
+fn joined(whole: &[&str], hunks: &[Hunk], places: &[Places], starts: &[usize]) -> String {
+    let mut blocks: Vec<Block<'_>> =
+        hunks.iter().zip(places).zip(starts).flat_map(|((hunk, places), start)| blocks(hunk, places, *start)).collect();
+    blocks.sort_by_key(|block| (block.at, block.removed));
+    let mut result: Vec<(&str, &str)> = Vec::with_capacity(whole.len());
+    let mut done = 0;
+    for block in &blocks {
+        result.extend(whole[done..block.at].iter().map(|line| (body(line), ending(line))));
+        let before = block.at.checked_sub(1).map(|index| ending(whole[index])).filter(|ending| !ending.is_empty());
+        let after = || whole.get(block.at).map(|line| ending(line)).filter(|ending| !ending.is_empty());
+        let mut near = before.or_else(after).unwrap_or("\n");
+        for (index, line) in block.added.iter().enumerate() {
+            let replaced = whole[block.at..block.at + block.removed].get(index).map(|line| ending(line));
+            near = replaced.filter(|ending| !ending.is_empty()).unwrap_or(near);
+            result.push((line, near));
+        }
+        done = block.at + block.removed;
+    }
+    result.extend(whole[done..].iter().map(|line| (body(line), ending(line))));
+    close(&mut result, whole, hunks, (places, starts), &blocks);
+    result.into_iter().flat_map(|(body, ending)| [body, ending]).collect()
+}
+
+fn blocks<'a>(hunk: &'a Hunk, places: &Places, start: usize) -> Vec<Block<'a>> {
+    let end = span(hunk, places, start, false).end;
+    let mut blocks: Vec<Block<'a>> = Vec::new();
+    let (mut at, mut open) = (start, false);
+    // What is no line of the file cannot go, and what would come in its place neither.
+    let phantoms = hunk.lines.iter().rev().filter(|line| line.kind == Kind::Removed).take(places.dropped).count();
+    let added = hunk.lines.iter().filter(|line| line.kind == Kind::Added).count();
+    let kept = added
+        - if phantoms > 0 && hunk.lines.iter().rfind(|line| line.kind == Kind::Added).is_some_and(|line| line.text.is_empty()) {
+            1
+        } else {
+            0
+        };
+    let mut seen = 0;
+    for line in &hunk.lines {
+        if line.kind == Kind::Context {
+            open = false;
+            at += 1;
+            continue;
+        }
+        if !open {
+            blocks.push(Block { at, removed: 0, added: Vec::new() });
+            open = true;
+        }
+        let Some(block) = blocks.last_mut() else { continue };
+        if line.kind == Kind::Added {
+            seen += 1;
+            if seen <= kept {
+                block.added.push(&line.text);
+            }
+        } else if at < end {
+            block.removed += 1;
+            at += 1;
+        }
+    }
+    // Lines after those that only seemed to be there are at the end.
+    for block in &mut blocks {
+        block.at = block.at.min(end);
+    }
+    blocks
+}
+
+/// Ends every line but the last, and the last one as it was or as the patch says.
+fn close(result: &mut [(&str, &'_ str)], whole: &[&str], hunks: &[Hunk], at: (&[Places], &[usize]), blocks: &[Block<'_>]) {
+    let was_open = whole.last().is_some_and(|line| ending(line).is_empty());
+    let touched = blocks.iter().any(|block| block.at + block.removed == whole.len() && !block.added.is_empty());
+    let last_hunk =
+        hunks.iter().zip(at.0).zip(at.1).find(|((hunk, places), start)| span(hunk, places, **start, false).end == whole.len());
+    let says = last_hunk.and_then(|((hunk, _), _)| hunk.final_newline.or(hunk.at_end.then_some(true)));
+    let mut near = "\n";
+    let count = result.len();
+    for (index, (body, ending)) in result.iter_mut().enumerate() {
+        if index + 1 < count {
+            if ending.is_empty() {
+                *ending = near;
+            }
+            near = ending;
+            continue;
+        }
+        if !touched {
+            continue;
+        }
+        // Nothing but its end can be what changes of a line that is replaced by itself.
+        let same_line = was_open && whole.last().is_some_and(|line| line == body);
+        let ends = says.unwrap_or(!was_open || same_line);
+        *ending = match (ends, ending.is_empty()) {
+            (true, true) => near,
+            (true, false) => ending,
+            (false, _) => "",
+        };
+    }
+}
+
+fn ending(line: &str) -> &'static str {
+    if line.ends_with("\r\n") {
+        "\r\n"
+    } else if line.ends_with('\n') {
+        "\n"
+    } else {
+        ""
+    }
+}

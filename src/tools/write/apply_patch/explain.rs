@@ -1,0 +1,104 @@
+//! Why a hunk does not fit, told so that the model can make one that does.
+
+use super::apply::Misfit;
+use super::choose::Unclear;
+use super::find::{Level, Lost};
+use super::parse::{Hunk, Section};
+use crate::policy::redact::Redactor;
+use crate::protocol::ToolError;
+use crate::tools::tool::invalid;
+use crate::tools::write::replacement::with_lf;
+use std::fmt::Write as _;
+
+/// Places that are named.
+const NAMED: usize = 10;
+/// Lines of the file that are shown, and characters of each.
+const SHOWN_LINES: usize = 8;
+const SHOWN_CHARACTERS: usize = 200;
+/// How far the search for the closest place goes.
+const COMPARED: usize = 4_000_000;
+
+/// `hunks` are as they were written, so that nothing hidden is told.
+pub(super) fn misfit(misfit: &Misfit, hunks: &[Hunk], section: &Section, text: &str, redactor: &Redactor) -> ToolError {
+    let path = &section.path;
+    let at = |hunk: usize| format!("line {} of the patch", hunks[hunk].line);
+    let message = match misfit {
+        Misfit::Lost { hunk, why: Lost::Nowhere } => {
+            let closest = closest(&redactor.redact(&with_lf(text)).text, &hunks[*hunk]);
+            format!("{}: the lines of this hunk that stay or go are not in `{path}`; nothing was changed. {closest}", at(*hunk))
+        }
+        Misfit::Lost { hunk, why: Lost::OnlyBefore { header, starts } } => format!(
+            "{}: the lines of this hunk stand in `{path}` only before `{header}`, at line {}; nothing was changed. leave out the header \
+             or give the lines that stand below it",
+            at(*hunk),
+            places(starts)
+        ),
+        Misfit::Lost { hunk, why: Lost::NothingToFind } => format!(
+            "{}: this hunk only adds lines to `{path}` and does not say where; nothing was changed. give the line before or after them \
+             with a space at its start (`*** End of File` after the hunk puts them at the end)",
+            at(*hunk)
+        ),
+        Misfit::Unclear(Unclear::Several { hunk, starts }) => format!(
+            "{}: the lines of this hunk stand in `{path}` {} times, at lines {}; nothing was changed. add lines around it, or `@@` with \
+             the line that opens its function or class, until it is the only one",
+            at(*hunk),
+            starts.len(),
+            places(starts)
+        ),
+        Misfit::Unclear(Unclear::Overlap { first, second }) => format!(
+            "{}: this hunk changes lines of `{path}` that the hunk in {} changes too; nothing was changed. make one hunk of them",
+            at(*second),
+            at(*first)
+        ),
+    };
+    invalid(message)
+}
+
+/// Counted from 1.
+fn places(starts: &[usize]) -> String {
+    let named: Vec<_> = starts.iter().take(NAMED).map(|start| (start + 1).to_string()).collect();
+    let rest = if starts.len() > NAMED { " and more" } else { "" };
+    format!("{}{rest}", named.join(", "))
+}
+
+/// Where most of the lines stand, and the first that does not.
+fn closest(text: &str, hunk: &Hunk) -> String {
+    let of = |line: &str| Level::Typography.of(line).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.is_empty() {
+        return "the file is empty".to_owned();
+    }
+    let (there, wanted): (Vec<String>, Vec<String>) = (lines.iter().map(|line| of(line)).collect(), hunk.old().map(of).collect());
+    let room = COMPARED / wanted.len().max(1);
+    let alike = |start: usize| {
+        let pairs = wanted.iter().zip(there.iter().skip(start));
+        pairs.filter(|(wanted, there)| wanted == there && !wanted.is_empty()).count()
+    };
+    let best = (0..there.len().min(room))
+        .map(|start| (alike(start), start))
+        .max_by_key(|(count, start)| (*count, std::cmp::Reverse(*start)));
+    let Some((count, start)) = best.filter(|(count, _)| *count > 0) else {
+        return "nothing in it looks like them; read the file again".to_owned();
+    };
+    let meant = wanted.iter().filter(|line| !line.is_empty()).count();
+    let mut message = format!("closest, from line {} ({count} of {meant} lines are the same):", start + 1);
+    let differs = wanted.iter().enumerate().position(|(index, line)| there.get(start + index) != Some(line));
+    if let Some(index) = differs {
+        let given = hunk.old().nth(index).unwrap_or_default();
+        let stands =
+            lines.get(start + index).map_or_else(|| "the end of the file".to_owned(), |line| format!("`{}`", short(line)));
+        let _ = write!(message, " line {} is {stands}, not `{}`;", start + index + 1, short(given));
+    }
+    let from = start + differs.unwrap_or(0).saturating_sub(SHOWN_LINES / 2);
+    let height = wanted.len().clamp(1, SHOWN_LINES);
+    let _ = write!(message, " it reads, from line {}:", from + 1);
+    for line in lines.iter().skip(from).take(height) {
+        let _ = write!(message, "\n{}", short(line));
+    }
+    message
+}
+
+fn short(line: &str) -> String {
+    let shown: String = line.chars().take(SHOWN_CHARACTERS).collect();
+    if shown.len() < line.len() { format!("{shown}…") } else { shown }
+}

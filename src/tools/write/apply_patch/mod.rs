@@ -1,0 +1,178 @@
+//! ApplyPatch: changes of several files in one text, all of them or none.
+
+mod apply;
+mod choose;
+mod explain;
+mod find;
+pub(in crate::tools) mod parse;
+mod shown;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use self::parse::{Section, What, parse};
+use self::shown::Shown;
+use self::tree::{Fault, Tree};
+use super::file_change::not_written;
+use super::move_path;
+use crate::policy::redact::has_marker;
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, Target, ToolError};
+use crate::sys::file::PreImage;
+use crate::sys::file::several::{Failure, Step, commit};
+use crate::tools::alias::Alias;
+use crate::tools::paths::{Meant, Paths};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Larger patches are better made in parts: each file needs open directories while they change as one.
+const MAX_SECTIONS: usize = 200;
+
+pub(in crate::tools) struct ApplyPatch;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// The patch, from `*** Begin Patch` to `*** End Patch`.
+    patch: String,
+}
+
+pub(in crate::tools) enum Work {
+    Apply(Changes),
+    /// The patch does not fit. Saying why tells what is in the file, so that it waits for leave to read.
+    Explain(ToolError),
+}
+
+/// All steps, and the path that each of them was written as.
+pub(in crate::tools) struct Changes {
+    steps: Vec<Step>,
+    given: Vec<(String, PreImage)>,
+    done: String,
+}
+
+impl Tool for ApplyPatch {
+    const NAME: &'static str = "ApplyPatch";
+    const ALIASES: &'static [Alias<Arguments>] = &[Alias::same("apply_patch"), Alias::same("applypatch"), Alias::same("patch")];
+    const CAPABILITY: &'static str = "File.Write";
+    const DESCRIPTION: &'static str = include_str!("../../../../assets/tools/ApplyPatch.md");
+    const RESTORES: bool = true;
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        actions(&sections(&arguments.patch)?, paths)
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let sections = sections(&arguments.patch)?;
+        let paths = Paths::on_disk(settings);
+        let actions = actions(&sections, &paths)?;
+        let mut tree = Tree::new(&paths);
+        for section in &sections {
+            match tree.apply(section) {
+                Ok(()) => {}
+                Err(Fault::Plain(error)) => return Err(error),
+                // What stands in a file that may not be read is not told by why a hunk does not fit.
+                Err(Fault::Told { target, .. }) if !(settings.may_read)(&target.real) => {
+                    let message =
+                        format!("the patch does not fit `{}`, which you may not read; nothing was changed", target.given);
+                    return Err(invalid(message));
+                }
+                Err(Fault::Told { target, error }) => return Ok(explanation(target, error)),
+            }
+        }
+        let Shown { proposal, done } = shown::shown(&tree, settings);
+        let (steps, given) = tree.steps()?;
+        Ok(Draft {
+            summary: proposal.summary.clone(),
+            actions,
+            proposal: Some(proposal),
+            effect: Effect::Changes,
+            work: Work::Apply(Changes { steps, given, done }),
+        })
+    }
+
+    fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || match work {
+            Work::Apply(changes) => match commit(&changes.steps) {
+                Ok(()) => Ok(changes.done),
+                Err(failure) => Err(refused(&changes, failure).into()),
+            },
+            Work::Explain(error) => Err(error.into()),
+        })
+    }
+}
+
+fn sections(patch: &str) -> Result<Vec<Section>, ToolError> {
+    let sections = parse(patch).map_err(|error| invalid(format!("{error}. nothing was changed")))?;
+    if sections.len() > MAX_SECTIONS {
+        let message =
+            format!("the patch has {} sections, more than {MAX_SECTIONS}; nothing was changed. make it in parts", sections.len());
+        return Err(invalid(message));
+    }
+    for section in &sections {
+        let moved_to = match &section.what {
+            What::Update { move_to, .. } => move_to.as_deref(),
+            What::Add { .. } | What::Delete => None,
+        };
+        if let Some(marker) = has_marker(&section.path).or_else(|| moved_to.and_then(has_marker)) {
+            return Err(invalid(format!(
+                "line {} of the patch: `{marker}` stands for something hidden from you and cannot be in a path",
+                section.line
+            )));
+        }
+    }
+    Ok(sections)
+}
+
+fn actions(sections: &[Section], paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+    let mut actions = Vec::new();
+    for section in sections {
+        let target = || paths.target("patch", &section.path, Meant::File);
+        let more = match &section.what {
+            What::Add { .. } | What::Update { move_to: None, .. } => vec![Action::Write { target: target()? }],
+            What::Delete => vec![Action::Delete { target: paths.entry("patch", &section.path)? }],
+            What::Update { move_to: Some(to), .. } => {
+                let to = paths.target("patch", to, Meant::File)?;
+                let may_read: &dyn Fn(&Path) -> bool = &*paths.settings.may_read;
+                move_path::actions(&target()?, &to, may_read)
+            }
+        };
+        for action in more {
+            if !actions.contains(&action) {
+                actions.push(action);
+            }
+        }
+    }
+    Ok(actions)
+}
+
+fn explanation(target: Target, error: ToolError) -> Draft<Work> {
+    Draft {
+        summary: format!("Patch {}", target.given),
+        actions: vec![Action::Read { target }],
+        proposal: None,
+        effect: Effect::Reads,
+        work: Work::Explain(error),
+    }
+}
+
+fn refused(changes: &Changes, failure: Failure) -> ToolError {
+    let (given, before) = &changes.given[failure.step];
+    let mut error = not_written(given, *before, failure.why);
+    if changes.steps.len() > 1 && failure.left.is_empty() {
+        error.message.push_str(". no file of the patch was changed");
+    }
+    if !failure.left.is_empty() {
+        let left: Vec<_> = failure.left.iter().map(|path| format!("`{}`", path.display())).collect();
+        error.message.push_str(&format!(
+            ". these could not be put back and are as the patch has them: {}; what they were stands beside them in files whose names begin \
+             with `.aye-`. tell the person",
+            left.join(", ")
+        ));
+    }
+    error
+}

@@ -1,0 +1,359 @@
+//! The text of a patch as sections and hunks; what models put around or leave out is taken where only one thing can be meant.
+
+/// What is done to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    pub path: String,
+    /// Where in the patch it begins, counted from 1.
+    pub line: usize,
+    pub what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    Add { content: String },
+    Delete,
+    Update { move_to: Option<String>, hunks: Vec<Hunk> },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hunk {
+    /// Where in the patch it begins, counted from 1.
+    pub line: usize,
+    /// Lines that stand somewhere above it, the outermost first.
+    pub headers: Vec<String>,
+    pub lines: Vec<Line>,
+    /// It ends where the file ends.
+    pub at_end: bool,
+    /// What `\ No newline at end of file` says of the new side.
+    pub final_newline: Option<bool>,
+}
+
+impl Hunk {
+    pub fn old(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().filter(|line| line.kind != Kind::Added).map(|line| line.text.as_str())
+    }
+
+    pub fn added(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().filter(|line| line.kind == Kind::Added).map(|line| line.text.as_str())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub kind: Kind,
+    pub text: String,
+    /// An empty line without the space of context: it may only part two hunks.
+    pub bare: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Context,
+    Removed,
+    Added,
+}
+
+/// What is wrong with a patch, and in which line of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the patch: {message}")]
+pub struct ParseError {
+    pub line: usize,
+    pub message: String,
+}
+
+const BEGIN: &str = "*** Begin Patch";
+const END: &str = "*** End Patch";
+const END_OF_FILE: &str = "*** End of File";
+const MOVE: &str = "*** Move to:";
+const HEADERS: [&str; 3] = ["*** Add File:", "*** Delete File:", "*** Update File:"];
+/// Most of a line that is repeated.
+const SHOWN_CHARACTERS: usize = 80;
+
+/// The sections of a patch; there is at least one.
+pub fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
+    let mut parser = Parser::new(patch);
+    parser.enter()?;
+    let mut sections = Vec::new();
+    while let Some(section) = parser.section()? {
+        sections.push(section);
+    }
+    if sections.is_empty() {
+        return Err(parser.wrong("it has no `*** Add File:`, `*** Update File:` or `*** Delete File:`; give at least one"));
+    }
+    Ok(sections)
+}
+
+struct Parser<'a> {
+    lines: Vec<&'a str>,
+    at: usize,
+    /// All of it has CRLF endings, which are then nothing that was meant.
+    crlf: bool,
+    /// The last line was ended, so that nothing of it is missing.
+    ended: bool,
+}
+
+impl<'a> Parser<'a> {
+    fn new(patch: &'a str) -> Self {
+        let patch = patch.strip_prefix('\u{FEFF}').unwrap_or(patch);
+        let mut lines: Vec<&str> = patch.split('\n').collect();
+        let ended = lines.last().is_some_and(|last| last.trim().is_empty());
+        if lines.last().is_some_and(|last| last.is_empty()) {
+            lines.pop();
+        }
+        let marker = lines.iter().find(|line| line.trim_start().starts_with("*** "));
+        let crlf = marker.is_some_and(|line| line.ends_with('\r'));
+        Self { lines, at: 0, crlf, ended }
+    }
+
+    fn peek(&self) -> Option<&'a str> {
+        let line = *self.lines.get(self.at)?;
+        Some(if self.crlf { line.strip_suffix('\r').unwrap_or(line) } else { line })
+    }
+
+    fn error(line: usize, message: impl Into<String>) -> ParseError {
+        ParseError { line, message: message.into() }
+    }
+
+    /// About the line it stands at.
+    fn wrong(&self, message: impl Into<String>) -> ParseError {
+        Self::error((self.at + 1).min(self.lines.len().max(1)), message)
+    }
+
+    /// To the first line of the patch itself, past a code fence or the start of a heredoc.
+    fn enter(&mut self) -> Result<(), ParseError> {
+        for (index, line) in self.lines.iter().enumerate() {
+            if line.trim().eq_ignore_ascii_case(BEGIN) {
+                self.at = index + 1;
+                return Ok(());
+            }
+            if header(line).is_some() {
+                self.at = index;
+                return Ok(());
+            }
+        }
+        Err(Self::error(1, format!("there is no `{BEGIN}`; a patch begins with that line and ends with `{END}`")))
+    }
+
+    fn section(&mut self) -> Result<Option<Section>, ParseError> {
+        loop {
+            let Some(line) = self.peek() else { return self.ends_here().map(|()| None) };
+            if line.trim().eq_ignore_ascii_case(END) {
+                self.at += 1;
+                self.after_end()?;
+                return Ok(None);
+            }
+            if line.trim().is_empty() || line.trim().eq_ignore_ascii_case(END_OF_FILE) {
+                self.at += 1;
+                continue;
+            }
+            if self.wraps_up() {
+                return Ok(None);
+            }
+            let Some((which, path)) = header(line) else {
+                let message = format!(
+                    "{} is none of `*** Add File: PATH`, `*** Update File: PATH`, `*** Delete File: PATH` and `{END}`",
+                    shown(line)
+                );
+                return Err(self.wrong(message));
+            };
+            if path.is_empty() {
+                return Err(self.wrong("the path is missing; write it after the colon"));
+            }
+            let number = self.at + 1;
+            self.at += 1;
+            let what = match which {
+                0 => self.added()?,
+                1 => What::Delete,
+                _ => self.updated(number)?,
+            };
+            return Ok(Some(Section { path: path.to_owned(), line: number, what }));
+        }
+    }
+
+    /// Without an end marker, only a patch whose last line is whole is all of a patch.
+    fn ends_here(&self) -> Result<(), ParseError> {
+        if self.ended {
+            return Ok(());
+        }
+        Err(self.wrong(format!("it ends in the middle of a line, without `{END}`; send the whole patch")))
+    }
+
+    /// What closes a fence or a heredoc that was opened before the patch, and nothing after it.
+    fn wraps_up(&self) -> bool {
+        let opened = self.lines.iter().take_while(|line| !line.trim().eq_ignore_ascii_case(BEGIN) && header(line).is_none());
+        let opener = opened.last().map_or("", |line| line.trim());
+        let closer = self.peek().unwrap_or_default().trim();
+        let rest_is_empty = self.lines[self.at + 1..].iter().all(|line| line.trim().is_empty());
+        let heredoc = opener.split_once("<<").map(|(_, word)| word.trim_start_matches('-').trim_matches(['\'', '"', ' ']));
+        rest_is_empty && ((opener.starts_with("```") && closer == "```") || heredoc.is_some_and(|word| word == closer))
+    }
+
+    /// Nothing that could be part of a patch may follow its end.
+    fn after_end(&mut self) -> Result<(), ParseError> {
+        while let Some(line) = self.peek() {
+            if line.starts_with(['+', '-', '@']) || line.trim_start().starts_with("*** ") {
+                return Err(self.wrong(format!("{} follows `{END}`; put all sections before it", shown(line))));
+            }
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn added(&mut self) -> Result<What, ParseError> {
+        let mut content = String::new();
+        let mut blank = 0;
+        while let Some(line) = self.peek() {
+            if self.ends_body(line) {
+                break;
+            }
+            if let Some(text) = line.strip_prefix('+') {
+                // Empty lines that lost their plus are lines where more follow.
+                content.extend(std::iter::repeat_n('\n', std::mem::take(&mut blank)));
+                content.push_str(text);
+                content.push('\n');
+            } else if line.trim().is_empty() {
+                blank += 1;
+            } else if line.starts_with("\\ No newline") {
+                content.truncate(content.trim_end_matches('\n').len());
+            } else if !(content.is_empty() && line.starts_with("@@")) {
+                let message = format!("{} does not start with `+`; every line of a file that is added does", shown(line));
+                return Err(self.wrong(message));
+            }
+            self.at += 1;
+        }
+        Ok(What::Add { content })
+    }
+
+    fn updated(&mut self, number: usize) -> Result<What, ParseError> {
+        let mut move_to = None;
+        let mut hunks: Vec<Hunk> = Vec::new();
+        // The file names that a unified diff has.
+        let names = |line: Option<&&str>, start| line.is_some_and(|line| line.starts_with(start));
+        while let Some(line) = self.peek() {
+            let trimmed = line.trim();
+            if hunks.is_empty()
+                && move_to.is_none()
+                && let Some(path) = after_prefix(trimmed, MOVE)
+            {
+                if path.is_empty() {
+                    return Err(self.wrong("the path is missing; write it after the colon"));
+                }
+                move_to = Some(path.to_owned());
+            } else if hunks.is_empty() && trimmed.is_empty() {
+                // Between the name and the first hunk.
+            } else if hunks.is_empty() && names(self.lines.get(self.at), "--- ") && names(self.lines.get(self.at + 1), "+++ ") {
+                self.at += 1;
+            } else if self.ends_body(line) {
+                break;
+            } else {
+                self.hunk_line(line, &mut hunks)?;
+            }
+            self.at += 1;
+        }
+        if let Some(empty) = hunks.iter().find(|hunk| hunk.lines.is_empty()) {
+            let message = "the hunk has no lines; give lines that start with a space, `-` or `+`";
+            return Err(Self::error(empty.line, message));
+        }
+        if hunks.is_empty() && move_to.is_none() {
+            let message = "there is nothing to update; give hunks of lines that start with a space, `-` or `+`, each after `@@`";
+            return Err(Self::error(number, message));
+        }
+        Ok(What::Update { move_to, hunks })
+    }
+
+    fn hunk_line(&self, line: &str, hunks: &mut Vec<Hunk>) -> Result<(), ParseError> {
+        let closed = hunks.last().is_none_or(|hunk| hunk.at_end);
+        let padded_start = hunks.is_empty() && line.trim_start().starts_with("@@");
+        if line.starts_with("@@") || padded_start {
+            let header = hunk_header(line.trim());
+            match hunks.last_mut() {
+                // Several headers in a row lead from the outermost to the innermost.
+                Some(hunk) if hunk.lines.is_empty() => hunk.headers.extend(header),
+                _ => hunks.push(Hunk { line: self.at + 1, headers: header.into_iter().collect(), ..Hunk::default() }),
+            }
+            return Ok(());
+        }
+        if line.trim().eq_ignore_ascii_case(END_OF_FILE) {
+            if let Some(hunk) = hunks.last_mut() {
+                hunk.at_end = true;
+            }
+            return Ok(());
+        }
+        if closed {
+            if line.trim().is_empty() {
+                return Ok(());
+            }
+            hunks.push(Hunk { line: self.at + 1, ..Hunk::default() });
+        }
+        let Some(hunk) = hunks.last_mut() else { return Ok(()) };
+        if line.starts_with("\\ No newline") {
+            let last = hunk.lines.last().map(|line| line.kind);
+            hunk.final_newline = Some(last == Some(Kind::Removed));
+            return Ok(());
+        }
+        let (kind, text) = match line.chars().next() {
+            None => (Kind::Context, ""),
+            Some(' ') => (Kind::Context, &line[1..]),
+            Some('-') => (Kind::Removed, &line[1..]),
+            Some('+') => (Kind::Added, &line[1..]),
+            // The space before it was left out; nothing else begins so.
+            Some('\t' | '\r') => (Kind::Context, line),
+            Some(_) => {
+                let message =
+                    format!("{} starts with neither a space (a line that stays), `-` nor `+`; put one before it", shown(line));
+                return Err(self.wrong(message));
+            }
+        };
+        let text = text.strip_suffix('\r').unwrap_or(text).to_owned();
+        hunk.lines.push(Line { kind, text, bare: line.trim_end_matches('\r').is_empty() });
+        Ok(())
+    }
+
+    /// Whether the section ends before this line. A marker after white space could be context: what follows it tells.
+    fn ends_body(&self, line: &str) -> bool {
+        let trimmed = line.trim();
+        let rest = || self.lines[self.at + 1..].iter();
+        if trimmed.eq_ignore_ascii_case(END) {
+            return line.starts_with('*') || rest().all(|line| !line.starts_with(['+', '-', ' ', '@', '*']));
+        }
+        if let Some((which, _)) = header(line) {
+            let next = rest().next().map_or("", |line| line.trim_end());
+            return line.starts_with('*')
+                || match which {
+                    0 => next.starts_with('+'),
+                    1 => next.trim_start().starts_with("***"),
+                    _ => next.starts_with("@@") || next.trim_start().starts_with(MOVE),
+                };
+        }
+        let unknown = line.starts_with("*** ") && !trimmed.eq_ignore_ascii_case(END_OF_FILE);
+        unknown || (!line.starts_with([' ', '+', '-']) && !trimmed.is_empty() && self.wraps_up())
+    }
+}
+
+/// Which of the headers it is, and the path in it.
+fn header(line: &str) -> Option<(usize, &str)> {
+    HEADERS.iter().enumerate().find_map(|(which, prefix)| Some((which, after_prefix(line.trim(), prefix)?)))
+}
+
+fn after_prefix<'a>(line: &'a str, prefix: &str) -> Option<&'a str> {
+    let start = line.get(..prefix.len())?;
+    start.eq_ignore_ascii_case(prefix).then(|| line[prefix.len()..].trim())
+}
+
+/// The text after `@@`, without the line numbers of a unified diff, which models make up.
+fn hunk_header(line: &str) -> Option<String> {
+    let text = line.trim_start_matches('@').trim();
+    let ranges = text.strip_prefix('-').and_then(|rest| rest.split_once("@@"));
+    let text = match ranges {
+        Some((numbers, rest)) if numbers.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '+' | '-' | ' ')) => rest.trim(),
+        _ => text.strip_suffix("@@").map_or(text, str::trim_end),
+    };
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn shown(line: &str) -> String {
+    let shown: String = line.trim_end().chars().take(SHOWN_CHARACTERS).collect();
+    let rest = if shown.len() < line.trim_end().len() { "…" } else { "" };
+    format!("`{shown}{rest}`")
+}

@@ -1,0 +1,150 @@
+//! A patch as it is shown before it is applied, and told when it is.
+
+use super::tree::{File, Now, Stood, Tree};
+use crate::protocol::Proposal;
+use crate::tools::paths::{listed, shown_in_one_line};
+use crate::tools::tool::Settings;
+use crate::tools::write::document::Document;
+use crate::tools::write::file_change::{HAS_NUL, kept_notes, removal, unified};
+use crate::tools::write::replacement::with_lf;
+use std::fmt::Write as _;
+
+pub(super) struct Shown {
+    pub proposal: Proposal,
+    /// What the model is told when it is done.
+    pub done: String,
+}
+
+/// What becomes of one file, in a line and as a diff.
+struct Part {
+    verb: &'static str,
+    past: &'static str,
+    name: String,
+    diff: String,
+    added: usize,
+    removed: usize,
+    notes: Vec<String>,
+}
+
+impl Part {
+    fn line(&self, verb: &str) -> String {
+        let Self { name, added, removed, .. } = self;
+        let counts = match (added, removed) {
+            (0, 0) => String::new(),
+            (0, removed) => format!(" −{removed}"),
+            (added, removed) => format!(" +{added} −{removed}"),
+        };
+        format!("{verb} {name}{counts}")
+    }
+}
+
+pub(super) fn shown(tree: &Tree<'_>, settings: &Settings) -> Shown {
+    let parts: Vec<Part> = tree.files.iter().filter_map(|file| part(file, tree, settings)).collect();
+    let (added, removed) =
+        (parts.iter().map(|part| part.added).sum::<usize>(), parts.iter().map(|part| part.removed).sum::<usize>());
+    let summary = match parts.as_slice() {
+        [] => "Patch that changes nothing".to_owned(),
+        [part] => part.line(part.verb),
+        parts => {
+            format!("Patch {} files +{added} −{removed}: {}", parts.len(), listed(parts.iter().map(|part| part.name.clone())))
+        }
+    };
+    let note = |part: &Part, note: &String| if parts.len() == 1 { note.clone() } else { format!("{}: {note}", part.name) };
+    let notes: Vec<String> =
+        parts.iter().flat_map(|part| part.notes.iter().map(|text| note(part, text)).collect::<Vec<_>>()).collect();
+    let mut done = String::new();
+    for part in &parts {
+        let _ = writeln!(done, "{}", part.line(part.past));
+    }
+    for note in &notes {
+        let _ = writeln!(done, "[{note}]");
+    }
+    if parts.is_empty() {
+        done.push_str("the patch changes nothing: the files are already as it would make them");
+    }
+    let touched = tree.files.iter().filter(|file| !(file.is_new() && matches!(file.now, Now::Absent)));
+    let bytes = tree.files.iter().map(|file| match &file.now {
+        Now::Absent => 0,
+        Now::Text(document) => document.form.encode(&document.text).map_or(0, |bytes| bytes.len() as u64),
+        Now::Bytes(bytes) => bytes.len() as u64,
+    });
+    let proposal = Proposal {
+        summary,
+        diff: parts.iter().map(|part| part.diff.as_str()).collect(),
+        paths: if parts.is_empty() { Vec::new() } else { touched.map(|file| file.target.real.clone()).collect() },
+        bytes: if parts.is_empty() { 0 } else { bytes.sum() },
+        notes,
+    };
+    Shown { proposal, done: done.trim_end().to_owned() }
+}
+
+/// None where nothing becomes of it, and of what was moved: that is told where it went.
+fn part(file: &File, tree: &Tree<'_>, settings: &Settings) -> Option<Part> {
+    let name = shown_in_one_line(&file.target.real, settings);
+    let mut notes = file.notes.clone();
+    if let Now::Absent = file.now {
+        let moved = tree.files.iter().any(|other| other.moved_from.as_deref().is_some_and(|from| file.is_at(from)));
+        return if moved || file.is_new() { None } else { Some(deleted(file, name, settings)) };
+    };
+    let source = file.moved_from.as_deref().and_then(|from| tree.files.iter().find(|other| other.is_at(from)));
+    let old = source.unwrap_or(file);
+    let old_name = shown_in_one_line(&old.target.real, settings);
+    let mut diff = format!("diff --git a/{old_name} b/{name}\n");
+    let (verb, past) = match (source, file.is_new()) {
+        (Some(_), _) => {
+            let _ = writeln!(diff, "rename from {old_name}\nrename to {name}");
+            ("Move", "Moved")
+        }
+        (None, true) => {
+            let _ = writeln!(diff, "new file mode 100644");
+            ("Create", "Created")
+        }
+        (None, false) => ("Edit", "Edited"),
+    };
+    let shown_name = if source.is_some() { format!("{old_name} to {name}") } else { name.clone() };
+    let (added, removed) = match (&file.now, old.text_before()) {
+        (Now::Text(new), before) => {
+            let (text, added, removed) = text_diff(old, new, (&old_name, &name), settings);
+            if text.is_empty() && source.is_none() && !file.is_new() && before.is_some_and(|before| before == new) {
+                return None;
+            }
+            notes.extend(before.map(|before| kept_notes(before, &new.text)).unwrap_or_default());
+            if new.text.contains('\0') {
+                notes.push(HAS_NUL.to_owned());
+            }
+            if text.is_empty() && source.is_none() && before.is_some() {
+                notes.push("only line endings or bytes that are not shown change".to_owned());
+            }
+            diff.push_str(&text);
+            (added, removed)
+        }
+        _ => (0, 0),
+    };
+    Some(Part { verb, past, name: shown_name, diff, added, removed, notes })
+}
+
+/// Hidden in the whole texts, so that no line of a key is shown alone.
+fn text_diff(old: &File, new: &Document, (old_name, name): (&str, &str), settings: &Settings) -> (String, usize, usize) {
+    let before = old.text_before().map_or(String::new(), |document| with_lf(&document.text));
+    let hidden = |text: &str| settings.redactor.redact(text).text.into_owned();
+    let old_name = if old.is_new() { "/dev/null".to_owned() } else { format!("a/{old_name}") };
+    unified(&hidden(&before), &hidden(&with_lf(&new.text)), &old_name, &format!("b/{name}"))
+}
+
+fn deleted(file: &File, name: String, settings: &Settings) -> Part {
+    let mut notes = file.notes.clone();
+    let mut diff = format!("diff --git a/{name} b/{name}\ndeleted file mode 100644\n");
+    let mut removed = 0;
+    match removal(&file.target, settings) {
+        Some((text, lines)) => {
+            diff.push_str(&text);
+            removed = lines;
+        }
+        None => {
+            if let Stood::Entry(survey) = &file.was {
+                notes.push(format!("{} bytes, not shown", survey.bytes));
+            }
+        }
+    }
+    Part { verb: "Delete", past: "Deleted", name, diff, added: 0, removed, notes }
+}

@@ -1,0 +1,2 @@
+use super::apply::apply;
+use super::parse::{What, parse};

@@ -1,0 +1,328 @@
+//! The files of a patch as they become, section by section, before anything of it is written.
+
+use super::apply::apply;
+use super::explain;
+use super::find::Level;
+use super::parse::{Hunk, Line, Section, What};
+use crate::policy::redact::{Restorer, has_marker};
+use crate::protocol::{Place, Target, ToolError};
+use crate::sys::file::PreImage;
+use crate::sys::file::several::{self, Step, Was};
+use crate::sys::file::tree::Survey;
+use crate::tools::markers::{keep_hidden, restored, restorer};
+use crate::tools::paths::{Meant, Paths, not_found};
+use crate::tools::tool::{Settings, invalid};
+use crate::tools::write::document::Document;
+use crate::tools::write::edit_file::not_text;
+use crate::tools::write::file_change::Before;
+use crate::tools::write::replacement::with_lf;
+use crate::tools::write::repository::guard;
+use crate::tools::write::tree_change::{look, must_be_there};
+use crate::tools::write::write_file::fitted;
+use std::path::{Path, PathBuf};
+
+pub(super) struct Tree<'a> {
+    paths: &'a Paths<'a>,
+    pub files: Vec<File>,
+}
+
+/// One path of the patch.
+pub(super) struct File {
+    pub target: Target,
+    pub was: Stood,
+    pub now: Now,
+    /// The path that the content came from.
+    pub moved_from: Option<PathBuf>,
+    /// What is to be said of how it was found.
+    pub notes: Vec<String>,
+}
+
+/// What stood there before the patch.
+pub(super) enum Stood {
+    File(Before),
+    /// To be deleted, so that nobody needs its content.
+    Entry(Box<Survey>),
+}
+
+pub(super) enum Now {
+    Absent,
+    Text(Document),
+    /// No text; only its name changes.
+    Bytes(Vec<u8>),
+}
+
+pub(super) enum Fault {
+    Plain(ToolError),
+    /// It tells what is in this file.
+    Told {
+        target: Target,
+        error: ToolError,
+    },
+}
+
+impl From<ToolError> for Fault {
+    fn from(error: ToolError) -> Self {
+        Self::Plain(error)
+    }
+}
+
+impl<'a> Tree<'a> {
+    pub fn new(paths: &'a Paths<'a>) -> Self {
+        Self { paths, files: Vec::new() }
+    }
+
+    pub fn apply(&mut self, section: &Section) -> Result<(), Fault> {
+        match &section.what {
+            What::Add { content } => self.add(section, content),
+            What::Delete => self.delete(section),
+            What::Update { move_to, hunks } => self.update(section, move_to.as_deref(), hunks),
+        }
+    }
+
+    /// The file of a section, looked at where that is its first.
+    fn file(&mut self, path: &str) -> Result<usize, ToolError> {
+        let target = self.paths.target("patch", path, Meant::File)?;
+        if let Some(known) = self.files.iter().position(|file| file.target.real == target.real) {
+            let file = &mut self.files[known];
+            // What goes and comes again is replaced.
+            if let Stood::Entry(_) = &file.was {
+                file.was = Stood::File(Before::of(&target, self.paths.settings)?);
+            }
+            return Ok(known);
+        }
+        if self.files.iter().any(|file| file.target.given == path) {
+            let message = format!("`{path}` is a link that the patch deletes, and cannot be written too; nothing was changed");
+            return Err(invalid(message));
+        }
+        let before = Before::of(&target, self.paths.settings)?;
+        let now = match &before {
+            Before::Absent => Now::Absent,
+            Before::Text { document, .. } => Now::Text(document.clone()),
+            Before::NotText { bytes, .. } => Now::Bytes(bytes.clone()),
+        };
+        self.files.push(File { target, was: Stood::File(before), now, moved_from: None, notes: Vec::new() });
+        Ok(self.files.len() - 1)
+    }
+
+    fn add(&mut self, section: &Section, content: &str) -> Result<(), Fault> {
+        let settings = self.paths.settings;
+        let index = self.file(&section.path)?;
+        let file = &mut self.files[index];
+        let restorer = file.restorer(settings);
+        let at = format!("line {} of the patch", section.line);
+        let told = |target: &Target| {
+            let target = target.clone();
+            move |error| Fault::Told { target, error }
+        };
+        let given = restored(&restorer, content, &at, &file.target).map_err(told(&file.target))?;
+        let absent = Before::Absent;
+        let before = match &file.was {
+            Stood::File(before) => before,
+            Stood::Entry(_) => &absent,
+        };
+        let (text, form, note) = fitted(before, &given);
+        keep_hidden(&restorer, before, &text, &[content], settings, &file.target).map_err(told(&file.target))?;
+        if !matches!(before, Before::Absent) {
+            file.notes.push("replaces the whole file".to_owned());
+        }
+        file.notes.extend(note);
+        file.now = Now::Text(Document { text, form });
+        Ok(())
+    }
+
+    fn delete(&mut self, section: &Section) -> Result<(), Fault> {
+        let settings = self.paths.settings;
+        let target = self.paths.entry("patch", &section.path)?;
+        if let Some(known) = self.files.iter_mut().find(|file| file.target.real == target.real) {
+            if matches!(known.now, Now::Absent) {
+                return Err(gone(section).into());
+            }
+            known.now = Now::Absent;
+            known.moved_from = None;
+            return Ok(());
+        }
+        must_be_there(&target, settings)?;
+        guard(&target)?;
+        if target.place == Place::Directory {
+            let message = format!(
+                "line {} of the patch: `{}` is a directory, and a patch deletes files only; nothing was changed. use Delete",
+                section.line, section.path
+            );
+            return Err(invalid(message).into());
+        }
+        let survey = look(&target, settings, &*settings.may_delete)?.survey;
+        self.files.push(File {
+            target,
+            was: Stood::Entry(Box::new(survey)),
+            now: Now::Absent,
+            moved_from: None,
+            notes: Vec::new(),
+        });
+        Ok(())
+    }
+
+    fn update(&mut self, section: &Section, move_to: Option<&str>, hunks: &[Hunk]) -> Result<(), Fault> {
+        let index = self.file(&section.path)?;
+        if !hunks.is_empty() {
+            self.change(index, section, hunks)?;
+        }
+        let settings = self.paths.settings;
+        if matches!(self.files[index].now, Now::Absent) {
+            return Err(self.missing(index, section, settings).into());
+        }
+        let Some(to) = move_to else { return Ok(()) };
+        let there = self.file(to)?;
+        if there == index {
+            return Ok(());
+        }
+        let now = std::mem::replace(&mut self.files[index].now, Now::Absent);
+        let from = self.files[index].moved_from.take().unwrap_or_else(|| self.files[index].target.real.clone());
+        let notes = std::mem::take(&mut self.files[index].notes);
+        let file = &mut self.files[there];
+        if !matches!(file.now, Now::Absent) {
+            file.notes.push("replaces the file that stands there".to_owned());
+        }
+        file.now = now;
+        file.moved_from = (from != file.target.real).then_some(from);
+        file.notes.extend(notes);
+        Ok(())
+    }
+
+    fn missing(&self, index: usize, section: &Section, settings: &Settings) -> ToolError {
+        match &self.files[index].was {
+            Stood::File(Before::Absent) => not_found(&self.files[index].target, settings),
+            Stood::File(_) | Stood::Entry(_) => gone(section),
+        }
+    }
+
+    /// Puts the hunks into the text of a file.
+    fn change(&mut self, index: usize, section: &Section, hunks: &[Hunk]) -> Result<(), Fault> {
+        let settings = self.paths.settings;
+        let file = &self.files[index];
+        let target = file.target.clone();
+        let told = |error| Fault::Told { target: target.clone(), error };
+        let document = match (&file.now, &file.was) {
+            (Now::Text(document), _) => document.clone(),
+            (Now::Absent, _) => return Err(self.missing(index, section, settings).into()),
+            (Now::Bytes(_), Stood::File(Before::NotText { why, .. })) => return Err(not_text(&target, *why).into()),
+            (Now::Bytes(_), _) => return Err(invalid(format!("`{}` is not text", section.path)).into()),
+        };
+        let restorer = self.files[index].restorer(settings);
+        let whole =
+            hunks.iter().map(|hunk| restored_hunk(hunk, &restorer, &target)).collect::<Result<Vec<_>, _>>().map_err(told)?;
+        let hidden = settings.redactor.hidden(&with_lf(&document.text));
+        let applied = apply(&document.text, &whole, &hidden)
+            .map_err(|misfit| told(explain::misfit(&misfit, hunks, section, &document.text, &settings.redactor)))?;
+        if let Stood::File(before) = &self.files[index].was {
+            let written: Vec<&str> = hunks.iter().flat_map(Hunk::added).collect();
+            keep_hidden(&restorer, before, &applied.text, &written, settings, &target).map_err(told)?;
+        }
+        if document.form.encode(&applied.text).is_none() {
+            let name = document.form.name();
+            return Err(invalid(format!(
+                "`{}` is {name}, which lacks a character that the patch adds; nothing was changed. use only characters that {name} has, or \
+                 write the whole file with WriteFile, which makes it UTF-8",
+                section.path
+            ))
+            .into());
+        }
+        let file = &mut self.files[index];
+        for (hunk, places) in hunks.iter().zip(&applied.places) {
+            let how = match places.level {
+                Level::Exact => None,
+                Level::TrailingSpace => Some("white space at the ends of lines"),
+                Level::OuterSpace => Some("white space around lines"),
+                Level::Typography => Some("typographic characters and white space"),
+            };
+            let line = hunk.line;
+            file.notes.extend(how.map(|what| format!("the hunk in line {line} of the patch was found without regard to {what}")));
+            if let Some(header) = &places.unknown_header {
+                file.notes.push(format!(
+                    "no line is `{header}`, the header in line {line} of the patch; the place is the only one anyway"
+                ));
+            }
+            if places.not_at_end {
+                file.notes.push(format!("the hunk in line {line} of the patch is not at the end of the file, as it says"));
+            }
+        }
+        file.now = Now::Text(Document { text: applied.text, form: document.form });
+        Ok(())
+    }
+
+    /// What is to be done, removals of what was moved included, and the path that each was written as.
+    pub fn steps(self) -> Result<(Vec<Step>, Vec<(String, PreImage)>), ToolError> {
+        let mut steps = Vec::new();
+        let mut given = Vec::new();
+        for file in self.files {
+            let before = match &file.was {
+                Stood::File(before) => before.image(),
+                Stood::Entry(_) => PreImage::Absent,
+            };
+            let what = match (file.was, file.now) {
+                (Stood::File(Before::Absent), Now::Absent) => continue,
+                (Stood::Entry(survey), Now::Absent) => several::What::Remove { before: Was::Entry(survey) },
+                (Stood::File(_), Now::Absent) => several::What::Remove { before: Was::Content(before) },
+                (_, now) => {
+                    let content = match now {
+                        Now::Text(Document { text, form }) => form.encode(&text).unwrap_or_else(|| text.into_bytes()),
+                        Now::Bytes(bytes) => bytes,
+                        Now::Absent => continue,
+                    };
+                    if file.moved_from.is_none() && before == PreImage::of(&content) {
+                        continue;
+                    }
+                    several::What::Write { content, before, like: file.moved_from }
+                }
+            };
+            given.push((file.target.given, before));
+            steps.push(Step { real: file.target.real, what });
+        }
+        Ok((steps, given))
+    }
+}
+
+impl File {
+    fn restorer(&self, settings: &Settings) -> Restorer {
+        match &self.was {
+            Stood::File(before) => restorer(before, settings),
+            Stood::Entry(_) => Restorer::default(),
+        }
+    }
+
+    /// The content, where it is text, and its form.
+    pub fn text_before(&self) -> Option<&Document> {
+        match &self.was {
+            Stood::File(Before::Text { document, .. }) => Some(document),
+            Stood::File(_) | Stood::Entry(_) => None,
+        }
+    }
+
+    pub fn is_new(&self) -> bool {
+        matches!(self.was, Stood::File(Before::Absent))
+    }
+
+    pub fn is_at(&self, path: &Path) -> bool {
+        self.target.real == path
+    }
+}
+
+/// The same hunk with what its markers hide; a secret may have several lines.
+fn restored_hunk(hunk: &Hunk, restorer: &Restorer, target: &Target) -> Result<Hunk, ToolError> {
+    let mut lines = Vec::with_capacity(hunk.lines.len());
+    for line in &hunk.lines {
+        if has_marker(&line.text).is_none() {
+            lines.push(line.clone());
+            continue;
+        }
+        let whole = restored(restorer, &line.text, &format!("the hunk in line {} of the patch", hunk.line), target)?;
+        lines.extend(whole.split('\n').map(|text| Line { text: text.to_owned(), ..line.clone() }));
+    }
+    Ok(Hunk { lines, ..hunk.clone() })
+}
+
+fn gone(section: &Section) -> ToolError {
+    invalid(format!(
+        "line {} of the patch: `{}` is not there any more after an earlier section; nothing was changed",
+        section.line, section.path
+    ))
+}

@@ -1,0 +1,58 @@
+//! The arguments of an editor with commands that some models are trained on: what edits is an edit, what does not names its tool.
+
+use super::edit_file::{Arguments, Edit};
+use crate::protocol::ToolError;
+use crate::tools::alias::Alias;
+use crate::tools::arguments;
+use crate::tools::tool::invalid;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+struct Editor {
+    /// `str_replace`, or `create` for a file that does not exist.
+    command: String,
+    /// The file, relative to the workspace or absolute.
+    path: String,
+    /// The text to replace.
+    old_str: Option<String>,
+    /// What stands there afterwards; nothing where it is absent.
+    new_str: Option<String>,
+    /// The content of a new file.
+    file_text: Option<String>,
+    insert_line: Option<u64>,
+    insert_text: Option<String>,
+    view_range: Option<Vec<i64>>,
+}
+
+pub(super) const fn alias(name: &'static str) -> Alias<Arguments> {
+    Alias { name, parse, schema: arguments::schema::<Editor> }
+}
+
+fn parse(given: Map<String, Value>) -> Result<Arguments, ToolError> {
+    // Others give this name the arguments of an edit.
+    if !given.contains_key("command") {
+        return arguments::parse::<Arguments>(given);
+    }
+    let Editor { command, path, old_str, new_str, file_text, insert_line, insert_text, view_range } =
+        arguments::parse::<Editor>(given)?;
+    let other = |tool: &str| Err(invalid(format!("`command`: `{command}` is not an edit; {tool}")));
+    let (old_text, new_text) = match (command.as_str(), old_str, file_text) {
+        ("str_replace", Some(old), None) => (old, new_str.unwrap_or_default()),
+        ("create", None, Some(text)) if new_str.is_none() => (String::new(), text),
+        ("str_replace", _, _) => return Err(invalid("`str_replace` takes `old_str` and `new_str`, and no `file_text`")),
+        ("create", _, _) => return Err(invalid("`create` takes `file_text`, and neither `old_str` nor `new_str`")),
+        ("view", _, _) => return other("read the file with ReadFile (`path`, `offset`, `limit`)"),
+        ("insert", _, _) => {
+            return other("insert with `str_replace`: the line before as `old_str`, that line and the new ones as `new_str`");
+        }
+        ("undo_edit", _, _) => return other("edit it back with `str_replace`"),
+        _ => return Err(invalid(format!("`command`: `{command}` is not known; expected `str_replace` or `create`"))),
+    };
+    if insert_line.is_some() || insert_text.is_some() || view_range.is_some() {
+        return Err(invalid(format!("`{command}` takes neither `insert_line`, `insert_text` nor `view_range`")));
+    }
+    Ok(Arguments { path, edits: vec![Edit { old_text, new_text, replace_all: None }] })
+}

@@ -1,0 +1,256 @@
+//! Passages of a large file replaced: found in parts, written by copying what stays.
+
+use super::Large;
+use super::pieces::{Part, Pieces};
+use super::shown::proposal;
+use crate::policy::redact::has_marker;
+use crate::protocol::{Proposal, Target, ToolError};
+use crate::sys::file::{Fingerprint, Parents, PreImage, WriteError, replace_with};
+use crate::sys::path::open_file;
+use crate::tools::markers::hidden_would_open;
+use crate::tools::paths::open_error;
+use crate::tools::seen::Seen;
+use crate::tools::tool::{Failed, Settings, invalid};
+use crate::tools::write::document::Form;
+use crate::tools::write::edit_file::{Arguments, Edit};
+use crate::tools::write::file_change::not_written;
+use crate::tools::write::misfit;
+use crate::tools::write::replacement::with_lf;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+
+/// More places are not replaced by one edit.
+const MOST_PLACES: usize = 1_000;
+/// Looked at around a place for what is hidden.
+const AROUND_BYTES: u64 = 32 << 10;
+
+/// A change of a large file, ready to be made.
+pub(in crate::tools) struct Splice {
+    pub target: Target,
+    parts: Vec<Part>,
+    before: PreImage,
+    pub done: String,
+}
+
+/// The change and how it is shown.
+pub(in crate::tools::write) fn edited(
+    large: &Large,
+    arguments: &Arguments,
+    target: &Target,
+    settings: &Settings,
+) -> Result<(Splice, Proposal), ToolError> {
+    let form = match large.form {
+        Ok(form @ (Form::Utf8 | Form::Utf8Bom | Form::Latin1)) => form,
+        Ok(form) => {
+            return Err(invalid(format!(
+                "`{}` is {} and too large to be edited as that; change it with a program, through RunCommand",
+                target.given,
+                form.name()
+            )));
+        }
+        Err(why) => return Err(crate::tools::write::edit_file::not_text(target, why)),
+    };
+    let failed = |error: io::Error| open_error(target, &error);
+    let file = open_file(&target.real).map_err(failed)?;
+    let mut edits = Edits { pieces: Pieces::of(file, large.bytes), form, crlf: large.crlf, target, settings };
+    for (index, edit) in arguments.edits.iter().enumerate() {
+        edits.make(index, edit)?;
+    }
+    let mut proposal = proposal(&mut edits.pieces, form, large, target, settings).map_err(failed)?;
+    proposal.notes.push("the rest of the file is too large to be compared and stays as it is".to_owned());
+    let done = proposal.summary.replacen("Edit", "Edited", 1);
+    let parts = edits.pieces.into_parts();
+    Ok((Splice { target: target.clone(), parts, before: large.before, done }, proposal))
+}
+
+struct Edits<'a> {
+    pieces: Pieces,
+    form: Form,
+    crlf: bool,
+    target: &'a Target,
+    settings: &'a Settings,
+}
+
+impl Edits<'_> {
+    fn make(&mut self, index: usize, edit: &Edit) -> Result<(), ToolError> {
+        let (at, given) = (format!("`edits[{index}].oldText`"), &self.target.given);
+        if edit.old_text.is_empty() {
+            return Err(invalid(format!("{at} is empty, and `{given}` is not; give the text to replace")));
+        }
+        if edit.old_text == edit.new_text {
+            let message = format!("no change: `edits[{index}]` changes nothing: `oldText` and `newText` are the same");
+            return Err(invalid(message));
+        }
+        if let Some(marker) = has_marker(&edit.old_text).or_else(|| has_marker(&edit.new_text)) {
+            return Err(invalid(format!(
+                "`edits[{index}]`: `{marker}` stands for something hidden from you, and `{given}` is too large to look for it; nothing was \
+                 changed"
+            )));
+        }
+        let places = self.places(edit)?;
+        let all = edit.replace_all == Some(true);
+        let message = match places.len() {
+            0 => format!(
+                "not found: {at} is not in `{given}`; nothing was changed. a file of this size is searched to the letter only: copy the text \
+                 from ReadFile, or look for it with Grep"
+            ),
+            1 => return self.put(&places, edit),
+            _ if all && places.len() <= MOST_PLACES => return self.put(&apart(places), edit),
+            _ if all => format!(
+                "{at} stands in `{given}` more than {MOST_PLACES} times, which is more than one edit replaces; nothing was changed. do it \
+                 with a program, through RunCommand"
+            ),
+            _ => {
+                let (count, shown) = self.candidates(&places)?;
+                format!(
+                    "not unique: {at} stands in `{given}` {count}; nothing was changed. add lines around it until it is the only one, or \
+                     set `replaceAll`\n{shown}"
+                )
+            }
+        };
+        Err(invalid(message))
+    }
+
+    fn failed(&self, error: &io::Error) -> ToolError {
+        open_error(self.target, error)
+    }
+
+    /// Where the text stands, with either line ending, and can be seen.
+    fn places(&mut self, edit: &Edit) -> Result<Vec<Range<u64>>, ToolError> {
+        let old = with_lf(&edit.old_text);
+        let mut texts = vec![old.clone()];
+        if old.contains('\n') {
+            texts.push(old.replace('\n', "\r\n"));
+        }
+        let needles: Vec<Vec<u8>> = texts.iter().filter_map(|text| body(self.form, text)).collect();
+        if needles.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = self.pieces.find(&needles, MOST_PLACES).map_err(|error| self.failed(&error))?;
+        let mut seen = Vec::with_capacity(found.len());
+        for range in found {
+            let (text, place) = self.around(&range)?;
+            let cuts = |hidden: &Range<usize>| hidden.start < place.end && place.start < hidden.end;
+            if !self.settings.redactor.hidden(&text).iter().any(cuts) {
+                seen.push(range);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// The text around a place, and where the place is in it.
+    fn around(&mut self, range: &Range<u64>) -> Result<(String, Range<usize>), ToolError> {
+        let (from, upto) = (range.start.saturating_sub(AROUND_BYTES), range.end + AROUND_BYTES);
+        let bytes = self.pieces.read(from..upto.min(self.pieces.len())).map_err(|error| self.failed(&error))?;
+        let (start, end) = ((range.start - from) as usize, (range.end - from) as usize);
+        let text = |bytes: &[u8]| with_lf(&self.form.encoding().decode_without_bom_handling(bytes).0);
+        let (head, there, tail) = (text(&bytes[..start]), text(&bytes[start..end]), text(&bytes[end..]));
+        let place = head.len()..head.len() + there.len();
+        Ok((head + &there + &tail, place))
+    }
+
+    fn put(&mut self, places: &[Range<u64>], edit: &Edit) -> Result<(), ToolError> {
+        let new = with_lf(&edit.new_text);
+        let mut replaced = Vec::with_capacity(places.len());
+        for range in places {
+            let (text, place) = self.around(range)?;
+            let after = [&text[..place.start], &new, &text[place.end..]].concat();
+            hidden_would_open(&text, &after, &edit.new_text, self.settings, self.target)?;
+            let ended = if self.ends_with_crlf(range)? { new.replace('\n', "\r\n") } else { new.clone() };
+            let Some(bytes) = body(self.form, &ended) else {
+                return Err(invalid(format!(
+                    "`{}` is {}, which lacks a character of `newText`; nothing was changed",
+                    self.target.given,
+                    self.form.name()
+                )));
+            };
+            replaced.push((range.clone(), bytes));
+        }
+        self.pieces.replace(&replaced);
+        Ok(())
+    }
+
+    /// The ending of the line before the place, or of the first in it or after it.
+    fn ends_with_crlf(&mut self, range: &Range<u64>) -> Result<bool, ToolError> {
+        let from = range.start.saturating_sub(AROUND_BYTES);
+        let upto = (range.end + AROUND_BYTES).min(self.pieces.len());
+        let bytes = self.pieces.read(from..upto).map_err(|error| self.failed(&error))?;
+        let (before, after) = bytes.split_at((range.start - from) as usize);
+        let crlf = |bytes: &[u8], lf: usize| bytes[..lf].ends_with(b"\r");
+        let found = memchr::memrchr(b'\n', before).map(|lf| crlf(before, lf));
+        Ok(found.or_else(|| memchr::memchr(b'\n', after).map(|lf| crlf(after, lf))).unwrap_or(self.crlf))
+    }
+
+    fn candidates(&mut self, places: &[Range<u64>]) -> Result<(String, String), ToolError> {
+        const NAMED: usize = 10;
+        const SHOWN: usize = 5;
+        let starts: Vec<u64> = places.iter().take(NAMED).map(|range| range.start).collect();
+        let lines = self.pieces.lines_before(&starts).map_err(|error| self.failed(&error))?;
+        let numbers: Vec<String> = lines.iter().map(|line| (line + 1).to_string()).collect();
+        let mut shown = Vec::new();
+        for (range, number) in places.iter().zip(&numbers).take(SHOWN) {
+            let (text, place) = self.around(range)?;
+            let hidden = self.settings.redactor.hidden(&text);
+            shown.push(format!("line {number}:\n{}", misfit::around(&text, &place, &hidden)));
+        }
+        let rest = if places.len() > NAMED { " and more" } else { "" };
+        let count = if places.len() > MOST_PLACES { format!("more than {MOST_PLACES}") } else { places.len().to_string() };
+        Ok((format!("{count} times, at lines {}{rest}", numbers.join(", ")), shown.join("\n")))
+    }
+}
+
+/// The text as it stands within a file of this form.
+fn body(form: Form, text: &str) -> Option<Vec<u8>> {
+    let form = if form == Form::Utf8Bom { Form::Utf8 } else { form };
+    form.encode(text)
+}
+
+/// The places that do not lie over one before them.
+fn apart(places: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    let mut end = 0;
+    places
+        .into_iter()
+        .filter(|range| {
+            let apart = range.start >= end;
+            end = if apart { range.end } else { end };
+            apart
+        })
+        .collect()
+}
+
+impl Splice {
+    /// Writes it, if the file still is what was shown.
+    pub(in crate::tools) fn commit(&self, seen: &Seen) -> Result<String, Failed> {
+        let real = &self.target.real;
+        let stood = seen.stands(real);
+        let written = replace_with(
+            real,
+            |copy| {
+                let file = open_file(real)?;
+                for part in &self.parts {
+                    match part {
+                        Part::New(bytes) => copy.write_all(bytes)?,
+                        Part::Old(range) => {
+                            (&file).seek(SeekFrom::Start(range.start))?;
+                            let length = range.end - range.start;
+                            // In the kernel where that can, sharing blocks where the file system can.
+                            if io::copy(&mut (&file).take(length), copy)? < length {
+                                return Err(WriteError::Changed);
+                            }
+                        }
+                    }
+                }
+                Ok(())
+            },
+            &self.before,
+            Parents::MustExist,
+        );
+        if let Err(error) = written {
+            return Err(not_written(&self.target.given, self.before, error).into());
+        }
+        if stood && let Ok(content) = Fingerprint::of_file(real) {
+            seen.wrote(real, content);
+        }
+        Ok(self.done.clone())
+    }
+}

@@ -1,0 +1,126 @@
+//! How changes of a large file are shown: each with what stands around it.
+
+use super::Large;
+use super::pieces::{Part, Pieces};
+use crate::protocol::{Proposal, Target};
+use crate::tools::paths::shown_in_one_line;
+use crate::tools::tool::Settings;
+use crate::tools::write::document::Form;
+use crate::tools::write::file_change::unified;
+use crate::tools::write::replacement::with_lf;
+use std::io;
+use std::ops::Range;
+
+/// More groups of changes are counted.
+const MOST_GROUPS: usize = 20;
+/// Taken into account on either side of a change; changes no further apart are shown together.
+const CONTEXT_BYTES: u64 = 32 << 10;
+/// A larger replaced text is not shown.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Changes that lie together: the part of the file, and what it becomes.
+struct Group {
+    old: Range<u64>,
+    new: Range<u64>,
+}
+
+pub(super) fn proposal(
+    pieces: &mut Pieces,
+    form: Form,
+    large: &Large,
+    target: &Target,
+    settings: &Settings,
+) -> io::Result<Proposal> {
+    let name = shown_in_one_line(&target.real, settings);
+    let groups = groups(pieces.parts(), large.bytes);
+    let mut original = Pieces::of(crate::sys::path::open_file(&target.real)?, large.bytes);
+    let windows: Vec<(Range<u64>, Range<u64>)> =
+        groups.iter().take(MOST_GROUPS).map(|group| window(group, large.bytes)).collect();
+    let old_lines = original.lines_before(&windows.iter().map(|(old, _)| old.start).collect::<Vec<_>>())?;
+    let new_lines = pieces.lines_before(&windows.iter().map(|(_, new)| new.start).collect::<Vec<_>>())?;
+    let (mut diff, mut added, mut removed) = (String::new(), 0, 0);
+    let mut notes = Vec::new();
+    let text = |bytes: Vec<u8>| {
+        let text = with_lf(&form.encoding().decode_without_bom_handling(&bytes).0);
+        settings.redactor.redact(&text).text.into_owned()
+    };
+    for (((old, new), old_before), new_before) in windows.into_iter().zip(old_lines).zip(new_lines) {
+        if old.end - old.start > MOST_BYTES || new.end - new.start > MOST_BYTES {
+            notes.push(format!("a change from line {} on is too large to be shown", old_before + 1));
+            continue;
+        }
+        let (old, new) = (text(original.read(old)?), text(pieces.read(new)?));
+        let (hunks, more, less) = unified(&old, &new, &format!("a/{name}"), &format!("b/{name}"));
+        (added, removed) = (added + more, removed + less);
+        diff.push_str(&moved(&hunks, old_before, new_before, diff.is_empty()));
+    }
+    if groups.len() > MOST_GROUPS {
+        notes.push(format!("{} more places are changed and not shown", groups.len() - MOST_GROUPS));
+    }
+    if form != Form::Utf8 {
+        notes.push(format!("stays {}", form.name()));
+    }
+    let summary = format!("Edit {name} +{added} −{removed}");
+    Ok(Proposal { summary, diff, paths: vec![target.real.clone()], bytes: pieces.len(), notes })
+}
+
+/// What is new, and what of the file it replaces.
+fn groups(parts: &[Part], bytes: u64) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let (mut old, mut new) = (0, 0);
+    let mut begun: Option<(u64, u64)> = None;
+    for part in parts.iter().cloned().chain([Part::Old(bytes..bytes)]) {
+        match part {
+            Part::New(more) => {
+                begun = begun.or(Some((old, new)));
+                new += more.len() as u64;
+            }
+            Part::Old(range) => {
+                if range.start > old || begun.is_some() {
+                    let (from_old, from_new) = begun.take().unwrap_or((old, new));
+                    match groups.last_mut() {
+                        Some(last) if from_old - last.old.end <= 2 * CONTEXT_BYTES => {
+                            *last = Group { old: last.old.start..range.start, new: last.new.start..new };
+                        }
+                        _ => groups.push(Group { old: from_old..range.start, new: from_new..new }),
+                    }
+                }
+                new += range.end - range.start;
+                old = range.end;
+            }
+        }
+    }
+    groups
+}
+
+/// With the context on both sides, the same in both.
+fn window(group: &Group, bytes: u64) -> (Range<u64>, Range<u64>) {
+    let before = group.old.start.min(CONTEXT_BYTES);
+    let after = (bytes - group.old.end).min(CONTEXT_BYTES);
+    (group.old.start - before..group.old.end + after, group.new.start - before..group.new.end + after)
+}
+
+/// Hunks of a part as hunks of the whole; the names stand once.
+fn moved(hunks: &str, old: u64, new: u64, named: bool) -> String {
+    let mut result = String::with_capacity(hunks.len());
+    for (index, line) in hunks.split_inclusive('\n').enumerate() {
+        if index < 2 {
+            result.push_str(if named { line } else { "" });
+            continue;
+        }
+        match line.strip_prefix("@@ -").and_then(|rest| rest.strip_suffix(" @@\n")).and_then(|rest| rest.split_once(" +")) {
+            Some((from, to)) => {
+                result.push_str(&format!("@@ -{} +{} @@\n", later(from, old), later(to, new)));
+            }
+            None => result.push_str(line),
+        }
+    }
+    result
+}
+
+/// `12,3` so many lines later.
+fn later(range: &str, lines: u64) -> String {
+    let (start, length) = range.split_once(',').map_or((range, None), |(start, length)| (start, Some(length)));
+    let start = start.parse::<u64>().map_or_else(|_| start.to_owned(), |start| (start + lines).to_string());
+    length.map_or_else(|| start.clone(), |length| format!("{start},{length}"))
+}

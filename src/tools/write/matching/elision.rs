@@ -1,0 +1,69 @@
+//! A text with a line of dots for lines that it does not repeat: what they stand for stays.
+
+use super::{Found, Missed, Place, Wanted};
+use crate::tools::write::replacement::Which;
+
+/// Each piece between the dots must stand in the text once, in order. None where there are no dots in the old text, or where they
+/// may be meant as they are.
+pub(super) fn find(wanted: &Wanted<'_>, old: &str, new: &str) -> Option<Result<Found, Missed>> {
+    let (old, old_dots) = pieces(old);
+    if old_dots.is_empty() || wanted.which == Which::All {
+        return None;
+    }
+    let (new, new_dots) = pieces(new);
+    if wanted.text.lines().any(|line| line.trim() == "..." || old_dots.contains(&line.trim())) {
+        return None;
+    }
+    if old_dots != new_dots {
+        return Some(Err(Missed::Elided));
+    }
+    let mut places = Vec::new();
+    let mut from = 0;
+    for (old, new) in old.iter().zip(new) {
+        if old.is_empty() {
+            // Dots at an end: nothing says how far they reach, and nothing stands there to be changed.
+            if new.is_empty() {
+                continue;
+            }
+            return Some(Err(Missed::Elided));
+        }
+        if !old.chars().any(char::is_alphanumeric) {
+            return None;
+        }
+        let exact = wanted.exact(old);
+        let [range] = exact.as_slice() else { return None };
+        let at_line = range.start == 0 || wanted.text[..range.start].ends_with('\n');
+        if !at_line || range.start < from {
+            return None;
+        }
+        from = range.end;
+        places.push(Place { range: range.clone(), new });
+    }
+    let how = Some("with the lines kept that `...` stands for".to_owned());
+    (!places.is_empty()).then_some(Ok(Found { places, how }))
+}
+
+/// The text between lines of dots, and these lines.
+fn pieces(text: &str) -> (Vec<String>, Vec<&str>) {
+    let mut pieces = vec![String::new()];
+    let mut dots = Vec::new();
+    for line in text.split_inclusive('\n') {
+        if is_dots(line.trim()) {
+            dots.push(line.trim());
+            pieces.push(String::new());
+        } else if let Some(piece) = pieces.last_mut() {
+            piece.push_str(line);
+        }
+    }
+    (pieces, dots)
+}
+
+/// `...`, alone or as a comment, also with words between dots: `// ... existing code ...`.
+fn is_dots(line: &str) -> bool {
+    let bare = line.trim_start_matches(['#', '/', '-', '*', ';', '%', '<', '!', '(', '{']).trim();
+    let bare = bare.trim_end_matches(['*', '/', '-', '>', ')', '}']).trim();
+    let dots = |text: &str| matches!(text, "..." | "…");
+    let starts = bare.starts_with("...") || bare.starts_with('…');
+    let ends = bare.ends_with("...") || bare.ends_with('…');
+    dots(bare) || (starts && ends)
+}

@@ -1,0 +1,154 @@
+//! Texts made alike for a comparison, and the way back from a place in the folded text to the text it was made from.
+
+use icu_normalizer::ComposingNormalizerBorrowed;
+use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
+use std::ops::Range;
+
+/// What does not count in a comparison; each includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Exact,
+    /// Spaces and tabs at line ends.
+    Trailing,
+    /// Quotes, dashes and spaces as typesetters have them, and how an accent is put together.
+    Characters,
+    /// How many spaces stand within a line, and whether one stands beside punctuation.
+    Spaces,
+}
+
+/// A text as it is compared.
+pub(super) struct Folded {
+    pub(super) text: String,
+    /// Where it differs from the original, in order.
+    pieces: Vec<Piece>,
+}
+
+struct Piece {
+    folded: Range<usize>,
+    original: Range<usize>,
+}
+
+impl Folded {
+    /// Line ends stay as they are: the nth line of one is the nth line of the other.
+    pub(super) fn of(text: &str, level: Level) -> Self {
+        let mut folded = Self { text: String::with_capacity(text.len()), pieces: Vec::new() };
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            let body = line.strip_suffix('\n').unwrap_or(line);
+            let kept = match level {
+                Level::Exact => body,
+                Level::Trailing => body.trim_end_matches([' ', '\t']),
+                Level::Characters | Level::Spaces => body.trim_end_matches(|letter| blank(letter)),
+            };
+            if level < Level::Characters || (level == Level::Characters && kept.is_ascii()) {
+                folded.text.push_str(kept);
+            } else {
+                folded.letters(kept, at, level);
+            }
+            folded.replaced(at + kept.len()..at + body.len(), "");
+            if body.len() < line.len() {
+                folded.text.push('\n');
+            }
+            at += line.len();
+        }
+        folded
+    }
+
+    fn letters(&mut self, body: &str, at: usize, level: Level) {
+        let spaces = level == Level::Spaces;
+        let indent = body.len() - body.trim_start_matches(|letter| blank(letter)).len();
+        let marks = CanonicalCombiningClassMapBorrowed::new();
+        let mut letters = body.char_indices().peekable();
+        let mut last = None;
+        while let Some((start, letter)) = letters.next() {
+            let mut end = start + letter.len_utf8();
+            if spaces && start >= indent && blank(letter) {
+                while let Some((next, letter)) = letters.next_if(|(_, letter)| blank(*letter)) {
+                    end = next + letter.len_utf8();
+                }
+                let needed = letters.peek().is_some_and(|(_, next)| last.is_some_and(|last| parted(last, *next)));
+                self.replaced(at + start..at + end, if needed { " " } else { "" });
+                last = Some(' ');
+                continue;
+            }
+            while let Some((next, mark)) = letters.next_if(|(_, next)| marks.get_u8(*next) != 0) {
+                end = next + mark.len_utf8();
+            }
+            let original = &body[start..end];
+            let composed =
+                if original.is_ascii() { original.into() } else { ComposingNormalizerBorrowed::new_nfc().normalize(original) };
+            let plain: String =
+                composed.chars().map(|letter| plain(letter).map_or_else(|| letter.to_string(), str::to_owned)).collect();
+            last = plain.chars().last().or(last);
+            if plain == original {
+                self.text.push_str(original);
+            } else {
+                self.replaced(at + start..at + end, &plain);
+            }
+        }
+    }
+
+    fn replaced(&mut self, original: Range<usize>, by: &str) {
+        if original.is_empty() {
+            return;
+        }
+        let start = self.text.len();
+        self.text.push_str(by);
+        self.pieces.push(Piece { folded: start..self.text.len(), original });
+    }
+
+    /// The original of a range of the folded text; of what was left out at its ends nothing, or that at its end too.
+    /// None where an end of it cuts through what stands for something else.
+    pub(super) fn original(&self, range: Range<usize>, with_rest: bool) -> Option<Range<usize>> {
+        let (_, start) = self.between(range.start)?;
+        let (near, far) = self.between(range.end)?;
+        Some(start..if with_rest { far } else { near }.max(start))
+    }
+
+    /// Before and after what was left out at this place.
+    fn between(&self, at: usize) -> Option<(usize, usize)> {
+        let index = self.pieces.partition_point(|piece| piece.folded.end < at);
+        let shift = |index: usize| match index.checked_sub(1).map(|before| &self.pieces[before]) {
+            Some(piece) => at - piece.folded.end + piece.original.end,
+            None => at,
+        };
+        let mut low = None;
+        let mut high = None;
+        for piece in self.pieces[index..].iter().take_while(|piece| piece.folded.start <= at) {
+            if piece.folded.start < at && at < piece.folded.end {
+                return None;
+            }
+            if piece.folded.end == at {
+                let left_out = piece.folded.is_empty();
+                low = low.or(Some(if left_out { piece.original.start } else { piece.original.end }));
+                high = Some(piece.original.end);
+            }
+        }
+        let low = low.unwrap_or_else(|| shift(index));
+        Some((low, high.unwrap_or(low)))
+    }
+}
+
+fn blank(letter: char) -> bool {
+    matches!(letter, ' ' | '\t') || plain(letter).is_some_and(|plain| plain.trim().is_empty())
+}
+
+/// What a keyboard has in the place of a letter; nothing of a letter that takes no room.
+fn plain(letter: char) -> Option<&'static str> {
+    Some(match letter {
+        '\u{2018}'..='\u{201B}' | '\u{2032}' | '\u{FF07}' => "'",
+        '\u{201C}'..='\u{201F}' | '\u{2033}' | '\u{FF02}' => "\"",
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{FE58}' | '\u{FE63}' | '\u{FF0D}' => "-",
+        '\u{2026}' => "...",
+        '\u{A0}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}' => " ",
+        '\u{200B}' | '\u{2060}' | '\u{FEFF}' => "",
+        _ => return None,
+    })
+}
+
+/// Whether a space between the two says something: between words, and between signs that would be one sign without it.
+fn parted(left: char, right: char) -> bool {
+    let word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let sign = |letter: char| "+-*/<>=&|!~^%?:.@#$\\'\"`".contains(letter);
+    (word(left) && word(right)) || (sign(left) && sign(right))
+}

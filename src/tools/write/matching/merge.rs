@@ -1,0 +1,34 @@
+//! The new text in the place of what stands there: lines that did not change stay as they are in the file.
+
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use std::time::{Duration, Instant};
+
+/// How long the search for lines that stay may take; after it, more lines count as new.
+const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
+
+/// `new` for `there`, which stands for `old` line by line: lines of both texts stay as they are there, others become what
+/// `changed` makes of them. None where it makes nothing of one.
+pub(super) fn merged(there: &str, old: &str, new: &str, changed: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
+    let (there, old, new) = (lines(there), lines(old), lines(new));
+    if there.len() != old.len() {
+        return new.into_iter().map(changed).collect();
+    }
+    let mut result = String::new();
+    let deadline = Some(Instant::now() + COMPARISON_LIMIT);
+    for op in capture_diff_slices_deadline(Algorithm::Myers, &old, &new, deadline) {
+        if let DiffOp::Equal { old_index, len, .. } = op {
+            for (there, old) in there[old_index..old_index + len].iter().zip(&old[old_index..]) {
+                result.push_str(there);
+                if old.ends_with('\n') && !there.ends_with('\n') {
+                    result.push('\n');
+                }
+            }
+            continue;
+        }
+        for line in &new[op.new_range()] {
+            result.push_str(&changed(line)?);
+        }
+    }
+    Some(result)
+}

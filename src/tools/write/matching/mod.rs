@@ -1,0 +1,289 @@
+//! Where in a text a passage stands that a model gave: to the letter, or else as loosely as leaves one place and no other.
+//!
+//! The looser ways are tried in a fixed order, and the first that finds anything decides: one place is taken, several are an error.
+//! All texts here have LF endings.
+
+mod elision;
+mod fold;
+mod indent;
+mod merge;
+#[cfg(test)]
+mod tests;
+mod variants;
+mod window;
+
+use super::replacement::Which;
+use fold::{Folded, Level};
+use indent::Indents;
+use merge::merged;
+use std::ops::Range;
+use variants::{Variant, variants};
+
+/// More places than this are not counted.
+const MOST_PLACES: usize = 1_000;
+/// A larger text is searched to the letter only.
+const MOST_LOOSE_BYTES: usize = 16 << 20;
+
+/// What is put where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::tools) struct Place {
+    pub range: Range<usize>,
+    pub new: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::tools) struct Found {
+    /// In order, none over another.
+    pub places: Vec<Place>,
+    /// What did not count in the comparison; nothing where all did.
+    pub how: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::tools) enum Missed {
+    Nowhere,
+    Several {
+        places: Vec<Range<usize>>,
+        how: Option<String>,
+    },
+    /// It stands here but for its indentation, and how the new text is to be indented cannot be told from it.
+    Indentation(Range<usize>),
+    /// The new text leaves lines out that the old one has.
+    Elided,
+}
+
+/// A passage to look for.
+pub(super) struct Wanted<'a> {
+    pub text: &'a str,
+    pub which: Which,
+    /// Ranges of the text that the model was not shown: a place that lies in or cuts through one is none.
+    pub hidden: &'a [Range<usize>],
+}
+
+/// The places where `old` stands in the text, and what `new` comes to there.
+pub(in crate::tools) fn find(text: &str, old: &str, new: &str, which: Which, hidden: &[Range<usize>]) -> Result<Found, Missed> {
+    let wanted = Wanted { text, which, hidden };
+    let exact = wanted.exact(old);
+    if !exact.is_empty() {
+        return wanted.decided(exact.into_iter().map(|range| (range, new.to_owned())).collect(), None);
+    }
+    if text.len() > MOST_LOOSE_BYTES || old.trim().is_empty() {
+        return Err(Missed::Nowhere);
+    }
+    Loose { wanted, folded: Vec::new() }.find(old, new)
+}
+
+impl Wanted<'_> {
+    fn shown(&self, place: &Range<usize>) -> bool {
+        let cut = |hidden: &Range<usize>| {
+            hidden.start < place.end && place.start < hidden.end && (hidden.start < place.start || place.end < hidden.end)
+        };
+        !self.hidden.iter().any(cut)
+    }
+
+    fn exact(&self, old: &str) -> Vec<Range<usize>> {
+        let all = occurrences(self.text, old, self.which);
+        all.into_iter().map(|at| at..at + old.len()).filter(|place| self.shown(place)).collect()
+    }
+
+    /// One place, or all of them where all are wanted.
+    fn decided(&self, places: Vec<(Range<usize>, String)>, how: Option<String>) -> Result<Found, Missed> {
+        let places: Vec<Place> = places.into_iter().map(|(range, new)| Place { range, new }).collect();
+        if places.len() == 1 || self.which == Which::All || self.same_whichever(&places) {
+            let kept = if self.which == Which::All { places } else { places.into_iter().take(1).collect() };
+            return Ok(Found { places: kept, how });
+        }
+        Err(Missed::Several { places: places.into_iter().map(|place| place.range).collect(), how })
+    }
+
+    /// Whether places that lie over one another give the same text, whichever is taken: of three empty lines, two of them.
+    fn same_whichever(&self, places: &[Place]) -> bool {
+        const COMPARED: usize = 8;
+        let overlap = places.windows(2).all(|pair| pair[1].range.start < pair[0].range.end);
+        let result = |place: &Place| [&self.text[..place.range.start], &place.new, &self.text[place.range.end..]].concat();
+        (2..=COMPARED).contains(&places.len()) && overlap && {
+            let first = result(&places[0]);
+            places[1..].iter().all(|place| result(place) == first)
+        }
+    }
+}
+
+/// Where `needle` begins; also where one lies over another, unless all are wanted, which lie side by side.
+fn occurrences(text: &str, needle: &str, which: Which) -> Vec<usize> {
+    if which == Which::All {
+        return text.match_indices(needle).map(|(at, _)| at).collect();
+    }
+    let step = needle.chars().next().map_or(1, char::len_utf8);
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find(needle)) {
+        found.push(from + at);
+        from += at + step;
+        if found.len() > MOST_PLACES {
+            break;
+        }
+    }
+    found
+}
+
+/// The search that leaves something out of the comparison.
+struct Loose<'a> {
+    wanted: Wanted<'a>,
+    /// The text, folded as far as it was needed.
+    folded: Vec<(Level, Folded)>,
+}
+
+type Places = Vec<(Range<usize>, Option<String>)>;
+
+impl Loose<'_> {
+    fn find(mut self, old: &str, new: &str) -> Result<Found, Missed> {
+        let own = Variant {
+            old: old.to_owned(),
+            new: new.to_owned(),
+            how: "",
+            at_start: false,
+            at_end: false,
+            at_eof: false,
+            unfenced: false,
+        };
+        let readings = variants(self.wanted.text, old, new);
+        let worth = |text: &str| text.chars().any(char::is_alphanumeric);
+        for level in [Level::Trailing, Level::Characters] {
+            if let Some(decided) = self.at(level, &own) {
+                return decided;
+            }
+        }
+        for reading in readings.iter().filter(|reading| worth(&reading.old)) {
+            for level in [Level::Exact, Level::Trailing, Level::Characters] {
+                if let Some(decided) = self.at(level, reading) {
+                    return decided;
+                }
+            }
+        }
+        if worth(old)
+            && let Some(decided) = self.at(Level::Spaces, &own)
+        {
+            return decided;
+        }
+        elision::find(&self.wanted, old, new).unwrap_or(Err(Missed::Nowhere))
+    }
+
+    /// What one level finds, first as it is indented, then with any indentation; none where that is nothing.
+    fn at(&mut self, level: Level, reading: &Variant) -> Option<Result<Found, Missed>> {
+        let words = match level {
+            Level::Exact => "",
+            Level::Trailing => "apart from white space at line ends",
+            Level::Characters => "apart from typographic characters",
+            Level::Spaces => "apart from spaces within lines",
+        };
+        let index = self.fold(level);
+        let passages = self.passages(level, index, reading);
+        if !passages.is_empty() {
+            return Some(self.decided(passages, words, reading));
+        }
+        if level == Level::Exact {
+            return None;
+        }
+        let windows = self.windows(level, index, reading);
+        let words = match level {
+            Level::Exact | Level::Trailing => "without its indentation",
+            Level::Characters => "without its indentation and typographic characters",
+            Level::Spaces => "without its indentation and spaces within lines",
+        };
+        (!windows.is_empty()).then(|| self.decided(windows, words, reading))
+    }
+
+    fn fold(&mut self, level: Level) -> usize {
+        if let Some(index) = self.folded.iter().position(|(known, _)| *known == level) {
+            return index;
+        }
+        self.folded.push((level, Folded::of(self.wanted.text, level)));
+        self.folded.len() - 1
+    }
+
+    fn decided(&self, places: Places, words: &str, reading: &Variant) -> Result<Found, Missed> {
+        let how = [reading.how, words].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ");
+        let ranges = || places.iter().map(|(range, _)| range.clone()).collect::<Vec<_>>();
+        let same =
+            places.windows(2).all(|pair| alike(&self.wanted.text[pair[0].0.clone()], &self.wanted.text[pair[1].0.clone()]));
+        if places.len() > 1 && (self.wanted.which == Which::TheOnly || !same) {
+            return Err(Missed::Several { places: ranges(), how: Some(how) });
+        }
+        let mut made = Vec::with_capacity(places.len());
+        for (range, new) in places {
+            let Some(new) = new else { return Err(Missed::Indentation(range)) };
+            made.push((range, new));
+        }
+        self.wanted.decided(made, Some(how))
+    }
+
+    /// The passages of the text that are folded like the old one, wherever in a line they begin.
+    fn passages(&self, level: Level, index: usize, reading: &Variant) -> Places {
+        let folded = &self.folded[index].1;
+        let needle = needle(&reading.old, level);
+        let last = reading.old.rsplit('\n').next().unwrap_or_default();
+        // White space at the end of the old text says that a line ends there.
+        let rest = level > Level::Exact
+            && !last.trim().is_empty()
+            && needle.rsplit('\n').next() != Some(last)
+            && last.ends_with([' ', '\t']);
+        if needle.trim().is_empty() {
+            return Vec::new();
+        }
+        let text = self.wanted.text;
+        let whole = |range: &Range<usize>| {
+            let (before, after) = (&folded.text[..range.start], &folded.text[range.end..]);
+            let at_end = after.is_empty() || after.starts_with('\n') || needle.ends_with('\n');
+            (!reading.at_start || before.is_empty() || before.ends_with('\n'))
+                && (!(reading.at_end || rest) || at_end)
+                && (!reading.at_eof || after.is_empty())
+        };
+        occurrences(&folded.text, &needle, self.wanted.which)
+            .into_iter()
+            .map(|at| at..at + needle.len())
+            .filter(whole)
+            .filter_map(|range| folded.original(range, rest))
+            .filter(|range| self.may_be(range, reading))
+            .map(|range| {
+                let new = merged(&text[range.clone()], &reading.old, &reading.new, |line| Some(line.to_owned()));
+                (range, if level == Level::Exact { Some(reading.new.clone()) } else { new })
+            })
+            .collect()
+    }
+
+    /// Whole lines that are folded like those of the old text, however they are indented.
+    fn windows(&self, level: Level, index: usize, reading: &Variant) -> Places {
+        let text = self.wanted.text;
+        let needle = needle(&reading.old, level);
+        let ranges = window::find(text, &self.folded[index].1.text, &needle);
+        let unit = if ranges.is_empty() { 0 } else { indent::unit(text) };
+        ranges
+            .into_iter()
+            .filter(|range| self.may_be(range, reading) && (!reading.at_eof || range.end == text.len()))
+            .map(|range| {
+                let there = &text[range.clone()];
+                let indents = Indents::of(reading.old.lines().zip(there.lines()), unit);
+                let new = indents.and_then(|indents| merged(there, &reading.old, &reading.new, |line| indents.line(line)));
+                (range, new)
+            })
+            .collect()
+    }
+
+    fn may_be(&self, range: &Range<usize>, reading: &Variant) -> bool {
+        let line_before = || self.wanted.text[..range.start].trim_end_matches('\n').rsplit('\n').next().unwrap_or_default();
+        let fenced = || reading.unfenced && variants::fence(line_before()).is_some();
+        self.wanted.shown(range) && !fenced()
+    }
+}
+
+/// The old text as it is compared. White space after its last line break begins a line that goes on, and is kept.
+fn needle(old: &str, level: Level) -> String {
+    let begun = old.rfind('\n').map_or("", |at| &old[at + 1..]);
+    let kept = if begun.trim().is_empty() { begun } else { "" };
+    Folded::of(old, level).text + kept
+}
+
+/// The same lines, each with white space of its own around it.
+fn alike(left: &str, right: &str) -> bool {
+    left == right || left.lines().map(str::trim).eq(right.lines().map(str::trim))
+}

@@ -1,0 +1,204 @@
+use super::*;
+
+/// `text`, `old`, `new` and the text afterwards, or `several`, `nowhere`, `indentation`.
+#[track_caller]
+fn check(text: &str, old: &str, new: &str, expected: &str) {
+    check_all(text, old, new, Which::TheOnly, expected);
+}
+
+#[track_caller]
+fn check_all(text: &str, old: &str, new: &str, which: Which, expected: &str) {
+    let (result, how) = match find(text, old, new, which, &[]) {
+        Ok(found) => {
+            let mut result = text.to_owned();
+            for place in found.places.iter().rev() {
+                result.replace_range(place.range.clone(), &place.new);
+            }
+            (result, found.how)
+        }
+        Err(Missed::Several { how, .. }) => ("several".to_owned(), how),
+        Err(Missed::Nowhere) => ("nowhere".to_owned(), None),
+        Err(Missed::Indentation(_)) => ("indentation".to_owned(), None),
+        Err(Missed::Elided) => ("elided".to_owned(), None),
+    };
+    assert_eq!(result, expected, "{text:?}, {old:?} to {new:?}, {how:?}");
+}
+
+#[test]
+fn what_stands_there_to_the_letter_is_taken_and_nothing_looser() {
+    check("a  b\na b\n", "a b", "x", "a  b\nx\n");
+    check("x “a” y\nx \"a\" y\n", "\"a\"", "b", "x “a” y\nx b y\n");
+    check("1\tone\none\n", "1\tone", "1\ttwo", "1\ttwo\none\n");
+    check("&lt; <\n", "&lt;", "&gt;", "&gt; <\n");
+    check("```\na\n```\na\n", "```\na\n```", "b", "b\na\n");
+}
+
+#[test]
+fn places_that_lie_over_one_another_are_several_unless_it_makes_no_difference() {
+    check("aaa", "aa", "b", "several");
+    check("a\n\n\nb\n", "\n\n", "\n", "a\n\nb\n");
+    check("}\n}\n}\n", "}\n}\n", "]\n", "several");
+    check_all("aaaa", "aa", "b", Which::All, "bb");
+}
+
+#[test]
+fn white_space_at_line_ends_does_not_count() {
+    check("a  \nb\t\nc\n", "a\nb\n", "x\ny\n", "x\ny\nc\n");
+    // A line that is in both texts stays as it is in the file; what follows the passage stays too.
+    check("a  \nb\t\nc\n", "a\nb", "a\ny", "a  \ny\t\nc\n");
+    check("f(  \n  1)\n", "f(\n  1", "f(\n  2", "f(  \n  2)\n");
+    check("let x = 1;\n", "let x = 1;  \n", "let x = 2;\n", "let x = 2;\n");
+    check("let x = 1;\n", "let x = 1;  ", "let x = 2;", "let x = 2;\n");
+    // It says that the line ends there.
+    check("let x = 10;\n", "let x = 1  ", "let x = 2", "nowhere");
+    check("a \nb\na  \nb\n", "a\nb\n", "c\n", "several");
+    // What begins the next line is not left out.
+    check("a  \n    b\n", "a\n    ", "c\n    ", "c\n    b\n");
+    check("a  \nb\n", "a\n    ", "c\n    ", "c\nb\n");
+    check("a\n   \nb\n", "   \t", "x", "nowhere");
+}
+
+#[test]
+fn indentation_that_was_left_out_is_put_back() {
+    check("  if a:\n      b\n", "if a:\n    b\n", "if c:\n    d\n    e\n\n    f\n", "  if c:\n      d\n      e\n\n      f\n");
+    check("\tif a {\n\t\tb\n\t}\n", "if a {\n\tb\n}", "if a {\n\tb\n\tc\n}", "\tif a {\n\t\tb\n\t\tc\n\t}\n");
+    check("a\n  b\n", "    b\n", "    b\n    c\n", "a\n  b\n  c\n");
+    // Tabs for spaces, and the other way round.
+    check(
+        "\tif a {\n\t\tb\n\t}\n",
+        "    if a {\n        b\n    }\n",
+        "    if a {\n        b\n            c\n    }\n",
+        "\tif a {\n\t\tb\n\t\t\tc\n\t}\n",
+    );
+    check("    a\n        b\n", "\ta\n\t\tb\n", "\ta\n\t\tc\n\t\t\td\n", "    a\n        c\n            d\n");
+    // The first line alone lacks it, as it does where copying began within the line.
+    check("    a  \n    b\n", "a\n    b\n", "a\n    c\n", "    a  \n    c\n");
+}
+
+#[test]
+fn new_lines_are_not_indented_by_guess() {
+    // All indentation is lost, so that nobody knows where the new line belongs.
+    check("if a:\n    b\n    if c:\n        d\n", "if a:\nb\nif c:\nd\n", "if a:\nb\nif c:\nd\ne\n", "indentation");
+    // Two steps of two, or one of four further out.
+    check("  a\n    b\n  if x {\n  }\n", "    if x {\n    }\n", "    if x {\n        y\n    }\n", "indentation");
+    // A line further out than what was left out.
+    check("a\n    b\n    c\n", "        b\n        c\n", "        b\n  x\n        c\n", "indentation");
+    check("if x:\n    run()\nelse:\n        run()\n", "  run()\n", "stop()\n", "several");
+}
+
+#[test]
+fn characters_that_look_alike_are_taken_for_each_other() {
+    check("say “hi” – it’s…\u{A0}ok\n", "say \"hi\" - it's... ok", "bye", "bye\n");
+    check("say \"hi\"\n", "say “hi”", "say “bye”", "say “bye”\n");
+    check("caf\u{e9} = 1\n", "cafe\u{301} = 1", "x", "x\n");
+    check("  “a”\n  b\n", "\"a\"\nb\n", "\"c\"\nb\n", "  \"c\"\n  b\n");
+    check("‘a’ 'a'\n“a”\n‘b’\n", "'b'", "c", "‘a’ 'a'\n“a”\nc\n");
+    // Half of a sign is no place.
+    check("wait…\n", "wait..", "x", "nowhere");
+    check("résumé\n", "resume", "x", "nowhere");
+}
+
+#[test]
+fn a_view_of_the_file_is_read_as_the_file() {
+    check(
+        "alpha\nbeta\n\ngamma\n",
+        "     2\tbeta\n     3\t\n     4\tgamma\n",
+        "     2\tBETA\n     3\t\n     4\tgamma\n",
+        "alpha\nBETA\n\ngamma\n",
+    );
+    check("alpha\nbeta\n", "2→beta", "BETA", "alpha\nBETA\n");
+    check("alpha\n  beta\n", "2|  beta", "2|  BETA\n3|  c", "alpha\n  BETA\n  c\n");
+    check("alpha\n  beta\n", "  2 |   beta\n", "  2 |   BETA\n", "alpha\n  BETA\n");
+    check("alpha\nbeta\n", "L2: beta\n", "L2: BETA\n", "alpha\nBETA\n");
+    // What looks like a number of a line is a part of it.
+    check("2: foo\n", "1: foo", "1: bar", "nowhere");
+    check("beta max\n", "2\tbeta", "2\tx", "nowhere");
+    check("beta\ngamma\n", "1\tbeta\n7\tgamma\n", "x\n", "nowhere");
+    // A new line that is a number is not the number of an empty one.
+    check("alpha\nbeta\n", "2\tbeta\n", "2\tbeta\n42\n", "alpha\nbeta\n42\n");
+    check("alpha\nbeta\n", "```rust\nbeta\n```\n", "```rust\nBETA\n```\n", "alpha\nBETA\n");
+    check("alpha\n  beta\n", "```\nbeta\n```", "gamma", "alpha\n  gamma\n");
+    check("```ts\nfoo()\n```\n", "```js\nfoo()\n```\n", "```js\nbar()\n```\n", "nowhere");
+    check("beta\nb\nbeta\n", "```\nbeta\n```", "x", "several");
+}
+
+#[test]
+fn escapes_are_resolved_where_they_can_be_nothing_else() {
+    check("a = 1\n\tb = \"2\"\n", "a = 1\\n\\tb = \\\"2\\\"", "a = 3\\n\\tb = \\\"4\\\"", "a = 3\n\tb = \"4\"\n");
+    check("say(\"a\")\n", "say(\\\"a\\\")", "say(\\\"b\\n\\\")", "say(\"b\\n\")\n");
+    check("print(\"a\\n\")\n", "print(\\\"a\\n\\\")", "print(\\\"b\\n\\\")", "print(\"b\\n\")\n");
+    check("a\nb\n", "a\\nb", "a\\nc = \"x\\ny\"", "nowhere");
+    check("a\nb\n", "a\\nb", "c\n\\n\nd", "nowhere");
+    check("a < b\n", "a &lt; b", "a &gt; b", "a > b\n");
+}
+
+#[test]
+fn blank_lines_and_the_end_of_the_file_do_not_count() {
+    check("a\nb\nc\n", "\nb\n\n", "\nB\n\n", "a\nB\nc\n");
+    check("a\nb\nc\n", "\n\nb\n\n", "B", "a\nB\nc\n");
+    check("a\nxb\n", "\n\nb", "\n\nc", "nowhere");
+    check("a\nlast", "last\n", "LAST\n", "a\nLAST");
+    check("a\nlast more", "last\n", "LAST\n", "nowhere");
+    check("last\na\nb", "last \na\nb \n", "x\n", "x");
+    check("a\rb\rc", "a\nb", "x\ny", "x\ry\rc");
+}
+
+#[test]
+fn spaces_within_a_line_count_least() {
+    check("call(a,b);\n", "call(a, b);", "call(a, c);", "call(a, c);\n");
+    check("x  =  1\n", "x = 1", "x = 2", "x = 2\n");
+    check("  if (a){\n    b( c );\n", "if (a) {\n  b(c);\n", "if (d) {\n  b(c);\n", "  if (d) {\n    b( c );\n");
+    check("elseif\n", "else if", "x", "nowhere");
+    check("a - -b\n", "a--b", "x", "nowhere");
+    check("a  b\na   b\n", "a b", "x", "several");
+}
+
+#[test]
+fn what_dots_stand_for_is_kept() {
+    check("f() {\n  a\n  b\n}\nend x\n", "f() {\n...\nend x\n", "g() {\n...\nend y\n", "g() {\n  a\n  b\n}\nend y\n");
+    check("f() {\n  a\n}\n", "f() {\n  // ... existing code ...\n", "g() {\n  // ... existing code ...\n", "g() {\n  a\n}\n");
+    check("f() {\n  a\n}\nf() {\n", "f() {\n...\n", "g() {\n...\n", "nowhere");
+    check("f() {\n  a\n  b\n}\nend\n", "f() {\n...\nend\n", "g() {\nend\n", "elided");
+    check(
+        "def f():\n    ...\ndef g():\n    return 2\n",
+        "def f():\n    ...\n    return 2\n",
+        "def h():\n    ...\n    return 3\n",
+        "nowhere",
+    );
+    check("end\nf() {\n", "f() {\n...\nend\n", "g() {\n...\nend\n", "nowhere");
+}
+
+#[test]
+fn letters_and_words_count_always() {
+    for (text, old) in [
+        ("SELECT id;\n", "select id;"),
+        ("fn a() {\n  one();\n  two();\n}\n", "fn a() {\n  uno();\n  two();\n}\n"),
+        ("x = 1  # fast\n", "x = 1  # slow\n"),
+        ("a\n", "a\nb\n"),
+        ("a\nb\nc\n", "a\nc\n"),
+        ("a\n\nb\n", "a\nb\n"),
+        ("a\nb\n", "a\n\nb\n"),
+        ("foo = 1\n", "foo = 1;\n"),
+        ("a.b\n", "a. b c\n"),
+    ] {
+        check(text, old, "new\n", "nowhere");
+    }
+}
+
+#[test]
+fn all_of_several_loose_places_are_changed_where_they_are_the_same() {
+    check_all("  a\n    a\n", "\ta\n", "\tb\n", Which::All, "  b\n    b\n");
+    check_all("a  \nb\na\nb\n", "a\nb\n", "c\n", Which::All, "a  \nb\nc\n");
+    check_all("say “a”\nsay \"a\" \nsay «a»\nsay “a”.\n", "say “a” ", "x", Which::All, "x\nsay \"a\" \nsay «a»\nsay “a”.\n");
+    check_all("a,b\na ,b\n", "a, b", "c", Which::All, "several");
+}
+
+#[test]
+fn what_was_never_shown_is_no_place() {
+    let text = "key = “abc”  \nend\n";
+    let hidden = 6..13;
+    let find = |old: &str| find(text, old, "x", Which::TheOnly, std::slice::from_ref(&hidden));
+    assert_eq!(find("abc"), Err(Missed::Nowhere));
+    assert_eq!(find("\"abc"), Err(Missed::Nowhere));
+    assert!(find("key = \"abc\"\nend").is_ok_and(|found| found.how.is_some()));
+}

@@ -1,0 +1,221 @@
+//! What a model's text most likely stands for where it was copied from a view of the file, or escaped once too often.
+
+/// A text read in another way, and what was left out of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Variant {
+    pub old: String,
+    pub new: String,
+    /// Follows "matched".
+    pub how: &'static str,
+    /// It must begin at the start of a line.
+    pub at_start: bool,
+    /// It must end at the end of a line.
+    pub at_end: bool,
+    /// It must end where the file ends.
+    pub at_eof: bool,
+    /// It must not stand in a code fence: then the fence was meant, and is another one.
+    pub unfenced: bool,
+}
+
+/// In the order in which they are tried.
+pub(super) fn variants(text: &str, old: &str, new: &str) -> Vec<Variant> {
+    let readings = [numbered(old, new), fenced(old, new), escaped(old, new), quoted(old, new), entities(old, new)];
+    let carriage_returns = carriage_returns(text, old, new);
+    let readings: Vec<Variant> = readings.into_iter().flatten().collect();
+    let own = Variant { how: "", ..plain(old, new) };
+    let ends =
+        |variant: &Variant| [without_blank_lines(variant), without_last_break(variant)].into_iter().flatten().collect::<Vec<_>>();
+    let mut all = ends(&own);
+    all.extend(carriage_returns);
+    for reading in readings {
+        let more = ends(&reading);
+        all.push(reading);
+        all.extend(more);
+    }
+    all
+}
+
+fn plain(old: &str, new: &str) -> Variant {
+    Variant { old: old.to_owned(), new: new.to_owned(), how: "", at_start: false, at_end: false, at_eof: false, unfenced: false }
+}
+
+/// Whole lines for whole lines: where only one of the texts ends its last line, that end is in neither.
+fn lines(old: &str, new: &str, how: &'static str) -> Variant {
+    let old = if old.ends_with('\n') && !new.ends_with('\n') && !new.is_empty() { &old[..old.len() - 1] } else { old };
+    let new = if new.ends_with('\n') && !old.ends_with('\n') { &new[..new.len() - 1] } else { new };
+    Variant { how, at_start: true, at_end: true, ..plain(old, new) }
+}
+
+fn is_blank(line: &str) -> bool {
+    line.trim().is_empty()
+}
+
+fn without_blank_lines(variant: &Variant) -> Option<Variant> {
+    let old: Vec<&str> = variant.old.split_inclusive('\n').collect();
+    let before = old.iter().take_while(|line| is_blank(line)).count();
+    let after = old.iter().rev().take_while(|line| is_blank(line)).count();
+    if before + after == 0 || before == old.len() {
+        return None;
+    }
+    let kept = old[before..old.len() - after].concat();
+    let new: Vec<&str> = variant.new.split_inclusive('\n').collect();
+    let from = new.iter().take(before).take_while(|line| is_blank(line)).count();
+    let upto = new[from..].iter().rev().take(after).take_while(|line| is_blank(line)).count();
+    let new = new[from..new.len() - upto].concat();
+    let how = if variant.how.is_empty() { "without the blank lines around it" } else { variant.how };
+    let ends = lines(&kept, &new, how);
+    let (old, new) = if after > 0 { (ends.old, ends.new) } else { (kept, new) };
+    Some(Variant {
+        old,
+        new,
+        how,
+        at_start: variant.at_start || before > 0,
+        at_end: variant.at_end || after > 0,
+        ..variant.clone()
+    })
+}
+
+fn without_last_break(variant: &Variant) -> Option<Variant> {
+    let old = variant.old.strip_suffix('\n').filter(|old| !is_blank(old))?;
+    let new = variant.new.strip_suffix('\n').unwrap_or(&variant.new);
+    let how = if variant.how.is_empty() { "without the line break at its end" } else { variant.how };
+    Some(Variant { old: old.to_owned(), new: new.to_owned(), how, at_eof: true, ..variant.clone() })
+}
+
+/// A file whose lines end with CR alone, as the model sends them.
+fn carriage_returns(text: &str, old: &str, new: &str) -> Option<Variant> {
+    if !old.contains('\n') || text.contains('\n') || !text.contains('\r') {
+        return None;
+    }
+    let how = "with the CR line ends of the file";
+    Some(Variant { how, ..plain(&old.replace('\n', "\r"), &new.replace('\n', "\r")) })
+}
+
+/// Lines as a view with line numbers shows them.
+fn numbered(old: &str, new: &str) -> Option<Variant> {
+    let mut kind = None;
+    let mut last = None;
+    let mut stripped = String::with_capacity(old.len());
+    for line in old.split_inclusive('\n') {
+        let (number, found, rest) = number(line)?;
+        let follows = last.is_none_or(|last: u64| number == last + 1);
+        if !follows || (found.is_some() && kind.is_some() && found != kind) {
+            return None;
+        }
+        (last, kind) = (Some(number), kind.or(found));
+        stripped.push_str(rest);
+    }
+    let kind = kind?;
+    let mut last = None;
+    let mut bare = |line| {
+        let (number, _, rest) = number(line).filter(|(number, found, _)| match found {
+            Some(found) => *found == kind,
+            // A number alone may be what the line says.
+            None => last.is_some_and(|last: u64| *number == last + 1),
+        })?;
+        last = Some(number);
+        Some(rest)
+    };
+    let new: String = new.split_inclusive('\n').map(|line| bare(line).unwrap_or(line)).collect();
+    let (old, how) = (stripped, "without its line numbers");
+    (!is_blank(&old)).then(|| lines(&old, &new, how))
+}
+
+/// The number of a line, the sign after it, and the line. A line that is only a number has no sign: it was empty.
+fn number(line: &str) -> Option<(u64, Option<char>, &str)> {
+    const DIGITS: usize = 7;
+    let text = line.trim_start_matches([' ', '\t']);
+    let text = text.strip_prefix('L').filter(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit())).unwrap_or(text);
+    let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+    if digits == 0 || digits > DIGITS {
+        return None;
+    }
+    let (number, rest) = (text[..digits].parse().ok()?, &text[digits..]);
+    if is_blank(rest) && !rest.starts_with('\t') {
+        return Some((number, None, rest.trim_start_matches(' ')));
+    }
+    let rest = if rest.trim_start_matches(' ').starts_with('|') { rest.trim_start_matches(' ') } else { rest };
+    let sign = rest.chars().next().filter(|sign| matches!(sign, '\t' | '→' | '|' | ':'))?;
+    Some((number, Some(sign), &rest[sign.len_utf8()..]))
+}
+
+fn fenced(old: &str, new: &str) -> Option<Variant> {
+    let inner = unfence(old)?;
+    let new = match unfence(new) {
+        Some(new) => new,
+        None if new.lines().any(|line| fence(line).is_some()) => return None,
+        None => new.to_owned(),
+    };
+    let variant = lines(&inner, &new, "without the code fence around it");
+    (!is_blank(&inner)).then_some(Variant { unfenced: true, ..variant })
+}
+
+fn unfence(text: &str) -> Option<String> {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let first = lines.iter().position(|line| !is_blank(line))?;
+    let last = lines.iter().rposition(|line| !is_blank(line))?;
+    let closed = fence(lines[first])? == fence(lines[last])? && lines[last].trim().len() == fence(lines[last])?.len();
+    (first < last && closed).then(|| lines[first + 1..last].concat())
+}
+
+/// The three signs that a line opens or closes a block of code with.
+pub(super) fn fence(line: &str) -> Option<&'static str> {
+    ["```", "~~~"].into_iter().find(|fence| line.trim_start().starts_with(fence))
+}
+
+/// A text whose line breaks, tabs and quotes were escaped once more than they are.
+fn escaped(old: &str, new: &str) -> Option<Variant> {
+    const SIGNS: &[(char, char)] = &[('n', '\n'), ('t', '\t'), ('r', '\r'), ('"', '"'), ('\'', '\''), ('\\', '\\')];
+    let meant = unescape(old, SIGNS)?;
+    let both = |text: &str| text.trim_end_matches('\n').contains('\n') && unescape(text, &SIGNS[..1]).is_some();
+    // Where some breaks are real, the others may be meant as they are.
+    if both(new) || (both(old) && unescape(new, SIGNS).is_some()) {
+        return None;
+    }
+    let new = unescape(new, SIGNS).unwrap_or_else(|| new.to_owned());
+    let open = |text: &str| text.lines().any(|line| line.matches('"').count() % 2 == 1);
+    // A break within quotes was meant as it was written.
+    if open(&new) && !open(&meant) {
+        return None;
+    }
+    Some(Variant { how: "with its escapes (`\\n`, `\\t`, `\\\"`) resolved", ..plain(&meant, &new) })
+}
+
+/// The same for quotes alone.
+fn quoted(old: &str, new: &str) -> Option<Variant> {
+    const SIGNS: &[(char, char)] = &[('"', '"'), ('\'', '\''), ('`', '`')];
+    let meant = unescape(old, SIGNS)?;
+    let new = unescape(new, SIGNS).unwrap_or_else(|| new.to_owned());
+    Some(Variant { how: "with its escaped quotes resolved", ..plain(&meant, &new) })
+}
+
+/// None where nothing is escaped.
+fn unescape(text: &str, signs: &[(char, char)]) -> Option<String> {
+    let mut result = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    let mut any = false;
+    while let Some(letter) = letters.next() {
+        let meant = letters.peek().filter(|_| letter == '\\').and_then(|next| signs.iter().find(|(sign, _)| sign == next));
+        match meant {
+            Some((_, meant)) => {
+                letters.next();
+                result.push(*meant);
+                any = true;
+            }
+            None => result.push(letter),
+        }
+    }
+    any.then_some(result)
+}
+
+fn entities(old: &str, new: &str) -> Option<Variant> {
+    let meant = decoded(old);
+    (meant != old).then(|| Variant { how: "with its HTML entities resolved", ..plain(&meant, &decoded(new)) })
+}
+
+/// What is escaped in the text of a document; `&amp;` last, so that nothing is resolved twice.
+fn decoded(text: &str) -> String {
+    const ENTITIES: &[(&str, &str)] =
+        &[("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#x27;", "'"), ("&apos;", "'"), ("&amp;", "&")];
+    ENTITIES.iter().fold(text.to_owned(), |text, (entity, sign)| text.replace(entity, sign))
+}

@@ -1,0 +1,98 @@
+//! What is said of an edit that does not fit: where its text may have been meant, and what to do about it.
+
+use super::replacement::{line_of, with_lf};
+use std::ops::Range;
+
+/// Places of an ambiguous text that are named, and those of them that are shown.
+const NAMED_PLACES: usize = 10;
+const SHOWN_PLACES: usize = 5;
+/// Most of a line that is shown.
+const LINE_CHARACTERS: usize = 160;
+
+/// `3 times, at lines 1, 3, 4`, and how the first of these places look, without what is `hidden`.
+pub(super) fn places(text: &str, places: &[Range<usize>], hidden: &[Range<usize>]) -> (String, String) {
+    let numbers: Vec<usize> = places.iter().take(NAMED_PLACES).map(|place| line_of(text, place.start)).collect();
+    let named = numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let rest = if places.len() > numbers.len() { " and more" } else { "" };
+    let shown: Vec<String> = places
+        .iter()
+        .zip(&numbers)
+        .take(SHOWN_PLACES)
+        .map(|(place, number)| format!("line {number}:\n{}", around(text, place, hidden)))
+        .collect();
+    (format!("{} times, at lines {named}{rest}", places.len()), shown.join("\n"))
+}
+
+/// The line a place begins on, with the one before and the one after it.
+pub(super) fn around(text: &str, place: &Range<usize>, hidden: &[Range<usize>]) -> String {
+    let start = text[..place.start].rfind('\n').map_or(0, |at| at + 1);
+    let from = text[..start.saturating_sub(1)].rfind('\n').map_or(0, |at| at + 1);
+    let mut at = from;
+    let mut lines = Vec::new();
+    for line in text[from..].split_inclusive('\n').take(if from < start { 3 } else { 2 }) {
+        let (begin, end) = (at, at + line.len());
+        at = end;
+        // Of a long line what stands around the place.
+        let near = if (begin..end).contains(&place.start) { place.start - begin } else { 0 };
+        let secret = hidden.iter().any(|range| range.start < end && begin < range.end);
+        lines.push(if secret {
+            "(a line with something hidden)".to_owned()
+        } else {
+            shortened(line.trim_end_matches('\n'), near)
+        });
+    }
+    lines.join("\n")
+}
+
+/// The part of a line around a place in it.
+fn shortened(line: &str, near: usize) -> String {
+    let letters = line.chars().count();
+    if letters <= LINE_CHARACTERS {
+        return line.to_owned();
+    }
+    let before = line[..near].chars().count();
+    let from = before.saturating_sub(LINE_CHARACTERS / 4).min(letters - LINE_CHARACTERS);
+    let part: String = line.chars().skip(from).take(LINE_CHARACTERS).collect();
+    let (head, tail) = (if from > 0 { "…" } else { "" }, if from + LINE_CHARACTERS < letters { "…" } else { "" });
+    format!("{head}{part}{tail}")
+}
+
+/// Where the text that was not found most likely is.
+pub(super) fn closest(text: &str, old: &str) -> String {
+    /// Most lines shown.
+    const SHOWN: usize = 8;
+    if text.is_empty() {
+        return "the file is empty; fill it with an empty `oldText`".to_owned();
+    }
+    let (plain, wanted) = (with_lf(text), with_lf(old));
+    let Some(first) = wanted.lines().map(str::trim).find(|line| !line.is_empty()) else {
+        return "it is only white space; give a line of text with it".to_owned();
+    };
+    let (index, why) = match plain.lines().position(|line| line.trim() == first) {
+        Some(index) => (index, "the white space or a later line differs"),
+        None => match most_alike(&plain, first) {
+            Some(index) => (index, "it differs from what stands there"),
+            None => return "nothing in it looks like it; read the file again".to_owned(),
+        },
+    };
+    let height = wanted.lines().count().clamp(1, SHOWN);
+    let there: Vec<_> = plain.lines().skip(index).take(height).map(|line| shortened(line, 0)).collect();
+    format!("closest, from line {} ({why}):\n{}", index + 1, there.join("\n"))
+}
+
+/// The line most like `wanted`, counted from 0, if one is like it.
+fn most_alike(text: &str, wanted: &str) -> Option<usize> {
+    /// How far the search goes, how much of a line it looks at, and how alike two lines must be.
+    const COMPARED_LINES: usize = 5_000;
+    const COMPARED_CHARACTERS: usize = 120;
+    const ALIKE: f64 = 0.6;
+    let short = |line: &str| line.trim().chars().take(COMPARED_CHARACTERS).collect::<String>();
+    let wanted = short(wanted);
+    text.lines()
+        .take(COMPARED_LINES)
+        .enumerate()
+        .map(|(index, line)| (strsim::normalized_levenshtein(&short(line), &wanted), index))
+        .filter(|(score, _)| *score >= ALIKE)
+        .max_by(|left, right| left.0.total_cmp(&right.0).then(right.1.cmp(&left.1)))
+        .map(|(_, index)| index)
+}

@@ -1,0 +1,131 @@
+//! What must be known of a file to put text at its end, found out without holding it.
+
+use super::document::{Form, NotText};
+
+/// Looked at to tell text from other content.
+const START_BYTES: usize = 8 * 1024;
+
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    start: Vec<u8>,
+    bytes: u64,
+    lines: u64,
+    crlf: bool,
+    ended: bool,
+    /// The last unit of the chunk before.
+    last: Vec<u8>,
+    /// Bytes of a character that the next chunk goes on with.
+    open: Vec<u8>,
+    not_utf8: bool,
+}
+
+impl Tail {
+    /// All chunks but the last have the same even size.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        if self.start.len() < START_BYTES {
+            self.start.extend(chunk.iter().take(START_BYTES - self.start.len()));
+        }
+        self.bytes += chunk.len() as u64;
+        match Self::unit(&self.start) {
+            Unit::Byte => {
+                self.check_utf8(chunk);
+                self.endings(chunk.iter().map(|byte| u16::from(*byte)));
+            }
+            Unit::Little => self.endings(chunk.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]))),
+            Unit::Big => self.endings(chunk.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]))),
+        }
+    }
+
+    fn unit(start: &[u8]) -> Unit {
+        match start {
+            [0xFF, 0xFE, ..] => Unit::Little,
+            [0xFE, 0xFF, ..] => Unit::Big,
+            _ => Unit::Byte,
+        }
+    }
+
+    fn endings(&mut self, units: impl Iterator<Item = u16>) {
+        let (lf, cr) = (u16::from(b'\n'), u16::from(b'\r'));
+        let mut before = self.last.first().map_or(0, |byte| u16::from(*byte));
+        for unit in units {
+            self.ended = unit == lf;
+            if self.ended {
+                self.lines += 1;
+                self.crlf = before == cr;
+            }
+            before = unit;
+        }
+        self.last = vec![u8::try_from(before).unwrap_or(0)];
+    }
+
+    fn check_utf8(&mut self, chunk: &[u8]) {
+        if self.not_utf8 {
+            return;
+        }
+        // A character that was cut goes on with at most three bytes.
+        let head = chunk.len().min(3);
+        let mut joined = std::mem::take(&mut self.open);
+        let mut rest = chunk;
+        if !joined.is_empty() {
+            let wanted = (1..=head).find(|count| {
+                let whole = [joined.as_slice(), &chunk[..*count]].concat();
+                std::str::from_utf8(&whole).is_ok()
+            });
+            match wanted {
+                Some(count) => rest = &chunk[count..],
+                None if chunk.len() < 3 => {
+                    joined.extend(chunk);
+                    self.open = joined;
+                    return;
+                }
+                None => {
+                    self.not_utf8 = true;
+                    return;
+                }
+            }
+        }
+        if let Err(error) = std::str::from_utf8(rest) {
+            match error.error_len() {
+                None => self.open = rest[error.valid_up_to()..].to_vec(),
+                Some(_) => self.not_utf8 = true,
+            }
+        }
+    }
+
+    pub fn form(&self) -> Result<Form, NotText> {
+        let cut = match std::str::from_utf8(&self.start) {
+            Err(error) if error.error_len().is_none() && self.bytes > self.start.len() as u64 => error.valid_up_to(),
+            _ => self.start.len(),
+        };
+        match Form::of(&self.start[..cut])? {
+            Form::Utf8 if self.not_utf8 || !self.open.is_empty() => Ok(Form::Latin1),
+            Form::Utf8Bom if self.not_utf8 || !self.open.is_empty() => Err(NotText::Malformed),
+            form => Ok(form),
+        }
+    }
+
+    /// Lines that are ended.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Whether the last line that is ended ends with CRLF.
+    pub fn crlf(&self) -> bool {
+        self.crlf
+    }
+
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// UTF-16 with an odd byte at its end: nothing that is put after it could be read.
+    pub fn cuts_a_unit(&self) -> bool {
+        !matches!(Self::unit(&self.start), Unit::Byte) && !self.bytes.is_multiple_of(2)
+    }
+}
+
+enum Unit {
+    Byte,
+    Little,
+    Big,
+}
