@@ -58,12 +58,8 @@ pub(in crate::tools) enum Work {
 
 impl Tool for WriteFile {
     const NAME: &'static str = "WriteFile";
-    const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::of::<WriteOrAppend>("write_file"),
-        Alias::same("write"),
-        Alias::same("create_file"),
-        Alias::same("TextCreate"),
-    ];
+    const ALIASES: &'static [Alias<Arguments>] =
+        &[Alias::of::<WriteOrAppend>("write_file"), Alias::same("write"), Alias::same("create_file"), Alias::same("TextCreate")];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/WriteFile.md");
     const RESTORES: bool = true;
@@ -77,7 +73,8 @@ impl Tool for WriteFile {
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
         if arguments.append {
             let Arguments { path, content, create_directories, .. } = arguments;
-            let appended = append_file::AppendFile::draft(append_file::Arguments { path, content, create_directories }, settings)?;
+            let appended =
+                append_file::AppendFile::draft(append_file::Arguments { path, content, create_directories }, settings)?;
             let Draft { summary, actions, proposal, effect, work } = appended;
             return Ok(Draft { summary, actions, proposal, effect, work: Work::Append(work) });
         }

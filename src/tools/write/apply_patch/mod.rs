@@ -176,3 +176,15 @@ fn refused(changes: &Changes, failure: Failure) -> ToolError {
     }
     error
 }
+
+/// What a text becomes by each update in a patch.
+#[cfg(feature = "fuzzing")]
+pub fn patched(text: &str, patch: &str) -> Result<Vec<String>, String> {
+    let mut results = Vec::new();
+    for section in parse(patch).map_err(|error| error.to_string())? {
+        if let What::Update { hunks, .. } = section.what {
+            results.push(apply::apply(text, &hunks, &[]).map_err(|misfit| format!("{misfit:?}"))?.text);
+        }
+    }
+    Ok(results)
+}
