@@ -46,7 +46,7 @@ fn every_scenario_ends_as_expected() {
         fs::write(project.beside("home").join("args.json"), arguments).unwrap();
         let arguments = format!("@{}", project.beside("home").join("args.json").display());
         let words = ["tool", "call", "ApplyPatch", "--args", &arguments, "--yes", "--json"];
-        let result = project.aye(&words).exits(if succeeds { 0 } else { 1 }).json();
+        let result = project.aye(&words).exits(i32::from(!succeeds)).json();
         assert_eq!(result["error"].is_object(), !succeeds, "{scenario}: {result}");
         // Whole or not at all, whatever another tool left there.
         let expected = if succeeds { files(&directory.join("expected")) } else { before };

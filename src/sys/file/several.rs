@@ -78,7 +78,9 @@ pub(super) fn at_pace(steps: &[Step], pace: Pace<'_>) -> Result<(), Failure> {
     if done.is_err() {
         remove_directories(&made);
     } else {
-        places.iter().for_each(|(directory, _)| sync_directory(directory));
+        for (directory, _) in &places {
+            sync_directory(directory);
+        }
     }
     done
 }

@@ -42,7 +42,9 @@ fn workspace(bench: &Bench) -> Files {
 
 fn filled(files: &Files) -> Bench {
     let bench = Bench::new();
-    files.iter().for_each(|(name, content)| bench.write(name, content));
+    for (name, content) in files {
+        bench.write(name, content);
+    }
     bench
 }
 
