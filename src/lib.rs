@@ -24,6 +24,7 @@ pub mod fuzzing {
     use std::sync::Arc;
 
     pub use crate::llm::events_in;
+    pub use crate::tools::patched;
 
     pub mod policy {
         pub use crate::policy::*;
@@ -55,6 +56,8 @@ pub mod fuzzing {
             helper: sys::process::Helper::default(),
             named: Vec::new(),
             checkpoints: None,
+            artifacts: None,
+            commands: tools::Commands::default(),
             holding: tools::Holding::nothing(),
             session: None,
             redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),

@@ -28,3 +28,5 @@ pub use shell::confine::{Ground, Holding};
 pub use shell::git_places::GitOutside;
 pub use shell::preview::Recovered;
 pub use tool::Settings;
+#[cfg(feature = "fuzzing")]
+pub use write::apply_patch::patched;

@@ -17,6 +17,7 @@ mod exec;
 mod grants;
 mod harness;
 mod mechanisms;
+mod patches;
 mod paths;
 mod policy_cli;
 mod preview;

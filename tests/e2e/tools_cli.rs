@@ -3,10 +3,12 @@
 use crate::support::{Output, Project};
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 18] = [
+const TOOLS: [&str; 20] = [
     "ReadFile",
     "WriteFile",
     "EditFile",
+    "ApplyPatch",
+    "AppendFile",
     "Delete",
     "Move",
     "Copy",

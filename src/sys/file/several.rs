@@ -4,6 +4,9 @@
 //! A process that is killed while names change hands leaves some files new and some old, and what was replaced or removed
 //! beside them under a name that begins with `.aye-`.
 
+#[cfg(test)]
+mod tests;
+
 use super::PreImage;
 use super::replace::{Temporary, WriteError, create_parents, current, parent_error, sync_directory, unchanged};
 use super::tree::{Survey, rename_to_new, survey, temporary_name};
@@ -75,7 +78,9 @@ pub(super) fn at_pace(steps: &[Step], pace: Pace<'_>) -> Result<(), Failure> {
     if done.is_err() {
         remove_directories(&made);
     } else {
-        places.iter().for_each(|(directory, _)| sync_directory(directory));
+        for (directory, _) in &places {
+            sync_directory(directory);
+        }
     }
     done
 }

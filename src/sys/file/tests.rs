@@ -149,3 +149,42 @@ fn a_fingerprint_of_a_file_is_that_of_its_content() {
         assert_ne!(Fingerprint::of(&content), print, "{bytes}");
     }
 }
+
+#[test]
+fn an_append_keeps_every_byte_and_the_mode() {
+    let (_directory, root) = place();
+    let file = root.join("f");
+    for size in [0usize, 1, 256 * 1024, 700_001] {
+        let content: Vec<u8> = (0..size).map(|index| (index % 251) as u8).collect();
+        fs::write(&file, &content).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        let mut seen = Vec::new();
+        let before = append::scan(&file, &mut |chunk| seen.extend_from_slice(chunk)).unwrap();
+        assert!(seen == content && before == PreImage::of(&content));
+        append::append(&file, b"more", &before, Parents::MustExist, &|| false).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), [content.as_slice(), b"more"].concat());
+        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o640);
+    }
+    only(&root, &["f"]);
+}
+
+#[test]
+fn nothing_is_appended_to_a_file_that_changed_or_when_stopped() {
+    let (_directory, root) = place();
+    let file = root.join("f");
+    fs::write(&file, "theirs").unwrap();
+    let appended = |before| append::append(&file, b"more", &before, Parents::Create, &|| false);
+    assert!(matches!(appended(PreImage::of(b"mine")), Err(WriteError::Changed)));
+    assert!(matches!(appended(PreImage::Absent), Err(WriteError::Changed)));
+    fs::remove_file(&file).unwrap();
+    symlink("elsewhere", &file).unwrap();
+    assert!(matches!(appended(PreImage::of(b"theirs")), Err(WriteError::Changed)));
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, "theirs").unwrap();
+    let stopped = append::append(&file, b"more", &PreImage::of(b"theirs"), Parents::Create, &|| true);
+    // Where blocks are shared there is nothing to stop.
+    if stopped.is_err() {
+        assert_eq!(fs::read(&file).unwrap(), b"theirs");
+    }
+    only(&root, &["f"]);
+}

@@ -1,5 +1,6 @@
 pub(in crate::tools) mod adding;
 mod artifacts;
+mod appends;
 mod changes;
 mod commands;
 mod documents;
@@ -289,7 +290,7 @@ fn a_schema_is_plain_and_names_no_alias() {
     let definitions = Router::new(Bench::new().settings).definitions();
     let names: Vec<_> = definitions.iter().map(|definition| definition.tool_name.as_str()).collect();
     const SESSIONS: [&str; 6] = ["CliSession", "CliWrite", "CliRead", "CliStop", "CliGetPlatform", "CliEnv"];
-    let files = ["ReadFile", "WriteFile", "EditFile", "Delete", "Move", "Copy", "CreateDirectory"];
+    let files = ["ReadFile", "WriteFile", "EditFile", "ApplyPatch", "AppendFile", "Delete", "Move", "Copy", "CreateDirectory"];
     assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"], &SESSIONS, &["HttpRequest"]].concat());
     let edit = &definitions[2].input_schema;
     let item = &edit["properties"]["edits"]["items"];

@@ -42,7 +42,9 @@ fn workspace(bench: &Bench) -> Files {
 
 fn filled(files: &Files) -> Bench {
     let bench = Bench::new();
-    files.iter().for_each(|(name, content)| bench.write(name, content));
+    for (name, content) in files {
+        bench.write(name, content);
+    }
     bench
 }
 
@@ -110,4 +112,216 @@ fn every_scenario_ends_as_expected() {
         let expected = if result.error.is_none() { files(&directory.join("expected")) } else { before };
         assert_eq!(workspace(&bench), expected, "{scenario}");
     }
+}
+
+#[test]
+fn forms_of_files_stay_where_lines_change() {
+    use crate::tools::write::document::Form;
+    for form in [Form::Utf8, Form::Utf8Bom, Form::Utf16Le, Form::Utf16Be, Form::Latin1] {
+        let bench = Bench::new();
+        bench.write("f", form.encode("é one\r\ntwo\nthree\r\n").unwrap());
+        bench.output("ApplyPatch", patch("*** Update File: f\n@@\n é one\n-two\n+2\n+zwei\n three\n"));
+        assert_eq!(bench.read("f"), form.encode("é one\r\n2\nzwei\nthree\r\n").unwrap(), "{form:?}");
+    }
+    let bench = Bench::new();
+    bench.write("f", b"caf\xE9\n");
+    let (_, message) = bench.error("ApplyPatch", patch("*** Update File: f\n@@\n-café\n+\u{4e2d}\n"));
+    assert!(message.contains("latin-1, which lacks a character"), "{message}");
+}
+
+#[test]
+fn final_newlines_stay_or_come_as_the_patch_says() {
+    let cases = [
+        ("a\nb", "@@\n-a\n+A\n b\n", "A\nb"),
+        ("a\nb", "@@\n a\n-b\n+B\n", "a\nB"),
+        ("a\nb", "@@\n a\n-b\n+B\n*** End of File\n", "a\nB\n"),
+        ("a\nb", "@@\n a\n-b\n+b\n", "a\nb\n"),
+        ("a\nb\n", "@@\n a\n-b\n+b\n\\ No newline at end of file\n", "a\nb"),
+        ("a\nb", "@@\n a\n-b\n\\ No newline at end of file\n+B\n", "a\nB\n"),
+        ("a\nb", "@@\n a\n-b\n\\ No newline at end of file\n+B\n\\ No newline at end of file\n", "a\nB"),
+        ("a\nb", "@@\n b\n+c\n", "a\nb\nc"),
+        ("a\nb", "@@\n a\n-b\n", "a\n"),
+        ("a\nb\n", "@@\n+c\n", "a\nb\nc\n"),
+        ("", "@@\n+c\n", "c\n"),
+        ("a\r\nb", "@@\n b\n+c\n", "a\r\nb\r\nc"),
+        ("a\nb\n", "@@\n-a\n-b\n", ""),
+        ("a\n\nb\n", "@@\n b\n+c\n \n", "a\n\nb\nc\n"),
+    ];
+    for (before, hunk, after) in cases {
+        let bench = Bench::new();
+        bench.write("f", before);
+        bench.output("ApplyPatch", patch(&format!("*** Update File: f\n{hunk}")));
+        assert_eq!(String::from_utf8(bench.read("f")).unwrap(), after, "{before:?} {hunk:?}");
+    }
+}
+
+#[test]
+fn a_place_that_is_not_the_only_one_is_an_error_that_lists_them() {
+    let text = "fn a() {\n    x();\n    done();\n}\n\nfn b() {\n    x();\n    done();\n}\n";
+    let bench = Bench::new();
+    bench.write("f", text);
+    let (code, message) = bench.error("ApplyPatch", patch("*** Update File: f\n@@\n     x();\n-    done();\n+    end();\n"));
+    assert_eq!(code, ErrorCode::InvalidRequest);
+    assert!(message.contains("line 3 of the patch") && message.contains("2 times, at lines 2, 7"), "{message}");
+    assert_eq!(bench.read("f"), text.as_bytes());
+    // The header says which; so does the order of two hunks.
+    let one = "*** Update File: f\n@@ fn b() {\n     x();\n-    done();\n+    end();\n";
+    bench.output("ApplyPatch", patch(one));
+    assert_eq!(bench.read("f"), b"fn a() {\n    x();\n    done();\n}\n\nfn b() {\n    x();\n    end();\n}\n");
+    bench.write("f", text);
+    let first = "*** Update File: f\n@@ fn a() {\n     x();\n-    done();\n+    end();\n";
+    bench.output("ApplyPatch", patch(first));
+    assert_eq!(bench.read("f"), b"fn a() {\n    x();\n    end();\n}\n\nfn b() {\n    x();\n    done();\n}\n");
+    bench.write("f", text);
+    let two = "*** Update File: f\n@@\n     x();\n-    done();\n+    one();\n@@\n     x();\n-    done();\n+    two();\n";
+    bench.output("ApplyPatch", patch(two));
+    assert_eq!(bench.read("f"), b"fn a() {\n    x();\n    one();\n}\n\nfn b() {\n    x();\n    two();\n}\n");
+    // Whichever of two equal lines goes, the text is the same.
+    bench.write("f", "a\na\nb\n");
+    bench.output("ApplyPatch", patch("*** Update File: f\n@@\n-a\n"));
+    assert_eq!(bench.read("f"), b"a\nb\n");
+}
+
+#[test]
+fn what_does_not_fit_is_told_with_the_line_that_differs() {
+    let bench = Bench::new();
+    bench.write("f", "one\ntwo\nthree\nfour\n");
+    let cases = [
+        ("@@\n one\n two\n-tree\n+3\n", "line 3 is `three`, not `tree`"),
+        ("@@ four\n one\n-two\n+2\n", "only before `four`, at line 1"),
+        ("@@ one\n+new\n@@\n-four\n+4\n", "only adds lines"),
+        ("@@\n-two\n+2\n@@\n one\n-two\n+zwei\n", "that the hunk in line 3 of the patch changes too"),
+        ("@@\n-nothing like it\n", "read the file again"),
+        ("@@\n*wrong\n", "line 4 of the patch: `*wrong` starts with neither"),
+        ("@@\n", "line 3 of the patch: the hunk has no lines"),
+        ("", "there is nothing to update"),
+    ];
+    for (hunks, part) in cases {
+        let (code, message) = bench.error("ApplyPatch", patch(&format!("*** Update File: f\n{hunks}")));
+        assert!(code == ErrorCode::InvalidRequest && message.contains(part), "{hunks:?}: {message}");
+        assert_eq!(bench.read("f"), b"one\ntwo\nthree\nfour\n");
+    }
+}
+
+#[test]
+fn sections_follow_each_other_on_what_the_ones_before_made() {
+    let bench = Bench::new();
+    bench.write("a", "one\ntwo\n");
+    bench.write("old", "same\n");
+    bench.write("bin", b"\0\x01\x02");
+    fs::set_permissions(bench.path("bin"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let told = bench.output(
+        "ApplyPatch",
+        patch(
+            "*** Update File: a\n@@\n-one\n+1\n*** Update File: a\n*** Move to: sub/b\n@@\n-two\n+2\n*** Add File: new\n+x\n\
+             *** Update File: new\n@@\n-x\n+y\n*** Delete File: old\n*** Add File: old\n+again\n*** Update File: bin\n*** Move to: tool\n",
+        ),
+    );
+    let text = |text: &str| text.as_bytes().to_vec();
+    let expected = [("sub/b", text("1\n2\n")), ("new", text("y\n")), ("old", text("again\n")), ("tool", b"\0\x01\x02".to_vec())];
+    assert_eq!(workspace(&bench), expected.into_iter().map(|(name, content)| (name.to_owned(), content)).collect());
+    let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(bench.path("tool")).unwrap());
+    assert_eq!(mode & 0o777, 0o755);
+    assert!(told.contains("Moved a to sub/b +2 −2") && told.contains("Created new +1"), "{told}");
+}
+
+#[test]
+fn a_plan_names_every_path_and_shows_one_diff() {
+    let bench = Bench::new();
+    bench.write("a", "one\n");
+    bench.write("gone", "bye\n");
+    bench.write("keep", "1\n2\n");
+    let body = "*** Update File: a\n*** Move to: b\n@@\n-one\n+1\n*** Delete File: gone\n*** Add File: new\n+n\n*** Update File: keep\n@@\n-2\n+zwei\n";
+    let plan = bench.plan("ApplyPatch", patch(body)).unwrap();
+    let names: Vec<_> = plan
+        .actions
+        .iter()
+        .map(|action| match action {
+            Action::Write { target } => format!("w {}", target.given),
+            Action::Delete { target } => format!("d {}", target.given),
+            other => format!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(names, ["w b", "w a", "d a", "d gone", "w new", "w keep"]);
+    let proposal = plan.proposal.unwrap();
+    let paths: Vec<_> = proposal.paths.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(paths, ["a", "b", "gone", "new", "keep"]);
+    assert!(proposal.summary.starts_with("Patch 4 files +3 −3: "), "{}", proposal.summary);
+    for part in [
+        "diff --git a/a b/b\nrename from a\nrename to b\n--- a/a\n+++ b/b\n@@ -1 +1 @@\n-one\n+1\n",
+        "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n",
+        "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n",
+        "diff --git a/keep b/keep\n--- a/keep\n",
+    ] {
+        assert!(proposal.diff.contains(part), "{}", proposal.diff);
+    }
+    assert_eq!(bench.read("a"), b"one\n", "a plan writes nothing");
+}
+
+#[test]
+fn one_file_that_changed_after_the_plan_stops_the_whole_patch() {
+    let bench = Bench::new();
+    bench.write("a", "one\n");
+    bench.write("b", "one\n");
+    let body = "*** Add File: d/new\n+n\n*** Update File: a\n@@\n-one\n+1\n*** Update File: b\n@@\n-one\n+1\n";
+    let plan = bench.plan("ApplyPatch", patch(body)).unwrap();
+    bench.write("b", "theirs\n");
+    let before = workspace(&bench);
+    let error = bench.run(plan).error.unwrap();
+    assert_eq!(error.code, ErrorCode::Conflict);
+    assert!(error.message.contains("`b` changed") && error.message.contains("no file of the patch was changed"), "{error}");
+    assert_eq!(workspace(&bench), before);
+    assert!(!bench.path("d").exists());
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_not_told_by_why_a_hunk_does_not_fit() {
+    let mut bench = Bench::new();
+    bench.write("secret", "one\ntwo\n");
+    let hidden = bench.path("secret");
+    bench.settings.may_read = Arc::new(move |path| path != hidden);
+    for hunk in ["@@\n one\n-three\n+3\n", "@@\n-nothing\n+x\n"] {
+        let plan = bench.plan("ApplyPatch", patch(&format!("*** Update File: secret\n{hunk}"))).unwrap();
+        assert_eq!(plan.actions.len(), 1);
+        let message = bench.run(plan).error.unwrap().message;
+        assert!(message.contains("which you may not read") && !message.contains("two"), "{message}");
+    }
+}
+
+#[test]
+fn markers_of_a_file_stand_for_what_they_hide_in_it() {
+    const TOKEN: &str = "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";
+    const PEM: &str = "-----BEGIN PRIVATE KEY-----\nCn9uq2kE2vmN3KkWPB6sZLneiwvs6bvNEcNTr7qSXyDCFN4IFPYAwF8ylQEFKHIX\nHRl7DzCwOjPvB8Vh+XMdr5pHToAD/y5V4FGMQfoUGh9SfQag9KxLICMpRTpvpTOB\nPZ8VMES6tspQ95fW\n-----END PRIVATE KEY-----\n";
+    let bench = Bench::new();
+    let before = format!("a\ntoken = {TOKEN}\n{PEM}b\n");
+    bench.write("f", &before);
+    let shown = bench.output("ReadFile", json!({"path": "f"}));
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines.len(), 4, "{shown}");
+    let hunk = format!("*** Update File: f\n@@\n {}\n {}\n-b\n+B\n", lines[1], lines[2]);
+    let plan = bench.plan("ApplyPatch", patch(&hunk)).unwrap();
+    assert!(!plan.proposal.as_ref().unwrap().diff.contains("ghp_"));
+    assert_eq!(bench.run(plan).error, None);
+    assert_eq!(bench.read("f"), before.replace("\nb\n", "\nB\n").as_bytes());
+    let (_, message) = bench.error("ApplyPatch", patch(&format!("*** Add File: g\n+{}\n", lines[1])));
+    assert!(message.contains("nothing was written"), "{message}");
+    let (_, message) = bench.error("ApplyPatch", patch(&format!("*** Delete File: {}\n", lines[1])));
+    assert!(message.contains("cannot be in a path"), "{message}");
+}
+
+#[test]
+fn links_and_places_that_are_no_files_are_left_alone() {
+    let bench = Bench::new();
+    bench.write("real", "one\n");
+    fs::create_dir(bench.path("dir")).unwrap();
+    std::os::unix::fs::symlink("real", bench.path("link")).unwrap();
+    bench.output("ApplyPatch", patch("*** Update File: link\n@@\n-one\n+1\n"));
+    assert_eq!(bench.read("real"), b"1\n");
+    assert!(bench.path("link").is_symlink());
+    for body in ["*** Delete File: dir\n", "*** Add File: dir\n+x\n", "*** Update File: real\n*** Move to: dir\n"] {
+        let (_, message) = bench.error("ApplyPatch", patch(body));
+        assert!(message.contains("is a directory"), "{message}");
+    }
+    bench.output("ApplyPatch", patch("*** Delete File: link\n"));
+    assert!(!bench.path("link").is_symlink() && bench.path("real").exists());
 }

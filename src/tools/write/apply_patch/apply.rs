@@ -86,13 +86,8 @@ fn blocks<'a>(hunk: &'a Hunk, places: &Places, start: usize) -> Vec<Block<'a>> {
     let (mut at, mut open) = (start, false);
     // What is no line of the file cannot go, and what would come in its place neither.
     let phantoms = hunk.lines.iter().rev().filter(|line| line.kind == Kind::Removed).take(places.dropped).count();
-    let added = hunk.lines.iter().filter(|line| line.kind == Kind::Added).count();
-    let kept = added
-        - if phantoms > 0 && hunk.lines.iter().rfind(|line| line.kind == Kind::Added).is_some_and(|line| line.text.is_empty()) {
-            1
-        } else {
-            0
-        };
+    let last_is_empty = hunk.added().last().is_some_and(str::is_empty);
+    let kept = hunk.added().count() - usize::from(phantoms > 0 && last_is_empty);
     let mut seen = 0;
     for line in &hunk.lines {
         if line.kind == Kind::Context {

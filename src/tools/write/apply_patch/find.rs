@@ -169,7 +169,7 @@ impl<'a> Lines<'a> {
         let closes = |body: &&str| {
             !body.trim().is_empty() && indent(body) <= outer && !body.trim_start().starts_with([')', ']', '}', '{'])
         };
-        opener < line && !self.bodies[opener + 1..=line].iter().any(|body| closes(body))
+        opener < line && !self.bodies[opener + 1..=line].iter().any(closes)
     }
 
     /// The lines that a header can stand for: itself, as exactly as there is; or lines that begin with it, as git cuts long ones.

@@ -12,19 +12,19 @@ mod tree;
 
 use self::parse::{Section, What, parse};
 use self::shown::Shown;
-use self::tree::{Fault, Tree};
+use self::tree::{Fault, Steps, Tree};
 use super::file_change::not_written;
 use super::move_path;
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Target, ToolError};
-use crate::sys::file::PreImage;
-use crate::sys::file::several::{Failure, Step, commit};
+use crate::sys::file::several::{Failure, commit};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -46,10 +46,8 @@ pub(in crate::tools) enum Work {
     Explain(ToolError),
 }
 
-/// All steps, and the path that each of them was written as.
 pub(in crate::tools) struct Changes {
-    steps: Vec<Step>,
-    given: Vec<(String, PreImage)>,
+    steps: Steps,
     done: String,
 }
 
@@ -85,19 +83,19 @@ impl Tool for ApplyPatch {
             }
         }
         let Shown { proposal, done } = shown::shown(&tree, settings);
-        let (steps, given) = tree.steps()?;
+        let steps = tree.steps();
         Ok(Draft {
             summary: proposal.summary.clone(),
             actions,
             proposal: Some(proposal),
             effect: Effect::Changes,
-            work: Work::Apply(Changes { steps, given, done }),
+            work: Work::Apply(Changes { steps, done }),
         })
     }
 
     fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || match work {
-            Work::Apply(changes) => match commit(&changes.steps) {
+            Work::Apply(changes) => match commit(&changes.steps.steps) {
                 Ok(()) => Ok(changes.done),
                 Err(failure) => Err(refused(&changes, failure).into()),
             },
@@ -161,18 +159,31 @@ fn explanation(target: Target, error: ToolError) -> Draft<Work> {
 }
 
 fn refused(changes: &Changes, failure: Failure) -> ToolError {
-    let (given, before) = &changes.given[failure.step];
+    let (given, before) = &changes.steps.given[failure.step];
     let mut error = not_written(given, *before, failure.why);
-    if changes.steps.len() > 1 && failure.left.is_empty() {
+    if changes.steps.steps.len() > 1 && failure.left.is_empty() {
         error.message.push_str(". no file of the patch was changed");
     }
     if !failure.left.is_empty() {
         let left: Vec<_> = failure.left.iter().map(|path| format!("`{}`", path.display())).collect();
-        error.message.push_str(&format!(
+        let _ = write!(
+            error.message,
             ". these could not be put back and are as the patch has them: {}; what they were stands beside them in files whose names begin \
              with `.aye-`. tell the person",
             left.join(", ")
-        ));
+        );
     }
     error
+}
+
+/// What a text becomes by each update in a patch.
+#[cfg(feature = "fuzzing")]
+pub fn patched(text: &str, patch: &str) -> Result<Vec<String>, String> {
+    let mut results = Vec::new();
+    for section in parse(patch).map_err(|error| error.to_string())? {
+        if let What::Update { hunks, .. } = section.what {
+            results.push(apply::apply(text, &hunks, &[]).map_err(|misfit| format!("{misfit:?}"))?.text);
+        }
+    }
+    Ok(results)
 }

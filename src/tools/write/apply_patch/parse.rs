@@ -216,7 +216,9 @@ impl<'a> Parser<'a> {
                 blank += 1;
             } else if line.starts_with("\\ No newline") {
                 content.truncate(content.trim_end_matches('\n').len());
-            } else if !(content.is_empty() && line.starts_with("@@")) {
+            } else if (content.is_empty() && line.starts_with("@@")) || line.trim().eq_ignore_ascii_case(END_OF_FILE) {
+                // What a hunk has; here it says nothing.
+            } else {
                 let message = format!("{} does not start with `+`; every line of a file that is added does", shown(line));
                 return Err(self.wrong(message));
             }

@@ -85,7 +85,7 @@ fn part(file: &File, tree: &Tree<'_>, settings: &Settings) -> Option<Part> {
     if let Now::Absent = file.now {
         let moved = tree.files.iter().any(|other| other.moved_from.as_deref().is_some_and(|from| file.is_at(from)));
         return if moved || file.is_new() { None } else { Some(deleted(file, name, settings)) };
-    };
+    }
     let source = file.moved_from.as_deref().and_then(|from| tree.files.iter().find(|other| other.is_at(from)));
     let old = source.unwrap_or(file);
     let old_name = shown_in_one_line(&old.target.real, settings);

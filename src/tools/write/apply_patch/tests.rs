@@ -1,2 +1,174 @@
 use super::apply::apply;
-use super::parse::{What, parse};
+use super::parse::{Hunk, Kind, What, parse};
+use proptest::prelude::*;
+use similar::{ChangeTag, TextDiff};
+
+fn text() -> impl Strategy<Value = String> {
+    // Few different lines, so that many are equal; some differ only in white space or quotes.
+    let line = prop::sample::select(&["a", "b", " a", "a ", "", "}", "fn f() {", "\u{201C}q\u{201D}", "\"q\"", "\tx"][..]);
+    (prop::collection::vec(line, 0..14), any::<bool>()).prop_map(|(lines, ended)| {
+        let text = lines.join("\n");
+        if ended && !lines.is_empty() { text + "\n" } else { text }
+    })
+}
+
+/// The patch of one file as the format has it, with so many lines around each change.
+fn made(old: &str, new: &str, radius: usize) -> String {
+    let mut patch = "*** Begin Patch\n*** Update File: f\n".to_owned();
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let diff = TextDiff::configure().diff_slices(&old, &new);
+    for group in diff.grouped_ops(radius) {
+        patch.push_str("@@\n");
+        let mut at_end = false;
+        for op in &group {
+            at_end = op.old_range().end == old.len();
+            for change in diff.iter_changes(op) {
+                patch.push(match change.tag() {
+                    ChangeTag::Equal => ' ',
+                    ChangeTag::Delete => '-',
+                    ChangeTag::Insert => '+',
+                });
+                patch.push_str(change.value());
+                if !change.value().ends_with('\n') {
+                    patch.push_str("\n\\ No newline at end of file\n");
+                }
+            }
+        }
+        if at_end {
+            patch.push_str("*** End of File\n");
+        }
+    }
+    patch + "*** End Patch\n"
+}
+
+fn hunks(patch: &str) -> Vec<Hunk> {
+    match parse(patch).unwrap().remove(0).what {
+        What::Update { hunks, .. } => hunks,
+        other => panic!("{other:?}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn a_patch_with_all_lines_comes_to_exactly_the_second_text(old in text(), new in text()) {
+        prop_assume!(old != new);
+        let patch = made(&old, &new, 100);
+        let applied = apply(&old, &hunks(&patch), &[]).unwrap_or_else(|misfit| panic!("{misfit:?}\n{patch}"));
+        prop_assert_eq!(applied.text, new, "{}", patch);
+    }
+
+    #[test]
+    fn a_patch_with_some_lines_comes_to_the_second_text_or_is_refused(old in text(), new in text(), radius in 0usize..4) {
+        prop_assume!(old != new);
+        let patch = made(&old, &new, radius);
+        // Where lines are only added, nothing but a line beside them says where.
+        if let Ok(applied) = apply(&old, &hunks(&patch), &[]) {
+            let placed = hunks(&patch).iter().all(|hunk| hunk.old().next().is_some());
+            prop_assert!(!placed || applied.text == new, "{}\n{:?}\n{:?}", patch, applied.text, new);
+        }
+    }
+
+    #[test]
+    fn a_patch_on_another_text_changes_only_lines_it_names(old in text(), new in text(), other in text()) {
+        prop_assume!(old != new);
+        let hunks = hunks(&made(&old, &new, 3));
+        if let Ok(applied) = apply(&other, &hunks, &[]) {
+            // Every line that went was named, up to white space and quotes, and every line that came.
+            let named = |kind: Kind, line: &str| hunks.iter().flat_map(|hunk| &hunk.lines).any(|one| {
+                one.kind == kind && super::find::Level::Typography.of(&one.text) == super::find::Level::Typography.of(line)
+            });
+            let (before, after): (Vec<&str>, Vec<&str>) = (other.lines().collect(), applied.text.lines().collect());
+            for change in TextDiff::configure().diff_slices(&before, &after).iter_all_changes() {
+                let kind = match change.tag() {
+                    ChangeTag::Delete => Kind::Removed,
+                    ChangeTag::Insert => Kind::Added,
+                    ChangeTag::Equal => continue,
+                };
+                // A diff may call a line that moved gone and come.
+                prop_assert!(named(kind, change.value()) || named(Kind::Context, change.value()) || named(Kind::Removed, change.value()) || named(Kind::Added, change.value()), "{:?} {:?}", hunks, change);
+            }
+        }
+    }
+
+    #[test]
+    fn no_corruption_of_a_patch_panics(
+        old in text(),
+        new in text(),
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..6, "[-+ @*\\\\a\r\n]{0,3}"), 1..6),
+    ) {
+        prop_assume!(old != new);
+        let mut patch: Vec<char> = made(&old, &new, 2).chars().collect();
+        for (at, length, put) in cuts {
+            let at = at.index(patch.len().max(1)).min(patch.len());
+            let end = (at + length).min(patch.len());
+            patch.splice(at..end, put.chars());
+        }
+        let patch: String = patch.into_iter().collect();
+        match parse(&patch) {
+            Ok(sections) => for section in sections {
+                if let What::Update { hunks, .. } = section.what {
+                    let _ = apply(&old, &hunks, &[]);
+                }
+            },
+            Err(error) => prop_assert!(error.line >= 1 && !error.message.is_empty()),
+        }
+    }
+
+    #[test]
+    fn any_text_parses_or_is_an_error(patch in "(\\*\\*\\* (Begin|End) Patch\n|\\*\\*\\* (Add|Update|Delete) File: ?[a-z]?\n|@@[ a-z@0-9,+-]*\n|[-+ ]?[a-z ]*\n|\\*\\*\\* End of File\n|```\n|<<'EOF'\nEOF\n){0,12}") {
+        let _ = parse(&patch);
+    }
+}
+
+#[test]
+fn what_stands_around_a_patch_is_left_out() {
+    let body = "*** Begin Patch\n*** Add File: f\n+x\n*** End Patch\n";
+    let wraps = [
+        body.to_owned(),
+        format!("```\n{body}```\n"),
+        format!("```diff\n{body}```"),
+        format!("apply_patch <<'EOF'\n{body}EOF\n"),
+        format!("<<EOF\n{body}EOF"),
+        format!("Here it is:\n\n{body}\nDone."),
+        body.replace('\n', "\r\n"),
+        body.replace("*** End Patch\n", ""),
+        format!("```\n{}```\n", body.replace("*** End Patch\n", "")),
+        format!("<<'EOF'\n{}EOF\n", body.replace("*** End Patch\n", "")),
+        body.replace("*** Begin Patch\n", ""),
+        format!("\u{feff}{body}"),
+        body.replace("*** Begin", "  *** begin"),
+        body.replace("+x\n", "@@ -0,0 +1 @@\n+x\n*** End of File\n"),
+    ];
+    for wrapped in wraps {
+        let sections = parse(&wrapped).unwrap_or_else(|error| panic!("{error}: {wrapped:?}"));
+        assert_eq!(sections.len(), 1, "{wrapped:?}");
+        assert_eq!(sections[0].what, What::Add { content: "x\n".to_owned() }, "{wrapped:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_patch_is_told_with_its_line() {
+    let cases = [
+        ("", 1, "there is no `*** Begin Patch`"),
+        ("*** Begin Patch\n*** End Patch", 2, "give at least one"),
+        ("*** Begin Patch\n*** Frobnicate File: x\n*** End Patch", 2, "is none of"),
+        ("*** Begin Patch\n*** Add File:\n+x\n*** End Patch", 2, "the path is missing"),
+        ("*** Begin Patch\n*** Add File: f\nx\n*** End Patch", 3, "does not start with `+`"),
+        ("*** Begin Patch\n*** Delete File: f\n-x\n*** End Patch", 3, "is none of"),
+        ("*** Begin Patch\n*** Update File: f\n@@\n-x\n+y", 5, "ends in the middle of a line"),
+        ("*** Begin Patch\n*** Add File: f\n+x\n*** End Patch\n*** Add File: g\n+x", 5, "follows `*** End Patch`"),
+    ];
+    for (patch, line, part) in cases {
+        let error = parse(patch).unwrap_err();
+        assert!(error.line == line && error.message.contains(part), "{patch:?}: {error}");
+    }
+}
+
+#[test]
+fn a_marker_after_a_space_is_a_line_where_lines_of_a_patch_follow() {
+    let patch = "*** Begin Patch\n*** Update File: notes.md\n@@\n *** Update File: example\n-one\n+two\n *** End Patch\n three\n*** End Patch\n";
+    let found = hunks(patch);
+    assert_eq!(found[0].old().collect::<Vec<_>>(), ["*** Update File: example", "one", "*** End Patch", "three"]);
+}

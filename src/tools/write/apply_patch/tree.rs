@@ -37,6 +37,12 @@ pub(super) struct File {
     pub notes: Vec<String>,
 }
 
+/// All steps, and the path that each of them was written as.
+pub(super) struct Steps {
+    pub steps: Vec<Step>,
+    pub given: Vec<(String, PreImage)>,
+}
+
 /// What stood there before the patch.
 pub(super) enum Stood {
     File(Before),
@@ -250,7 +256,7 @@ impl<'a> Tree<'a> {
     }
 
     /// What is to be done, removals of what was moved included, and the path that each was written as.
-    pub fn steps(self) -> Result<(Vec<Step>, Vec<(String, PreImage)>), ToolError> {
+    pub fn steps(self) -> Steps {
         let mut steps = Vec::new();
         let mut given = Vec::new();
         for file in self.files {
@@ -277,7 +283,7 @@ impl<'a> Tree<'a> {
             given.push((file.target.given, before));
             steps.push(Step { real: file.target.real, what });
         }
-        Ok((steps, given))
+        Steps { steps, given }
     }
 }
 

@@ -1,0 +1,19 @@
+//! Any text as a patch of any other: an error with a sentence, or a text that differs only where the patch names lines.
+
+#![no_main]
+
+use aye::fuzzing::patched;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: (&str, &str)| {
+    let (text, patch) = input;
+    match patched(text, patch) {
+        Ok(results) => {
+            for result in results {
+                // Every byte comes from the text, from the patch, or ends a line.
+                assert!(result.len() <= text.len() + 2 * patch.len() + 2);
+            }
+        }
+        Err(error) => assert!(!error.is_empty()),
+    }
+});

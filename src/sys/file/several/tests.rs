@@ -1,0 +1,143 @@
+use super::*;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+type Tree = BTreeMap<PathBuf, (u32, u64, Vec<u8>)>;
+
+/// Names, modes, inodes and content of all that is there, directories included.
+fn tree(root: &Path) -> Tree {
+    let mut found = Tree::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(path) = open.pop() {
+        let stat = path.symlink_metadata().unwrap();
+        if stat.is_dir() {
+            open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+        let content = if stat.is_symlink() { Vec::new() } else { fs::read(&path).unwrap_or_default() };
+        found.insert(path, (stat.mode(), stat.ino(), content));
+    }
+    found
+}
+
+fn write(path: PathBuf, before: Option<&str>, content: &str) -> Step {
+    let before = before.map_or(PreImage::Absent, |text| PreImage::of(text.as_bytes()));
+    Step { real: path, what: What::Write { content: content.into(), before, like: None } }
+}
+
+fn remove(path: PathBuf) -> Step {
+    let planned = survey(&path, &mut |_, _| {}).unwrap();
+    Step { real: path, what: What::Remove { before: Was::Entry(Box::new(planned)) } }
+}
+
+/// A tree and steps that use all there is: new, replaced, moved over another, removed, a link removed.
+fn work() -> (tempfile::TempDir, PathBuf, Vec<Step>) {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    fs::create_dir(root.join("d")).unwrap();
+    for name in ["a", "b", "d/c", "gone", "over"] {
+        fs::write(root.join(name), format!("old {name}")).unwrap();
+    }
+    fs::set_permissions(root.join("b"), fs::Permissions::from_mode(0o750)).unwrap();
+    symlink("a", root.join("link")).unwrap();
+    let steps = vec![
+        write(root.join("a"), Some("old a"), "new a"),
+        write(root.join("new/deep/er"), None, "er"),
+        write(root.join("new/deep/two"), None, "two"),
+        Step {
+            real: root.join("over"),
+            what: What::Write { content: b"moved".to_vec(), before: PreImage::of(b"old over"), like: Some(root.join("b")) },
+        },
+        Step { real: root.join("b"), what: What::Remove { before: Was::Content(PreImage::of(b"old b")) } },
+        remove(root.join("gone")),
+        remove(root.join("link")),
+        write(root.join("d/c"), Some("old d/c"), "new c"),
+    ];
+    (directory, root, steps)
+}
+
+#[test]
+fn all_of_several_changes_are_made() {
+    let (_directory, root, steps) = work();
+    commit(&steps).unwrap();
+    let after: Vec<_> = tree(&root).into_keys().map(|path| path.strip_prefix(&root).unwrap().display().to_string()).collect();
+    assert_eq!(after, ["", "a", "d", "d/c", "new", "new/deep", "new/deep/er", "new/deep/two", "over"]);
+    assert_eq!(fs::read(root.join("a")).unwrap(), b"new a");
+    assert_eq!(fs::read(root.join("over")).unwrap(), b"moved");
+    assert_eq!(fs::metadata(root.join("over")).unwrap().mode() & 0o777, 0o750);
+}
+
+#[test]
+fn a_failure_at_any_step_leaves_all_as_it_was() {
+    for fails_at in 0..8 {
+        let (_directory, root, steps) = work();
+        let before = tree(&root);
+        let failure = at_pace(&steps, &mut |step| {
+            if step == fails_at { Err(WriteError::Io(std::io::Error::other("no more"))) } else { Ok(()) }
+        });
+        let failure = failure.unwrap_err();
+        assert_eq!((failure.step, failure.left.len()), (fails_at, 0));
+        assert_eq!(tree(&root), before, "{fails_at}");
+    }
+}
+
+#[test]
+fn what_changed_since_it_was_seen_stops_all_of_it() {
+    type Change = fn(&Path);
+    let changes: [(usize, Change); 6] = [
+        (0, |root| fs::write(root.join("a"), "theirs").unwrap()),
+        (1, |root| {
+            fs::create_dir_all(root.join("new/deep")).unwrap();
+            fs::write(root.join("new/deep/er"), "theirs").unwrap();
+        }),
+        (4, |root| fs::write(root.join("b"), "theirs").unwrap()),
+        (5, |root| fs::write(root.join("gone"), "theirs, longer").unwrap()),
+        (7, |root| fs::remove_file(root.join("d/c")).unwrap()),
+        (7, |root| {
+            fs::rename(root.join("d"), root.join("real")).unwrap();
+            symlink("real", root.join("d")).unwrap();
+        }),
+    ];
+    for (step, change) in changes {
+        let (_directory, root, steps) = work();
+        change(&root);
+        let before = tree(&root);
+        let failure = commit(&steps).unwrap_err();
+        assert!(failure.step == step && matches!(failure.why, WriteError::Changed), "{failure:?}");
+        assert_eq!(tree(&root), before, "{step}");
+    }
+}
+
+#[test]
+fn a_change_in_the_last_moment_is_put_back_as_well() {
+    for (late, name) in [(0, "a"), (4, "b"), (5, "gone")] {
+        let (_directory, root, steps) = work();
+        let before = tree(&root);
+        let failure = at_pace(&steps, &mut |step| {
+            if step == late {
+                fs::write(root.join(name), "theirs and longer").unwrap();
+            }
+            Ok(())
+        });
+        assert!(matches!(failure.unwrap_err().why, WriteError::Changed));
+        let mut after = tree(&root);
+        assert_eq!(after.get(&root.join(name)).unwrap().2, b"theirs and longer", "nobody's words are lost");
+        after.insert(root.join(name), before[&root.join(name)].clone());
+        assert_eq!(after, before, "{late}");
+    }
+}
+
+#[test]
+fn a_directory_that_may_not_be_written_stops_all_of_it() {
+    if nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: nothing is shut for root");
+        return;
+    }
+    let (_directory, root, steps) = work();
+    fs::set_permissions(root.join("d"), fs::Permissions::from_mode(0o555)).unwrap();
+    let before = tree(&root);
+    let failure = commit(&steps).unwrap_err();
+    assert_eq!(failure.step, 7);
+    assert_eq!(tree(&root), before);
+    fs::set_permissions(root.join("d"), fs::Permissions::from_mode(0o755)).unwrap();
+}
