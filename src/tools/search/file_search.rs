@@ -1,7 +1,7 @@
 //! One file searched: its lines that match, in order and within bounds, or how many there are.
 
 use super::gather::Part;
-use super::grep_answer::{FileHits, Hit, Hits, Line};
+use super::grep_answer::{Counted, FileHits, Hit, Hits, Line};
 use super::grep_arguments::{Mode, Request};
 use super::secret_lines::{Keys, Shown, Sight};
 use crate::policy::redact::Redactor;
@@ -68,10 +68,20 @@ pub(super) struct FileSearch<'a> {
     counts: Searcher,
     buffer: Vec<u8>,
     hits: Part<'a, Hits>,
+    counted: &'a Counted,
+}
+
+/// What all threads of one search share.
+pub(super) struct Common<'a> {
+    pub request: &'a Request,
+    pub redactor: &'a Redactor,
+    pub kill: &'a CancellationToken,
+    pub counted: &'a Counted,
 }
 
 impl<'a> FileSearch<'a> {
-    pub(super) fn new(request: &'a Request, redactor: &'a Redactor, kill: &'a CancellationToken, hits: Part<'a, Hits>) -> Self {
+    pub(super) fn new(common: &Common<'a>, hits: Part<'a, Hits>) -> Self {
+        let Common { request, redactor, kill, counted } = *common;
         let searcher = |lines: bool| {
             SearcherBuilder::new()
                 .binary_detection(BinaryDetection::quit(0))
@@ -83,10 +93,14 @@ impl<'a> FileSearch<'a> {
                 .after_context(if lines { request.after } else { 0 })
                 .build()
         };
-        Self { request, redactor, kill, shows: searcher(true), counts: searcher(false), buffer: Vec::new(), hits }
+        Self { request, redactor, kill, shows: searcher(true), counts: searcher(false), buffer: Vec::new(), hits, counted }
     }
 
     pub(super) fn search(&mut self, path: &Path) -> Result<Content, Skip> {
+        let counts = matches!(self.request.mode, Mode::Content | Mode::Count);
+        if counts && self.counted.is_full() && self.hits.own.room(path) == 0 {
+            return Ok(Content::Text);
+        }
         let file = open_file(path).map_err(Skip::Io)?;
         let bytes = file.metadata().map_err(Skip::Io)?.len();
         if self.request.meaning.multiline && bytes > MAX_MULTILINE_BYTES as u64 {
@@ -165,10 +179,13 @@ impl<'a> FileSearch<'a> {
             follows: false,
             found: FileHits::default(),
             late: room == 0,
+            counted: self.counted,
+            told: 0,
             binary: false,
         };
         let searched = search(searcher, expression, &mut sink);
-        let Collector { found, binary, .. } = sink;
+        let Collector { found, binary, told, .. } = sink;
+        self.counted.add(found.matches - told);
         // What was not searched to its end is not known to be without a match.
         if searched.is_ok() || found.matches > 0 {
             self.hits.own.add(path, found);
@@ -213,8 +230,14 @@ struct Collector<'a> {
     found: FileHits,
     /// Whether what comes now comes too late to be shown and is only counted.
     late: bool,
+    counted: &'a Counted,
+    /// Matches of this file that the others know of.
+    told: u64,
     binary: bool,
 }
+
+/// Matches after which the others are told.
+const TOLD_AFTER: u64 = 1024;
 
 impl Sink for Collector<'_> {
     type Error = io::Error;
@@ -232,6 +255,12 @@ impl Sink for Collector<'_> {
             return Ok(false);
         }
         self.late |= self.found.hits.len() >= self.room;
+        if self.late && self.mode == Mode::Content && self.found.matches - self.told >= TOLD_AFTER {
+            let new = self.found.matches - std::mem::replace(&mut self.told, self.found.matches);
+            if self.counted.add(new) {
+                return Ok(false);
+            }
+        }
         if !self.late {
             let mut lines = std::mem::take(&mut self.before);
             lines.retain(|line| line.number + self.around >= first);

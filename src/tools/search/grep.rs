@@ -1,8 +1,8 @@
 //! Grep: the lines that match an expression, in a file or a tree.
 
-use super::file_search::{Content, FileSearch, Skip};
+use super::file_search::{Common, Content, FileSearch, Skip};
 use super::gather::Shared;
-use super::grep_answer::{Hits, answer};
+use super::grep_answer::{Counted, Hits, answer};
 use super::grep_arguments::{self, Mode, Request};
 use super::unread::Unread;
 use super::walk::{Depth, Reach, below, walk};
@@ -64,7 +64,9 @@ impl Tool for Grep {
 fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
     let Work { target, request } = work;
     let hits = Shared::new(Hits::new(request));
-    let searcher = || FileSearch::new(request, &settings.redactor, kill, hits.part(Hits::new(request)));
+    let counted = Counted::default();
+    let common = Common { request, redactor: &settings.redactor, kill, counted: &counted };
+    let searcher = || FileSearch::new(&common, hits.part(Hits::new(request)));
     let unread = Unread::new();
     match target.place {
         Place::Missing => return Err(not_found(target, settings)),

@@ -9,6 +9,25 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering as Memory};
+
+/// Counted to; of more matches it is only said that there are more.
+pub(super) const MAX_COUNTED: u64 = 100_000;
+
+/// Matches so far of all threads: once there are more than are counted, what cannot be shown need not be searched.
+#[derive(Default)]
+pub(super) struct Counted(AtomicU64);
+
+impl Counted {
+    /// Whether that was the last that counts.
+    pub(super) fn add(&self, matches: u64) -> bool {
+        self.0.fetch_add(matches, Memory::Relaxed) + matches > MAX_COUNTED
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.0.load(Memory::Relaxed) > MAX_COUNTED
+    }
+}
 
 /// A line as it is shown; `mark` tells one that matches from one around it.
 pub(super) struct Line {
@@ -132,6 +151,10 @@ impl Merge for Hits {
     }
 }
 
+fn counted(matches: u64) -> String {
+    if matches > MAX_COUNTED { format!("more than {MAX_COUNTED}") } else { matches.to_string() }
+}
+
 /// All of it as text; empty where nothing was found.
 pub(super) fn answer(hits: Hits, request: &Request, settings: &Settings) -> String {
     let (matches, files, limit) = (hits.matches, hits.files, request.limit as u64);
@@ -141,7 +164,10 @@ pub(super) fn answer(hits: Hits, request: &Request, settings: &Settings) -> Stri
         "narrow `pattern`, `path` or `glob`".to_owned()
     };
     let note = match request.mode {
-        Mode::Content if matches > limit => format!("[{limit} of {matches} matches shown; {narrow}]"),
+        Mode::Content if matches > limit => format!("[{limit} of {} matches shown; {narrow}]", counted(matches)),
+        Mode::Count if files > limit && matches > MAX_COUNTED => {
+            format!("[{limit} of more files shown, {} matches in all; {narrow}]", counted(matches))
+        }
         Mode::Count if files > limit => format!("[{limit} of {files} files shown, {matches} matches in all; {narrow}]"),
         Mode::Files | Mode::FilesWithoutMatch if files > limit => format!("[{limit} of {files} files shown; {narrow}]"),
         Mode::Content | Mode::Count | Mode::Files | Mode::FilesWithoutMatch => String::new(),

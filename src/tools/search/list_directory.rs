@@ -101,15 +101,14 @@ type Found = First<(InOrder, Kind)>;
 fn one(target: &Target, request: &Request, settings: &Settings) -> Result<Found, ToolError> {
     let mut found = First::new(request.limit);
     let failed = |error: std::io::Error| open_error(target, &error);
+    let quick = settings.may_read_entry.clone().filter(|_| (settings.may_read)(&target.real));
+    let may_read = quick.unwrap_or_else(|| settings.may_read.clone());
     for entry in entries(&target.real).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
         let hidden = name.as_encoded_bytes().starts_with(b".");
         let path = target.real.join(&name);
-        if (request.hidden || !hidden)
-            && (request.which.is_all() || request.which.takes(Path::new(&name)))
-            && (settings.may_read)(&path)
-        {
+        if (request.hidden || !hidden) && (request.which.is_all() || request.which.takes(Path::new(&name))) && may_read(&path) {
             found.push((InOrder(path), Kind::of(entry.file_type().ok())));
         }
     }

@@ -2,7 +2,6 @@
 
 use crate::protocol::ToolError;
 use crate::tools::tool::invalid;
-use grep_matcher::LineTerminator;
 use grep_regex::{Error, ErrorKind, RegexMatcher, RegexMatcherBuilder};
 
 /// How a pattern is meant.
@@ -46,13 +45,12 @@ pub(in crate::tools) fn expression(pattern: &str, meaning: Meaning) -> Result<Re
         .fixed_strings(meaning.literal)
         .word(meaning.word)
         .multi_line(true)
-        .crlf(true)
         .dot_matches_new_line(meaning.multiline && meaning.dot_all);
     // With a terminator no match can leave its line.
     if meaning.multiline {
-        builder.line_terminator(None);
+        builder.crlf(true).line_terminator(None);
     } else {
-        builder.line_terminator(Some(LineTerminator::crlf().as_byte()));
+        builder.line_terminator(Some(b'\n')).crlf(true);
     }
     builder.build(pattern).map_err(|error| invalid(format!("`pattern`: {}", why_not(pattern, &error))))
 }

@@ -7,6 +7,8 @@ mod paths_corpus;
 mod random_trees;
 mod reads;
 mod requests;
+mod search_properties;
+mod searches;
 mod secrets;
 mod sessions;
 #[cfg(target_os = "linux")]
@@ -100,6 +102,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         environment: Environment::Core,
         secret_names: Vec::new(),
         may_read: Arc::new(|_| true),
+        may_read_entry: None,
         named: Vec::new(),
         may_write: Arc::new(|_| true),
         may_delete: Arc::new(|_| true),
