@@ -1,7 +1,7 @@
 //! One file searched: its lines that match, in order and within bounds, or how many there are.
 
 use super::gather::Part;
-use super::grep_answer::{Counted, FileHits, Hit, Hits, Line};
+use super::grep_answer::{Counted, FileHits, Hit, Hits, Line, MAX_COUNTED};
 use super::grep_arguments::{Mode, Request};
 use super::secret_lines::{Keys, Shown, Sight};
 use crate::policy::redact::Redactor;
@@ -255,6 +255,9 @@ impl Sink for Collector<'_> {
             return Ok(false);
         }
         self.late |= self.found.hits.len() >= self.room;
+        if self.mode == Mode::Count && self.found.matches > MAX_COUNTED {
+            return Ok(false);
+        }
         if self.late && self.mode == Mode::Content && self.found.matches - self.told >= TOLD_AFTER {
             let new = self.found.matches - std::mem::replace(&mut self.told, self.found.matches);
             if self.counted.add(new) {

@@ -194,7 +194,7 @@ pub(super) fn answer(hits: Hits, request: &Request, settings: &Settings) -> Stri
         let _ = match request.mode {
             Mode::Content => Ok(()),
             Mode::Files | Mode::FilesWithoutMatch => writeln!(text, "{name}"),
-            Mode::Count => writeln!(text, "{name}:{}", file.matches),
+            Mode::Count => writeln!(text, "{name}:{}", counted(file.matches)),
         };
     }
     text.push_str(&note);

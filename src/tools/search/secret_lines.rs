@@ -110,12 +110,10 @@ fn without_keys<'a>(text: Cow<'a, str>, first: u64, path: &Path, keys: &mut Keys
     if !keys.any() {
         return (text, false);
     }
-    let mut keyed = false;
-    let mut line = |(number, line): (u64, &'_ str)| {
-        let of_a_key = keys.has(path, number, line);
-        keyed |= of_a_key;
-        if of_a_key { OF_A_KEY.to_owned() } else { line.to_owned() }
-    };
-    let lines: Vec<String> = (first..).zip(text.split('\n')).map(&mut line).collect();
-    if keyed { (Cow::Owned(lines.join("\n")), true) } else { (text, false) }
+    let numbered = || (first..).zip(text.split('\n'));
+    if !numbered().any(|(number, line)| keys.has(path, number, line)) {
+        return (text, false);
+    }
+    let lines: Vec<&str> = numbered().map(|(number, line)| if keys.has(path, number, line) { OF_A_KEY } else { line }).collect();
+    (Cow::Owned(lines.join("\n")), true)
 }

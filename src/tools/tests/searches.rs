@@ -190,6 +190,18 @@ fn very_many_matches_are_not_counted_to_their_end() {
 }
 
 #[test]
+fn a_search_of_one_file_ends_when_it_is_killed() {
+    let bench = Bench::new();
+    bench.write("f", "x\n".repeat(2_000_000));
+    let plan = bench.plan("Grep", json!({"pattern": "no such text", "path": "f"})).unwrap();
+    let context = context();
+    context.kill.cancel();
+    let permit = Permit::for_test(plan.actions.clone());
+    let result = block_on(Router::new(bench.settings.clone()).run(plan, permit, context));
+    assert_eq!(result.error.unwrap().code, ErrorCode::Cancelled);
+}
+
+#[test]
 fn glob_has_options_and_a_bound() {
     let bench = project();
     let glob = |arguments: Value| bench.output("Glob", arguments);
