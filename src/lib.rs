@@ -48,6 +48,7 @@ pub mod fuzzing {
             environment: sys::process::Environment::Core,
             secret_names: Vec::new(),
             may_read: Arc::new(|_| true),
+            may_read_entry: None,
             may_write: Arc::new(|_| true),
             may_delete: Arc::new(|_| true),
             may_open: Arc::new(|_| true),

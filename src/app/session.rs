@@ -268,7 +268,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
             judge.explain(&[action(target)], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
         })
     };
-    let (web, addresses, places) = (policy.clone(), policy.clone(), policy.clone());
+    let (web, addresses, places, entries) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
@@ -287,6 +287,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         shell: place.settings.tools.shell,
         secret_names: place.settings.key_variables(),
         may_read: may(|target| Action::Read { target }),
+        may_read_entry: Some(Arc::new(move |path| entries.entry_may_be_read(path, jiff::Timestamp::UNIX_EPOCH))),
         may_write: may(|target| Action::Write { target }),
         may_delete: may(|target| Action::Delete { target }),
         may_open: Arc::new(move |path| places.may_be_opened(path)),

@@ -3,7 +3,7 @@
 use super::bundle::{Bundle, BundleError, Decision};
 use super::decided::{Decided, Finding, across, counts, reason, unlisted};
 use super::layer::{FileRules, Owned, PathRule, Ready, Scope};
-use super::paths::{Context, Places, Sandbox, credentials, of_the_machine, protected};
+use super::paths::{Context, Places, Sandbox, credentials, is_deeper_than_credentials, of_the_machine, protected};
 use super::permit::Grant;
 use super::shell::hides;
 use crate::protocol::{Action, Mode, Place, Risk, Target};
@@ -225,6 +225,27 @@ fn to_be_read(path: &Path, layers: &[Ready], context: &Context) -> Option<Guard>
     let names = |layer: &Ready| Some(layer.read.as_ref()?.allowed.as_ref()?.names(&found.place, path));
     let named = layers.iter().filter(|layer| layer.scope.grants()).any(|layer| names(layer) == Some(true));
     (!named).then(|| Guard::Closed(found.reason()))
+}
+
+/// Whether nothing denies that an entry is read, of a directory of which nothing does. All that denies a directory denies what is
+/// in it, and a list that reaches a directory reaches that too: what is left to look at is the entry itself. A search asks this of
+/// every file there is.
+pub fn entry_may_be_read(path: &Path, layers: &[Ready], context: &Context, now: Timestamp) -> bool {
+    let shut = |layer: &Ready| {
+        layer.read.as_ref().is_some_and(|rules| {
+            let denies = |owned: &Owned<PathRule>| {
+                let rule = &owned.rule.rule;
+                rule.decision == Decision::Deny && counts(rule.expires_at, now) && owned.rule.places.reaches_entry(path)
+            };
+            rules.blocked.reaches_entry(path) || rules.rules.iter().any(denies)
+        })
+    };
+    let in_the_machine =
+        ["/proc/", "/dev/"].iter().any(|place| path.as_os_str().as_encoded_bytes().starts_with(place.as_bytes()));
+    !context.own.iter().any(|own| own.as_os_str() == path.as_os_str())
+        && !(in_the_machine && of_the_machine(path, false))
+        && !layers.iter().any(shut)
+        && (is_deeper_than_credentials(path, context) || !matches!(to_be_read(path, layers, context), Some(Guard::Closed(_))))
 }
 
 /// Whether a place of credentials stays shut: nobody who may open it named it.

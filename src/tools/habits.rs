@@ -20,12 +20,24 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("cwd", &["workdir", "working_directory", "directory"]),
     ("timeout", &["timeout_seconds", "timeout_s"]),
     ("stdin", &["input"]),
-    ("pattern", &["query", "regex"]),
+    ("pattern", &["query", "regex", "glob"]),
     ("ignoreCase", &["case_insensitive", "-i"]),
     ("context", &["context_lines", "-C"]),
+    ("before", &["before_context", "context_before", "-B"]),
+    ("after", &["after_context", "context_after", "-A"]),
+    ("lineNumbers", &["-n", "line_number", "show_line_numbers"]),
+    ("output", &["output_mode", "mode"]),
+    ("maxResults", &["head_limit", "max_count", "max_matches", "limit", "-m"]),
+    ("word", &["whole_word", "match_whole_word", "-w"]),
+    ("literal", &["fixed_strings", "-F"]),
+    ("type", &["file_type", "types", "-t"]),
+    ("hidden", &["include_hidden", "show_hidden"]),
+    ("noIgnore", &["include_ignored"]),
+    ("depth", &["max_depth"]),
+    ("details", &["long", "-l"]),
     ("url", &["uri", "link"]),
     ("body", &["data"]),
-    ("glob", &["include", "file_pattern"]),
+    ("glob", &["include", "file_pattern", "include_pattern", "globs", "-g", "pattern"]),
     ("id", &["session_id", "session", "command_id", "shell_id", "bash_id", "process_id", "pid"]),
     ("text", &["input", "chars", "keys_text", "data", "line", "command"]),
     ("waitSeconds", &["wait", "timeout", "timeout_seconds", "yield_time"]),
@@ -50,6 +62,7 @@ const SHOWN_CHARACTERS: usize = 80;
 /// Makes `value` what `schema` says: own names, own types. Refuses what has no meaning or two; ignored, the call would not be
 /// what was meant.
 pub(super) fn settle(value: &mut Value, schema: &Value, at: &str) -> Result<(), ToolError> {
+    list(value, schema);
     retype(value, kind(schema), at)?;
     expect_kind(value, schema, at)?;
     match value {
@@ -75,6 +88,17 @@ fn kind(schema: &Value) -> &str {
 
 fn within(at: &str, name: &str) -> String {
     if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
+}
+
+/// One text where a list of texts is meant.
+fn list(value: &mut Value, schema: &Value) {
+    let texts = kind(schema) == "array" && schema.get("items").is_some_and(|items| kind(items) == "string");
+    if let Value::String(text) = value
+        && texts
+    {
+        let several = serde_json::from_str::<Vec<String>>(text).ok();
+        *value = several.unwrap_or_else(|| vec![std::mem::take(text)]).into();
+    }
 }
 
 /// A value of another type that says the same. What cannot be read so stays for the message of the parser.

@@ -45,6 +45,8 @@ pub struct Settings {
     /// Whether a search may show what is at this real path. A search is judged by where it starts; this keeps it from
     /// what is blocked below.
     pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    /// The same of an entry of a directory that may be shown, where that is told more quickly.
+    pub may_read_entry: Option<Arc<dyn Fn(&Path) -> bool + Send + Sync>>,
     /// The same for what a tree that is copied or moved would bring to this real path.
     pub may_write: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
     /// The same for what a tree that is deleted or moved would take from it.

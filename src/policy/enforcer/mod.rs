@@ -24,6 +24,7 @@ use crate::protocol::action::NAMED;
 use crate::protocol::{Action, CommandPart, Mode, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 use serde::Serialize;
+use std::path::Path;
 
 /// The largest file that is read whole where no layer says.
 const FILE_BYTES: u64 = 10 << 20;
@@ -184,6 +185,12 @@ impl Enforcer {
         let needs =
             (shell && whole.decided.verdict == VerdictKind::Allow && self.sandbox() != SandboxSetting::Off).then_some("sandbox");
         self.told(whole, actions, needs)
+    }
+
+    /// Whether no rule denies that an entry is read, where none denies it of the directory that it is in: the short way to what
+    /// `explain` says of each of many.
+    pub fn entry_may_be_read(&self, path: &Path, now: Timestamp) -> bool {
+        files::entry_may_be_read(path, &self.layers, &self.context, now)
     }
 
     fn told(&self, finding: Finding, actions: &[Action], needs: Option<&'static str>) -> Explanation {

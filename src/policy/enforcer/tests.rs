@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 mod advisories;
 mod disguise;
+mod entries;
 mod grants;
 mod layers;
 mod lines;

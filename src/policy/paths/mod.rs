@@ -7,11 +7,15 @@ mod protected;
 mod tests;
 mod windows;
 
-pub use protected::{PROTECTED, credential_places, credentials, is_protected_name, of_the_machine, protected, start_up_places};
+pub use protected::{
+    PROTECTED, credential_places, credentials, is_deeper_than_credentials, is_protected_name, of_the_machine, protected,
+    start_up_places,
+};
 
 use super::bundle::Pattern;
 use crate::protocol::{ARTIFACT_SCHEME, Mode, Target};
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
+use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 /// A name that no pattern means by itself.
@@ -137,9 +141,9 @@ impl Places {
         for pattern in patterns {
             for text in expand(&pattern.text, context) {
                 if !text.contains(['*', '?', '[', '{']) {
-                    places.prefixes.push((places.fold(&normal(Path::new(&text))), pattern.line));
+                    places.prefixes.push((places.fold(&normal(Path::new(&text))).into_owned(), pattern.line));
                 } else if let Ok(glob) = GlobBuilder::new(&text).literal_separator(true).case_insensitive(folds).build() {
-                    places.globs_within.push((places.fold(&start_of(&text)), glob.compile_matcher()));
+                    places.globs_within.push((places.fold(&start_of(&text)).into_owned(), glob.compile_matcher()));
                     globs.add(glob);
                     places.glob_lines.push(pattern.line);
                 }
@@ -150,8 +154,8 @@ impl Places {
         places
     }
 
-    fn fold(&self, path: &Path) -> PathBuf {
-        if self.folds { PathBuf::from(path.to_string_lossy().to_lowercase()) } else { path.to_path_buf() }
+    fn fold<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
+        if self.folds { PathBuf::from(path.to_string_lossy().to_lowercase()).into() } else { path.into() }
     }
 
     /// Whether a pattern speaks of `place` itself, or of something in it, and reaches the path: one that starts above it
@@ -182,6 +186,13 @@ impl Places {
             Some(globs) => globs.is_match(path),
             None => self.globs_within.iter().any(|(_, glob)| glob.is_match(path)),
         }
+    }
+
+    /// Whether it reaches the path, of which it is known that no directory above is reached.
+    pub fn reaches_entry(&self, path: &Path) -> bool {
+        let folded = self.fold(path);
+        self.prefixes.iter().any(|(prefix, _)| prefix.as_os_str() == folded.as_os_str())
+            || (!self.glob_lines.is_empty() && self.means(path))
     }
 
     /// Whether it reaches whatever is in this directory, by any name.

@@ -171,6 +171,12 @@ pub fn credentials(path: &Path, context: &Context) -> Option<Credentials> {
     find(CREDENTIALS, path, context).map(|(name, place)| Credentials { name, place })
 }
 
+/// Whether a path is too far below any home directory to be such a place itself: it is one only if it lies in one.
+pub fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool {
+    let deep = |home: &Path| path.strip_prefix(home).map_or(true, |below| below.components().nth(DEEPEST_CREDENTIALS).is_some());
+    deep(&context.home) && (context.in_workspace(path) || home_of(path).is_none_or(|home| deep(&home)))
+}
+
 /// Where a home directory keeps what lets its holder in.
 pub fn credential_places(home: &Path) -> impl Iterator<Item = PathBuf> {
     CREDENTIALS.iter().map(|name| home.join(name))
@@ -195,6 +201,21 @@ pub fn of_the_machine(path: &Path, changes: bool) -> bool {
     let kernel = ["/proc", "/sys", "/dev"].iter().any(|place| path.starts_with(place)) && !path.starts_with("/dev/shm");
     path.strip_prefix("/proc").is_ok_and(process) || path.starts_with("/dev/fd") || (changes && kernel)
 }
+
+/// Names in the longest entry of the list of credentials.
+const DEEPEST_CREDENTIALS: usize = {
+    let (mut deepest, mut entry) = (0, 0);
+    while entry < CREDENTIALS.len() {
+        let (bytes, mut names, mut at) = (CREDENTIALS[entry].as_bytes(), 1, 0);
+        while at < bytes.len() {
+            names += (bytes[at] == b'/') as usize;
+            at += 1;
+        }
+        deepest = if names > deepest { names } else { deepest };
+        entry += 1;
+    }
+    deepest
+};
 
 /// Names in the longest entry of a list.
 const LONGEST_ENTRY: usize = 8;

@@ -1,188 +1,327 @@
-//! The lines of one file that match, gathered in order and within bounds.
+//! One file searched: its lines that match, in order and within bounds, or how many there are.
 
-use super::walk::First;
+use super::gather::Part;
+use super::grep_answer::{Counted, FileHits, Hit, Hits, Line, MAX_COUNTED};
+use super::grep_arguments::{Mode, Request};
+use super::secret_lines::{Keys, Shown, Sight};
 use crate::policy::redact::Redactor;
-use crate::protocol::cut_before;
+use crate::protocol::{cut_after, cut_before};
 use crate::sys::path::open_file;
-use grep_matcher::Matcher;
-use grep_regex::RegexMatcher;
+use grep_matcher::{LineTerminator, Matcher};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
-use std::borrow::Cow;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 /// Most of one line.
 const MAX_LINE_BYTES: usize = 1024;
+/// Shown before a match that does not begin within that.
+const BEFORE_MATCH_BYTES: usize = 256;
+/// Most lines of one match.
+const MAX_MATCH_LINES: usize = 100;
 /// A file with a longer line is not text that anyone searches.
 const MAX_BUFFER_BYTES: usize = 16 * 1024 * 1024;
+/// A larger file is not searched for what spans lines.
+const MAX_MULTILINE_BYTES: usize = 64 * 1024 * 1024;
+/// A larger file is read in pieces.
+const WHOLE_BYTES: u64 = 1024 * 1024;
+/// A file with a NUL byte in its first bytes is no text.
+const LOOKED_AT_BYTES: usize = 64 * 1024;
 
-/// One match, ordered by where it is.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::tools) struct Hit {
-    pub path: PathBuf,
-    line: u64,
-    /// The lines around it, and itself.
-    pub lines: Vec<(u64, char, String)>,
-}
-
+/// What a file turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tools) enum Content {
+pub(super) enum Content {
     Text,
+    /// Of which nothing was searched.
     Binary,
+    /// Searched up to its first NUL byte.
+    TextThenBinary,
 }
 
 /// Why a file was not searched to its end.
-pub(in crate::tools) enum Skip {
+pub(super) enum Skip {
     LongLine,
+    /// For a match over lines.
+    Large,
     Io(io::Error),
 }
 
-pub(in crate::tools) fn long_line() -> String {
-    format!("a line of more than {} MB", MAX_BUFFER_BYTES / 1024 / 1024)
+impl Skip {
+    pub(super) fn reason(&self) -> String {
+        match self {
+            Self::LongLine => format!("a line of more than {} MB", MAX_BUFFER_BYTES / 1024 / 1024),
+            Self::Large => format!("more than {} MB, too large for `multiline`", MAX_MULTILINE_BYTES / 1024 / 1024),
+            Self::Io(error) => error.to_string(),
+        }
+    }
 }
 
 /// What one thread searches one file after the other with.
-pub(in crate::tools) struct FileSearch {
-    searcher: Searcher,
-    expression: RegexMatcher,
-    redactor: Arc<Redactor>,
+pub(super) struct FileSearch<'a> {
+    request: &'a Request,
+    redactor: &'a Redactor,
+    kill: &'a CancellationToken,
+    /// With line numbers and the lines around.
+    shows: Searcher,
+    /// Where only the number of matches counts.
+    counts: Searcher,
+    buffer: Vec<u8>,
+    hits: Part<'a, Hits>,
+    counted: &'a Counted,
 }
 
-impl FileSearch {
-    /// `context`: lines shown before and after a match.
-    pub(in crate::tools) fn new(expression: &RegexMatcher, context: usize, redactor: &Arc<Redactor>) -> Self {
-        let searcher = SearcherBuilder::new()
-            .binary_detection(BinaryDetection::quit(0))
-            .heap_limit(Some(MAX_BUFFER_BYTES))
-            .before_context(context)
-            .after_context(context)
-            .build();
-        Self { searcher, expression: expression.clone(), redactor: redactor.clone() }
+/// What all threads of one search share.
+pub(super) struct Common<'a> {
+    pub request: &'a Request,
+    pub redactor: &'a Redactor,
+    pub kill: &'a CancellationToken,
+    pub counted: &'a Counted,
+}
+
+impl<'a> FileSearch<'a> {
+    pub(super) fn new(common: &Common<'a>, hits: Part<'a, Hits>) -> Self {
+        let Common { request, redactor, kill, counted } = *common;
+        let searcher = |lines: bool| {
+            SearcherBuilder::new()
+                .binary_detection(BinaryDetection::quit(0))
+                .heap_limit(Some(if request.meaning.multiline { MAX_MULTILINE_BYTES } else { MAX_BUFFER_BYTES }))
+                .line_terminator(LineTerminator::crlf())
+                .multi_line(request.meaning.multiline)
+                .line_number(lines)
+                .before_context(if lines { request.before } else { 0 })
+                .after_context(if lines { request.after } else { 0 })
+                .build()
+        };
+        Self { request, redactor, kill, shows: searcher(true), counts: searcher(false), buffer: Vec::new(), hits, counted }
     }
 
-    pub(in crate::tools) fn search(
+    pub(super) fn search(&mut self, path: &Path) -> Result<Content, Skip> {
+        let counts = matches!(self.request.mode, Mode::Content | Mode::Count);
+        if counts && self.counted.is_full() && self.hits.own.room(path) == 0 {
+            return Ok(Content::Text);
+        }
+        let file = open_file(path).map_err(Skip::Io)?;
+        let bytes = file.metadata().map_err(Skip::Io)?.len();
+        if self.request.meaning.multiline && bytes > MAX_MULTILINE_BYTES as u64 {
+            return Err(Skip::Large);
+        }
+        if bytes > WHOLE_BYTES {
+            return self.in_pieces(path, file);
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        let read = (&file).take(WHOLE_BYTES + 1).read_to_end(&mut buffer);
+        let found = match read {
+            // Another grew meanwhile.
+            Ok(read) if read as u64 > WHOLE_BYTES => {
+                open_file(path).map_err(Skip::Io).and_then(|file| self.in_pieces(path, file))
+            }
+            Ok(_) => self.whole(path, &buffer),
+            Err(error) => Err(Skip::Io(error)),
+        };
+        self.buffer = buffer;
+        found
+    }
+
+    /// UTF-16 is searched as the UTF-8 that it stands for.
+    fn whole(&mut self, path: &Path, bytes: &[u8]) -> Result<Content, Skip> {
+        if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") {
+            let text = encoding_rs::UTF_16LE.decode(bytes).0;
+            return self.plain(path, text.as_bytes());
+        }
+        self.plain(path, bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes))
+    }
+
+    fn plain(&mut self, path: &Path, bytes: &[u8]) -> Result<Content, Skip> {
+        let (bytes, content) = match memchr::memchr(0, bytes) {
+            None => (bytes, Content::Text),
+            Some(at) if at < LOOKED_AT_BYTES => return Ok(Content::Binary),
+            Some(at) => (&bytes[..at], Content::TextThenBinary),
+        };
+        self.run(path, Keys::of(bytes), |searcher, expression, sink| searcher.search_slice(expression, bytes, sink))?;
+        Ok(content)
+    }
+
+    fn in_pieces(&mut self, path: &Path, file: File) -> Result<Content, Skip> {
+        let kill = self.kill;
+        let mut start = Vec::new();
+        (&file).take(LOOKED_AT_BYTES as u64).read_to_end(&mut start).map_err(Skip::Io)?;
+        let wide = start.starts_with(b"\xFF\xFE") || start.starts_with(b"\xFE\xFF");
+        if !wide && memchr::memchr(0, &start).is_some() {
+            return Ok(Content::Binary);
+        }
+        let reader = Killed { inner: start.as_slice().chain(&file), kill };
+        let binary =
+            self.run(path, Keys::unknown(), |searcher, expression, sink| searcher.search_reader(expression, reader, sink))?;
+        Ok(if binary { Content::TextThenBinary } else { Content::Text })
+    }
+
+    /// Whether it ended at a NUL byte.
+    fn run(
         &mut self,
         path: &Path,
-        hits: &Mutex<First<Hit>>,
-        kill: &CancellationToken,
-    ) -> Result<Content, Skip> {
-        let file = open_file(path).map_err(Skip::Io)?;
-        let (redactor, expression) = (&*self.redactor, &self.expression.clone());
+        keys: Keys,
+        search: impl FnOnce(&mut Searcher, &grep_regex::RegexMatcher, &mut Collector<'_>) -> io::Result<()>,
+    ) -> Result<bool, Skip> {
+        let room = if self.request.mode == Mode::Content { self.hits.own.room(path) } else { 0 };
+        let expression = &self.request.expression;
+        let searcher = if room > 0 || keys.any() { &mut self.shows } else { &mut self.counts };
         let mut sink = Collector {
             path,
-            hits,
-            kill,
-            redactor,
-            expression,
+            mode: self.request.mode,
+            room,
+            kill: self.kill,
+            sight: Sight { redactor: self.redactor, expression },
+            keys,
+            around: self.request.before as u64,
             before: Vec::new(),
-            current: None,
-            content: Content::Text,
-            late: None,
+            follows: false,
+            found: FileHits::default(),
+            late: room == 0,
+            counted: self.counted,
+            told: 0,
+            binary: false,
         };
-        let searched = self.searcher.search_file(&self.expression, &file, &mut sink);
-        sink.close();
+        let searched = search(searcher, expression, &mut sink);
+        let Collector { found, binary, told, .. } = sink;
+        self.counted.add(found.matches - told);
+        // What was not searched to its end is not known to be without a match.
+        if searched.is_ok() || found.matches > 0 {
+            self.hits.own.add(path, found);
+        }
         match searched {
-            Ok(()) => Ok(sink.content),
+            Ok(()) => Ok(binary),
             // The only error here that is not the system's: the buffer would have to grow over its limit.
-            Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::Other => Err(Skip::LongLine),
+            Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::Other => {
+                Err(if self.request.meaning.multiline { Skip::Large } else { Skip::LongLine })
+            }
             Err(error) => Err(Skip::Io(error)),
         }
+    }
+}
+
+/// Ends when the search is stopped.
+struct Killed<'a, R> {
+    inner: R,
+    kill: &'a CancellationToken,
+}
+
+impl<R: Read> Read for Killed<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.kill.is_cancelled() { Ok(0) } else { self.inner.read(buffer) }
     }
 }
 
 /// Gathers the matches of one file.
 struct Collector<'a> {
     path: &'a Path,
-    hits: &'a Mutex<First<Hit>>,
+    mode: Mode,
+    /// Matches of this file that can be shown.
+    room: usize,
     kill: &'a CancellationToken,
-    redactor: &'a Redactor,
-    expression: &'a RegexMatcher,
-    before: Vec<(u64, char, String)>,
-    current: Option<Hit>,
-    content: Content,
-    /// Matches after one that came too late to be shown: those come later still, and are only counted.
-    late: Option<u64>,
+    sight: Sight<'a>,
+    keys: Keys,
+    /// Lines shown before a match.
+    around: u64,
+    before: Vec<Line>,
+    /// Whether the lines that come now follow a match that is shown.
+    follows: bool,
+    found: FileHits,
+    /// Whether what comes now comes too late to be shown and is only counted.
+    late: bool,
+    counted: &'a Counted,
+    /// Matches of this file that the others know of.
+    told: u64,
+    binary: bool,
 }
 
-impl Collector<'_> {
-    /// Whether the line matches as it is shown too: else a search would tell letter by letter what it hides.
-    fn shows(&self, line: &[u8]) -> bool {
-        let line = String::from_utf8_lossy(line);
-        match self.redactor.hide(&line) {
-            Cow::Borrowed(_) => true,
-            Cow::Owned(shown) => self.expression.is_match(shown.as_bytes()).unwrap_or(false),
-        }
-    }
-
-    fn flush(&mut self) {
-        if let Some(hit) = self.current.take()
-            && !self.hits.lock().unwrap_or_else(PoisonError::into_inner).push(hit)
-        {
-            self.late = Some(0);
-        }
-    }
-
-    /// To be called however the search ended: what was found before an error was found.
-    fn close(&mut self) {
-        self.flush();
-        if let Some(late) = self.late.take() {
-            self.hits.lock().unwrap_or_else(PoisonError::into_inner).seen += late;
-        }
-    }
-}
+/// Matches after which the others are told.
+const TOLD_AFTER: u64 = 1024;
 
 impl Sink for Collector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        self.flush();
-        if !self.shows(found.bytes()) {
+        let first = found.line_number().unwrap_or(0);
+        let shown = self.sight.shown(found.bytes(), first, self.path, &mut self.keys);
+        if !self.sight.still_matches(&shown) {
             self.before.clear();
+            self.follows = false;
             return Ok(!self.kill.is_cancelled());
         }
-        if let Some(late) = &mut self.late {
-            *late += 1;
-            return Ok(!self.kill.is_cancelled());
+        self.found.matches += 1;
+        if matches!(self.mode, Mode::Files | Mode::FilesWithoutMatch) {
+            return Ok(false);
         }
-        let line = found.line_number().unwrap_or(0);
-        let mut lines = std::mem::take(&mut self.before);
-        lines.push((line, ':', bounded(found.bytes(), self.redactor)));
-        self.current = Some(Hit { path: self.path.to_owned(), line, lines });
+        self.late |= self.found.hits.len() >= self.room;
+        if self.mode == Mode::Count && self.found.matches > MAX_COUNTED {
+            return Ok(false);
+        }
+        if self.late && self.mode == Mode::Content && self.found.matches - self.told >= TOLD_AFTER {
+            let new = self.found.matches - std::mem::replace(&mut self.told, self.found.matches);
+            if self.counted.add(new) {
+                return Ok(false);
+            }
+        }
+        if !self.late {
+            let mut lines = std::mem::take(&mut self.before);
+            lines.retain(|line| line.number + self.around >= first);
+            self.follows = true;
+            add_lines(&mut lines, &shown, first, self.sight.expression);
+            self.found.hits.push(Hit { lines });
+        }
         Ok(!self.kill.is_cancelled())
     }
 
     fn context(&mut self, _: &Searcher, around: &SinkContext<'_>) -> io::Result<bool> {
-        if self.late.is_some() {
+        if self.late {
             return Ok(true);
         }
-        let line = (around.line_number().unwrap_or(0), '-', bounded(around.bytes(), self.redactor));
-        match (around.kind(), &mut self.current) {
-            (SinkContextKind::After, Some(hit)) => hit.lines.push(line),
-            (SinkContextKind::Before | SinkContextKind::Other, _) | (SinkContextKind::After, None) => self.before.push(line),
+        let number = around.line_number().unwrap_or(0);
+        let shown = self.sight.shown(around.bytes(), number, self.path, &mut self.keys);
+        let line = Line { number, mark: '-', text: bounded(&shown.text, None) };
+        match (around.kind(), self.found.hits.last_mut()) {
+            (SinkContextKind::After, Some(hit)) if self.follows => hit.lines.push(line),
+            (SinkContextKind::Before | SinkContextKind::Other | SinkContextKind::After, _) => self.before.push(line),
         }
         Ok(true)
     }
 
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        self.before.clear();
+        Ok(true)
+    }
+
     fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> io::Result<()> {
-        if end.binary_byte_offset().is_some() {
-            self.content = Content::Binary;
-        }
+        self.binary = end.binary_byte_offset().is_some();
         Ok(())
     }
 }
 
-/// The line without its end, and no more of it than is shown.
-fn bounded(line: &[u8], redactor: &Redactor) -> String {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    if line.len() <= MAX_LINE_BYTES {
-        return String::from_utf8_lossy(line).into_owned();
+fn add_lines(lines: &mut Vec<Line>, shown: &Shown<'_>, first: u64, expression: &grep_regex::RegexMatcher) {
+    let count = shown.text.split('\n').count();
+    for (index, line) in shown.text.split('\n').enumerate().take(MAX_MATCH_LINES) {
+        let number = first + index as u64;
+        // Of a match over several lines every line begins in view.
+        let at = || expression.find(line.as_bytes()).ok().flatten().map(|found| found.start());
+        let at = if count == 1 && line.len() > MAX_LINE_BYTES { at() } else { None };
+        lines.push(Line { number, mark: ':', text: bounded(line.strip_suffix('\r').unwrap_or(line), at) });
     }
-    // Hidden before it is cut: half a secret is not known for one.
-    let whole = String::from_utf8_lossy(line);
-    let hidden = redactor.redact(&whole).text;
-    let start = cut_before(&hidden, MAX_LINE_BYTES);
-    format!("{} [... line of {} bytes]", &hidden[..start], line.len())
+    if count > MAX_MATCH_LINES {
+        let number = first + MAX_MATCH_LINES as u64;
+        lines.push(Line { number, mark: ':', text: format!("[... {} more lines of this match]", count - MAX_MATCH_LINES) });
+    }
+}
+
+/// No more of a line than is shown: its start, or what is around the match at `at`.
+fn bounded(line: &str, at: Option<usize>) -> String {
+    if line.len() <= MAX_LINE_BYTES {
+        return line.to_owned();
+    }
+    let from = at.filter(|at| *at >= MAX_LINE_BYTES).map_or(0, |at| cut_after(line, at - BEFORE_MATCH_BYTES));
+    let window = &line[from..];
+    let window = &window[..cut_before(window, MAX_LINE_BYTES)];
+    let before = if from > 0 { format!("[... from byte {from}] ") } else { String::new() };
+    format!("{before}{window} [... line of {} bytes]", line.len())
 }

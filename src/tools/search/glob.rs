@@ -1,21 +1,26 @@
 //! Glob: the files whose paths match a pattern.
 
+use super::gather::{First, Shared};
+use super::grep_arguments::limit;
 use super::unread::Unread;
-use super::walk::{Depth, First, below, matcher, walk};
+use super::walk::{Depth, InOrder, Reach, below, glob, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::{identity, is_without_links};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, shown};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
-use globset::GlobMatcher;
+use globset::{GlobSet, GlobSetBuilder};
+use ignore::DirEntry;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::time::SystemTime;
 use tokio_util::sync::CancellationToken;
 
 /// Most paths one search gives.
-const MAX_ENTRIES: usize = 1_000;
+const MAX_ENTRIES: u32 = 1_000;
 
 pub(in crate::tools) struct Glob;
 
@@ -26,20 +31,47 @@ pub(in crate::tools) struct Arguments {
     pattern: String,
     /// The directory a relative pattern starts from; the workspace when absent.
     path: Option<String>,
+    /// Whether directories are found, too.
+    directories: Option<bool>,
+    /// Whether upper and lower case are the same.
+    ignore_case: Option<bool>,
+    /// Whether hidden files are found; true when absent.
+    hidden: Option<bool>,
+    /// Whether files that .gitignore names are found, too.
+    no_ignore: Option<bool>,
+    /// `path` when absent; `modified`: the newest first.
+    #[schemars(with = "Option<String>", extend("enum" = ["path", "modified"]))]
+    sort: Option<Sort>,
+    /// Most paths shown; 1,000 when absent.
+    #[schemars(range(min = 1, max = 1000))]
+    max_results: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Sort {
+    #[default]
+    #[serde(alias = "name")]
+    Path,
+    #[serde(alias = "mtime", alias = "time", alias = "newest")]
+    Modified,
 }
 
 pub(in crate::tools) struct Work {
     base: Target,
     /// What is to match below `base`.
     rest: String,
-    matcher: GlobMatcher,
-    depth: Depth,
+    matcher: GlobSet,
+    reach: Reach,
+    directories: bool,
+    sort: Sort,
+    limit: usize,
     pattern: String,
 }
 
 impl Work {
     fn names_directory(&self) -> bool {
-        self.depth == Depth::Levels(1) && identity(&self.base.real.join(&self.rest)).is_ok()
+        self.reach.depth == Depth::Levels(1) && identity(&self.base.real.join(&self.rest)).is_ok()
     }
 }
 
@@ -71,7 +103,20 @@ impl Tool for Glob {
             actions: vec![Action::Read { target: base.clone() }],
             proposal: None,
             effect: Effect::Reads,
-            work: Work { base, matcher: matcher("pattern", &rest)?, depth: depth_of(&rest), rest, pattern: arguments.pattern },
+            work: Work {
+                base,
+                matcher: matcher(&rest, arguments.ignore_case.unwrap_or(false))?,
+                reach: Reach {
+                    depth: depth_of(&rest),
+                    hidden: arguments.hidden.unwrap_or(true),
+                    ignored: arguments.no_ignore.unwrap_or(false),
+                },
+                directories: arguments.directories.unwrap_or(false),
+                sort: arguments.sort.unwrap_or_default(),
+                limit: limit("maxResults", arguments.max_results, MAX_ENTRIES)?,
+                rest,
+                pattern: arguments.pattern,
+            },
         })
     }
 
@@ -110,6 +155,16 @@ fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     Ok((base, rest))
 }
 
+/// As a set, which knows the usual forms without an expression.
+fn matcher(rest: &str, ignore_case: bool) -> Result<GlobSet, ToolError> {
+    let mut set = GlobSetBuilder::new();
+    set.add(glob("pattern", rest, ignore_case)?);
+    set.build().map_err(|error| invalid(format!("`pattern`: {error}; use a shorter one")))
+}
+
+/// What the answer is sorted by.
+type Found = (Reverse<Option<SystemTime>>, InOrder, bool);
+
 fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
     match work.base.place {
         Place::Directory => {}
@@ -117,28 +172,46 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
         Place::File { .. } | Place::Special => return Err(invalid(format!("`{}` is not a directory", work.base.given))),
     }
     let unread = Unread::new();
-    let found = Mutex::new(First::new(MAX_ENTRIES));
-    walk(&work.base, settings, work.depth, &unread, kill, || {
-        |entry| {
+    let found = Shared::new(First::new(work.limit));
+    walk(&work.base, settings, work.reach, &unread, kill, || {
+        let mut part = found.part(First::new(work.limit));
+        move |entry| {
             let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-            if !is_directory && work.matcher.is_match(below(entry.path(), &work.base.real)) {
-                found.lock().unwrap_or_else(PoisonError::into_inner).push(entry.path().to_owned());
+            if (work.directories || !is_directory) && work.matcher.is_match(below(entry.path(), &work.base.real)) {
+                add(&mut part.own, entry, is_directory, work.sort);
             }
         }
     })?;
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let found = found.into_inner();
     let seen = found.seen;
     // A link put in the place of a directory during the walk would have shown what is behind it.
-    let there = found.into_sorted().into_iter().filter(|path| is_without_links(path));
-    let mut lines: Vec<String> = there.map(|path| shown(&path, settings)).collect();
+    let there = found.into_sorted().into_iter().filter(|(_, path, _)| is_without_links(&path.0));
+    let line = |(_, path, is_directory): Found| shown(&path.0, settings) + if is_directory { "/" } else { "" };
+    let mut lines: Vec<String> = there.map(line).collect();
     if lines.is_empty() && work.names_directory() {
         return Ok(format!("`{}` is a directory; list it with ListDirectory, or search below it with `/**`", work.pattern));
     }
     if lines.is_empty() {
-        return Ok(format!("no file matches `{}` (ignored files are not searched){}", work.pattern, unread.note(settings)));
+        let ignored = if work.reach.ignored { "" } else { " (ignored files are not searched)" };
+        let deeper = match work.reach.depth {
+            Depth::Levels(_) => "; `**/` before a name finds it in every directory below",
+            Depth::All => "",
+        };
+        return Ok(format!("no file matches `{}`{ignored}{deeper}{}", work.pattern, unread.note(settings)));
     }
-    if seen > MAX_ENTRIES as u64 {
-        lines.push(format!("[{MAX_ENTRIES} of {seen} files shown; use a narrower pattern]"));
+    if seen > work.limit as u64 {
+        let what = if work.directories { "entries" } else { "files" };
+        let more = if work.limit < MAX_ENTRIES as usize { ", or raise `maxResults` (at most 1000)" } else { "" };
+        lines.push(format!("[{} of {seen} {what} shown; use a narrower pattern{more}]", work.limit));
     }
     Ok(lines.join("\n") + &unread.note(settings))
+}
+
+fn add(found: &mut First<Found>, entry: &DirEntry, is_directory: bool, sort: Sort) {
+    let modified = || entry.metadata().ok().and_then(|metadata| metadata.modified().ok());
+    let time = Reverse(if sort == Sort::Modified { modified() } else { None });
+    found.push_if(|last| {
+        let before = |last: &Found| time.cmp(&last.0).then_with(|| InOrder::compare(entry.path(), &last.1.0)).is_lt();
+        last.is_none_or(before).then(|| (time, InOrder(entry.path().to_owned()), is_directory))
+    });
 }

@@ -23,7 +23,8 @@ pub(in crate::tools) fn trap_above(start: &Path, settings: &Settings) -> Option<
 
 /// Whether the list of what is left out that belongs to a `.git` leads astray. Of a work tree it is kept elsewhere.
 fn is_trap(git: &Path, may_read: &dyn Fn(&Path) -> bool) -> bool {
-    if !git.metadata().is_ok_and(|metadata| metadata.is_file()) {
+    let Ok(metadata) = git.metadata() else { return false };
+    if !metadata.is_file() {
         return !is_plain(&git.join("info/exclude"), MOST_BYTES, may_read);
     }
     // As the walk reads it: what is relative starts from where aye was started.

@@ -1,50 +1,35 @@
 //! ListDirectory: what is in a directory, and below it when asked.
 
+use super::gather::{First, Shared};
+use super::list_arguments::{ListFiles, MAX_ENTRIES, Request};
 use super::unread::Unread;
-use super::walk::{Depth, First, below, walk};
+use super::walk::{InOrder, Reach, below, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::{entries, is_without_links, read_link};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, shown, special};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use std::fs::FileType;
+use std::fs::{FileType, Metadata};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Most entries one listing gives.
-const MAX_ENTRIES: usize = 1_000;
+pub(in crate::tools) use super::list_arguments::Arguments;
 
 pub(in crate::tools) struct ListDirectory;
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(in crate::tools) struct Arguments {
-    /// The directory; the workspace when absent.
-    path: Option<String>,
-    /// Whether all below it is listed too, without what is ignored.
-    recursive: Option<bool>,
-}
-
 pub(in crate::tools) struct Work {
     target: Target,
-    extent: Extent,
-}
-
-#[derive(Clone, Copy)]
-enum Extent {
-    Entries,
-    Tree,
+    request: Request,
 }
 
 impl Tool for ListDirectory {
     const NAME: &'static str = "ListDirectory";
     const ALIASES: &'static [Alias<Arguments>] = &[
         Alias::same("list_directory"),
-        Alias::same("list_files"),
+        Alias::of::<ListFiles>("list_files"),
         Alias::same("list_dir"),
         Alias::same("ls"),
         Alias::same("dir"),
@@ -67,7 +52,7 @@ impl Tool for ListDirectory {
             actions: vec![Action::Read { target: target.clone() }],
             proposal: None,
             effect: Effect::Reads,
-            work: Work { target, extent: if arguments.recursive == Some(true) { Extent::Tree } else { Extent::Entries } },
+            work: Work { target, request: Request::new(&arguments)? },
         })
     }
 
@@ -85,65 +70,109 @@ fn list(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
         }
         Place::Special => return Err(special(&work.target)),
     }
+    let Work { target, request } = work;
     let unread = Unread::new();
-    let found = match work.extent {
-        Extent::Entries => one(&work.target, settings)?,
-        Extent::Tree => all(&work.target, settings, &unread, kill)?,
+    let found = match request.tree {
+        None => one(target, request, settings)?,
+        Some(reach) => all(target, request, reach, settings, &unread, kill)?,
     };
-    let (seen, mut lines) = found;
+    let seen = found.seen;
+    // A link put in the place of a directory during the walk would have shown what is behind it.
+    let there = found.into_sorted().into_iter().filter(|(path, _)| request.tree.is_none() || is_without_links(&path.0));
+    let mut lines: Vec<String> =
+        there.map(|(path, kind)| line(&path.0, below(&path.0, &target.real), kind, request.details)).collect();
     if lines.is_empty() {
-        let nothing = match work.extent {
-            Extent::Entries => "is empty",
-            Extent::Tree => "is empty but for what is ignored",
+        let nothing = match (request.which.is_all() && request.hidden, request.tree) {
+            (false, _) => "has no such entry",
+            (true, None) => "is empty",
+            (true, Some(_)) => "is empty but for what is ignored",
         };
-        return Ok(format!("(`{}` {nothing}){}", shown(&work.target.real, settings), unread.note(settings)));
+        return Ok(format!("(`{}` {nothing}){}", shown(&target.real, settings), unread.note(settings)));
     }
-    if seen > MAX_ENTRIES as u64 {
-        lines.push(format!("[{MAX_ENTRIES} of {seen} entries shown; list a directory below, or search with Glob]"));
+    if seen > request.limit as u64 {
+        let more = if request.limit < MAX_ENTRIES as usize { ", raise `maxResults` (at most 1000)" } else { "" };
+        lines.push(format!("[{} of {seen} entries shown; list a directory below{more}, or search with Glob]", request.limit));
     }
     Ok(lines.join("\n") + &unread.note(settings))
 }
 
-/// How many entries there are, and the first of them.
-type Found = (u64, Vec<String>);
+type Found = First<(InOrder, Kind)>;
 
-fn one(target: &Target, settings: &Settings) -> Result<Found, ToolError> {
-    let mut found = First::new(MAX_ENTRIES);
+fn one(target: &Target, request: &Request, settings: &Settings) -> Result<Found, ToolError> {
+    let mut found = First::new(request.limit);
     let failed = |error: std::io::Error| open_error(target, &error);
+    let quick = settings.may_read_entry.clone().filter(|_| (settings.may_read)(&target.real));
+    let may_read = quick.unwrap_or_else(|| settings.may_read.clone());
     for entry in entries(&target.real).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        let path = target.real.join(entry.file_name());
-        if (settings.may_read)(&path) {
-            found.push(line(&path, Path::new(&entry.file_name()), entry.file_type().ok()));
+        let name = entry.file_name();
+        let hidden = name.as_encoded_bytes().starts_with(b".");
+        let path = target.real.join(&name);
+        if (request.hidden || !hidden) && (request.which.is_all() || request.which.takes(Path::new(&name))) && may_read(&path) {
+            found.push((InOrder(path), Kind::of(entry.file_type().ok())));
         }
     }
-    Ok((found.seen, found.into_sorted()))
+    Ok(found)
 }
 
-fn all(target: &Target, settings: &Settings, unread: &Unread, kill: &CancellationToken) -> Result<Found, ToolError> {
-    let found = Mutex::new(First::new(MAX_ENTRIES));
-    walk(target, settings, Depth::All, unread, kill, || {
-        |entry| {
-            let line = line(entry.path(), below(entry.path(), &target.real), entry.file_type());
-            found.lock().unwrap_or_else(PoisonError::into_inner).push((line, entry.path().to_owned()));
+fn all(
+    target: &Target,
+    request: &Request,
+    reach: Reach,
+    settings: &Settings,
+    unread: &Unread,
+    kill: &CancellationToken,
+) -> Result<Found, ToolError> {
+    let found = Shared::new(First::new(request.limit));
+    walk(target, settings, reach, unread, kill, || {
+        let mut part = found.part(First::new(request.limit));
+        move |entry| {
+            let path = entry.path();
+            if request.which.is_all() || request.which.takes(below(path, &target.real)) {
+                part.own.push_if(|last: Option<&(InOrder, Kind)>| {
+                    let before = |last: &(InOrder, Kind)| InOrder::compare(path, &last.0.0).is_lt();
+                    last.is_none_or(before).then(|| (InOrder(path.to_owned()), Kind::of(entry.file_type())))
+                });
+            }
         }
     })?;
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let seen = found.seen;
-    // A link put in the place of a directory during the walk would have shown what is behind it.
-    let lines = found.into_sorted().into_iter().filter(|(_, path)| is_without_links(path)).map(|(line, _)| line);
-    Ok((seen, lines.collect()))
+    Ok(found.into_inner())
 }
 
-/// `name`, `directory/`, `link -> where it says`.
-fn line(path: &Path, name: &Path, kind: Option<FileType>) -> String {
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    File,
+    Directory,
+    Link,
+    Other(&'static str),
+}
+
+impl Kind {
+    fn of(kind: Option<FileType>) -> Self {
+        match kind {
+            Some(kind) if kind.is_dir() => Self::Directory,
+            Some(kind) if kind.is_symlink() => Self::Link,
+            Some(kind) if kind.is_fifo() => Self::Other("pipe"),
+            Some(kind) if kind.is_socket() => Self::Other("socket"),
+            Some(kind) if kind.is_block_device() || kind.is_char_device() => Self::Other("device"),
+            Some(_) | None => Self::File,
+        }
+    }
+}
+
+/// `name`, `directory/`, `link -> where it says`; with details also `name (12 bytes)`.
+fn line(path: &Path, name: &Path, kind: Kind, details: bool) -> String {
     let name = name.display();
+    let bytes = || path.symlink_metadata().ok().as_ref().map(Metadata::len);
     match kind {
-        Some(kind) if kind.is_dir() => format!("{name}/"),
-        Some(kind) if kind.is_symlink() => {
+        Kind::Directory => format!("{name}/"),
+        Kind::Link => {
             let target = read_link(path).map_or_else(|_| "?".to_owned(), |target| target.display().to_string());
             format!("{name} -> {target}")
         }
-        Some(_) | None => name.to_string(),
+        Kind::Other(kind) if details => format!("{name} ({kind})"),
+        Kind::File if details => bytes().map_or_else(|| name.to_string(), |bytes| format!("{name} ({bytes} bytes)")),
+        Kind::File | Kind::Other(_) => name.to_string(),
     }
 }

@@ -1,9 +1,16 @@
 //! What is where, in trees and in texts.
 
 pub(in crate::tools) mod file_search;
+pub(in crate::tools) mod gather;
 pub(in crate::tools) mod glob;
 pub(in crate::tools) mod grep;
+pub(in crate::tools) mod grep_answer;
+pub(in crate::tools) mod grep_arguments;
 pub(in crate::tools) mod ignore_files;
+pub(in crate::tools) mod list_arguments;
 pub(in crate::tools) mod list_directory;
+pub(in crate::tools) mod pattern;
+pub(in crate::tools) mod secret_lines;
 pub(in crate::tools) mod unread;
 pub(in crate::tools) mod walk;
+pub(in crate::tools) mod which;

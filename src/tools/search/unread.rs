@@ -1,6 +1,6 @@
 //! What a search could not look into, and how that is told: an answer without it would seem to be complete.
 
-use super::walk::First;
+use super::gather::First;
 use crate::sys::path::is_without_links;
 use crate::tools::paths::shown;
 use crate::tools::tool::Settings;

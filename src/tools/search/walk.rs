@@ -5,9 +5,10 @@ use super::unread::Unread;
 use crate::protocol::{ErrorCode, Target, ToolError};
 use crate::sys::path::{Identity, identity as identity_of};
 use crate::tools::tool::{Settings, invalid};
+use globset::{Glob, GlobBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use std::collections::BinaryHeap;
-use std::path::Path;
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -33,22 +34,41 @@ impl Depth {
     }
 }
 
+/// What of a tree is visited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::tools) struct Reach {
+    pub depth: Depth,
+    /// Whether what has a dot before its name is.
+    pub hidden: bool,
+    /// Whether what the lists of what to ignore name is; what version control keeps for itself never is.
+    pub ignored: bool,
+}
+
+impl Reach {
+    /// What a search sees that is not told otherwise.
+    pub(in crate::tools) fn usual(depth: Depth) -> Self {
+        Self { depth, hidden: true, ignored: false }
+    }
+}
+
 /// Visits what is below a directory, in no order, with one visitor for each thread. Ends early when `kill` fires.
 pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     target: &Target,
     settings: &Settings,
-    depth: Depth,
+    reach: Reach,
     unread: &Unread,
     kill: &CancellationToken,
     visitor: impl Fn() -> V,
 ) -> Result<(), ToolError> {
     let before = identity(target)?;
-    let may_read = settings.may_read.clone();
-    let above = trap_above(&target.real, settings);
+    // Where the directory itself may be shown, all that is entered may be.
+    let quick = settings.may_read_entry.clone().filter(|_| (settings.may_read)(&target.real));
+    let may_read = quick.unwrap_or_else(|| settings.may_read.clone());
+    let above = if reach.ignored { None } else { trap_above(&target.real, settings) };
     if let Some(trap) = &above {
         unread.add(trap, "not opened, so that nothing is left out".to_owned());
     }
-    let rules = above.is_none();
+    let rules = above.is_none() && !reach.ignored;
     let (shut, traps) = (Arc::new(Mutex::new(Vec::new())), settings.may_read.clone());
     let found = Arc::clone(&shut);
     let opens = move |directory: &Path| {
@@ -60,15 +80,16 @@ pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let walker = WalkBuilder::new(&target.real)
-        .hidden(false)
+        .hidden(!reach.hidden)
         .require_git(false)
         .parents(rules)
         .ignore(rules)
         .git_ignore(rules)
+        .git_global(!reach.ignored)
         .git_exclude(rules)
         .follow_links(false)
         .threads(threads)
-        .max_depth(depth.levels())
+        .max_depth(reach.depth.levels())
         .filter_entry(move |entry| {
             let seen = entry.depth() == 0 || (!is_version_control(entry) && may_read(entry.path()));
             let enters = entry.depth() > 0 && entry.file_type().is_some_and(|kind| kind.is_dir());
@@ -112,42 +133,38 @@ fn moved(target: &Target) -> ToolError {
     ToolError::new(ErrorCode::Conflict, message)
 }
 
-/// The first `limit` of any number of things, in their order, and how many there were.
-pub(in crate::tools) struct First<T> {
-    kept: BinaryHeap<T>,
-    limit: usize,
-    pub seen: u64,
-}
-
-impl<T: Ord> First<T> {
-    pub(in crate::tools) fn new(limit: usize) -> Self {
-        Self { kept: BinaryHeap::new(), limit, seen: 0 }
-    }
-
-    /// Whether it is among the first so far. What is larger than one that was not will not be either.
-    pub(in crate::tools) fn push(&mut self, item: T) -> bool {
-        self.seen += 1;
-        let kept = self.kept.len() < self.limit || self.kept.peek().is_some_and(|last| item < *last);
-        if kept {
-            self.kept.push(item);
-        }
-        if self.kept.len() > self.limit {
-            self.kept.pop();
-        }
-        kept
-    }
-
-    pub(in crate::tools) fn into_sorted(self) -> Vec<T> {
-        self.kept.into_sorted_vec()
-    }
-}
-
 /// A path relative to where the search started, for matching.
 pub(in crate::tools) fn below<'a>(path: &'a Path, base: &Path) -> &'a Path {
     path.strip_prefix(base).unwrap_or(path)
 }
 
-pub(in crate::tools) fn matcher(field: &str, pattern: &str) -> Result<globset::GlobMatcher, ToolError> {
-    let built = globset::GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
-    built.map(|glob| glob.compile_matcher()).map_err(|error| invalid(format!("`{field}`: {}", error.kind())))
+pub(in crate::tools) fn glob(field: &str, pattern: &str, ignore_case: bool) -> Result<Glob, ToolError> {
+    let mut builder = GlobBuilder::new(pattern);
+    builder.literal_separator(true).backslash_escape(true).case_insensitive(ignore_case);
+    builder.build().map_err(|error| invalid(format!("`{field}`: {}", error.kind())))
+}
+
+/// A path in the order of its names: what is in a directory comes right after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::tools) struct InOrder(pub PathBuf);
+
+impl InOrder {
+    pub(in crate::tools) fn compare(left: &Path, right: &Path) -> Ordering {
+        let (left, right) = (left.as_os_str().as_encoded_bytes(), right.as_os_str().as_encoded_bytes());
+        let same = left.iter().zip(right).take_while(|(left, right)| left == right).count();
+        let next = |path: &[u8]| path.get(same).map(|byte| if *byte == b'/' { 0 } else { u16::from(*byte) + 1 });
+        next(left).cmp(&next(right))
+    }
+}
+
+impl PartialOrd for InOrder {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for InOrder {
+    fn cmp(&self, other: &Self) -> Ordering {
+        Self::compare(&self.0, &other.0)
+    }
 }

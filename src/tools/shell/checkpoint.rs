@@ -4,7 +4,7 @@ use super::confine::Writes;
 use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, Stood};
 use crate::protocol::{Place, Proposal, Target, ToolError};
 use crate::tools::search::unread::Unread;
-use crate::tools::search::walk::{Depth, walk};
+use crate::tools::search::walk::{Depth, Reach, walk};
 use crate::tools::tool::Settings;
 use crate::tools::write::document::Document;
 use crate::tools::write::file_change::unified;
@@ -91,7 +91,7 @@ async fn files(settings: &Arc<Settings>, root: &Path, kill: &CancellationToken) 
     super::command_run::off_thread(move || {
         let target = Target { given: ".".to_owned(), real: root.clone(), place: Place::Directory };
         let found = Mutex::new(Vec::new());
-        walk(&target, &settings, Depth::All, &Unread::new(), &kill, || {
+        walk(&target, &settings, Reach::usual(Depth::All), &Unread::new(), &kill, || {
             |entry: &ignore::DirEntry| {
                 let is_directory = entry.file_type().is_none_or(|kind| kind.is_dir());
                 if let (false, Ok(below)) = (is_directory, entry.path().strip_prefix(&root)) {

@@ -16,6 +16,8 @@ mod random_trees;
 mod reading;
 mod reads;
 mod requests;
+mod search_properties;
+mod searches;
 mod secrets;
 mod seen;
 mod sessions;
@@ -112,6 +114,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         shell: Shell::Bash,
         secret_names: Vec::new(),
         may_read: Arc::new(|_| true),
+        may_read_entry: None,
         named: Vec::new(),
         may_write: Arc::new(|_| true),
         may_delete: Arc::new(|_| true),

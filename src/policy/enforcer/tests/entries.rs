@@ -1,0 +1,92 @@
+//! What a search asks of every entry against the whole verdict.
+
+use super::*;
+use proptest::prelude::*;
+
+/// Names are few, so that places, patterns and paths meet.
+fn name() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "a", "b.rs", ".ssh", ".config", "gcloud", ".aye", ".env", "proc", "self", "user", "home", "root", ".aws",
+    ])
+}
+
+fn path() -> impl Strategy<Value = String> {
+    let start = prop::sample::select(vec![
+        "",
+        "/home/user",
+        "/home/user/project",
+        "/home/other",
+        "/proc",
+        "/root",
+        "/home/user/.config/aye",
+    ]);
+    (start, prop::collection::vec(name(), 1..5)).prop_map(|(start, names)| format!("{start}/{}", names.join("/")))
+}
+
+fn pattern() -> impl Strategy<Value = String> {
+    prop_oneof![
+        path(),
+        name().prop_map(|name| format!("**/{name}")),
+        name().prop_map(|name| format!("**/{name}/*")),
+        name().prop_map(|name| format!("~/{name}")),
+        name().prop_map(|name| name.to_owned()),
+        Just("/".to_owned()),
+        Just("~".to_owned()),
+        Just("${workspace}".to_owned()),
+        Just("**/.e*".to_owned()),
+    ]
+}
+
+fn listed(patterns: &[String]) -> String {
+    patterns.iter().map(|pattern| format!("{pattern:?}")).collect::<Vec<_>>().join(", ")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_entry_may_be_read_where_no_rule_denies_it(
+        allowed in prop::option::of(prop::collection::vec(pattern(), 1..4)),
+        blocked in prop::collection::vec(pattern(), 0..3),
+        denied in prop::collection::vec(pattern(), 0..3),
+        project in prop::collection::vec(pattern(), 0..2),
+        paths in prop::collection::vec(path(), 1..20),
+    ) {
+        let allowed = allowed.map_or_else(String::new, |allowed| format!("allowed_paths = [{}]\n", listed(&allowed)));
+        let rules: String = denied.iter().map(|pattern| format!("[[capabilities.\"File.Read\".rules]]\npaths = [{pattern:?}]\ndecision = \"deny\"\n")).collect();
+        let own = format!("schema_version = 1\n[capabilities.\"File.Read\"]\n{allowed}blocked_paths = [{}]\n{rules}", listed(&blocked));
+        let theirs = format!("schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [{}]\n", listed(&project));
+        let (Ok(own), Ok(theirs)) = (Bundle::parse(&own, "own"), Bundle::parse(&theirs, "theirs")) else {
+            // A pattern that no bundle may have.
+            return Ok(());
+        };
+        let enforcer = Enforcer::new(vec![Layer::new(Scope::User, own), Layer::new(Scope::Project, theirs)], context());
+        let may = |path: &Path| enforcer.explain(&[Action::Read { target: target(&path.to_string_lossy()) }], now()).verdict != VerdictKind::Deny;
+        for path in paths {
+            let path = PathBuf::from(path);
+            let parent = path.parent().unwrap_or(Path::new("/"));
+            if may(parent) {
+                prop_assert_eq!(enforcer.entry_may_be_read(&path, now()), may(&path), "{}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_entry_that_holds_credentials_may_not_be_read() {
+    let all = enforcer(parsed(
+        "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"/\"]\nblocked_paths = [\"**/.env\"]\n",
+    ));
+    for (path, may) in [
+        ("/home/user/project/src/a.rs", true),
+        ("/home/user/project/.env", false),
+        ("/home/user/.ssh", false),
+        ("/home/user/.config/gcloud", false),
+        ("/home/user/.config/aye", false),
+        ("/home/other/.aws", false),
+        ("/proc/1", false),
+        ("/proc/cpuinfo", true),
+    ] {
+        assert_eq!(all.entry_may_be_read(Path::new(path), now()), may, "{path}");
+    }
+}

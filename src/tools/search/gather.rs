@@ -1,0 +1,83 @@
+//! What several threads find without waiting for each other: each keeps the first of its own, and they are put together at the end.
+
+use std::collections::BinaryHeap;
+use std::sync::{Mutex, PoisonError};
+
+/// What can be put together of what two threads found.
+pub(in crate::tools) trait Merge {
+    /// Takes all of `other`, which is empty then.
+    fn merge(&mut self, other: &mut Self);
+}
+
+/// What all threads found that have ended.
+pub(in crate::tools) struct Shared<T>(Mutex<T>);
+
+impl<T: Merge> Shared<T> {
+    pub(in crate::tools) fn new(nothing: T) -> Self {
+        Self(Mutex::new(nothing))
+    }
+
+    /// What one thread finds; it starts with `nothing`.
+    pub(in crate::tools) fn part(&self, nothing: T) -> Part<'_, T> {
+        Part { whole: self, own: nothing }
+    }
+
+    pub(in crate::tools) fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Put to what the others found when it is dropped.
+pub(in crate::tools) struct Part<'a, T: Merge> {
+    whole: &'a Shared<T>,
+    pub own: T,
+}
+
+impl<T: Merge> Drop for Part<'_, T> {
+    fn drop(&mut self) {
+        self.whole.0.lock().unwrap_or_else(PoisonError::into_inner).merge(&mut self.own);
+    }
+}
+
+/// The first `limit` of any number of things, in their order, and how many there were.
+pub(in crate::tools) struct First<T> {
+    kept: BinaryHeap<T>,
+    limit: usize,
+    pub seen: u64,
+}
+
+impl<T: Ord> First<T> {
+    pub(in crate::tools) fn new(limit: usize) -> Self {
+        Self { kept: BinaryHeap::new(), limit, seen: 0 }
+    }
+
+    pub(in crate::tools) fn push(&mut self, item: T) {
+        self.push_if(|last| last.is_none_or(|last| item < *last).then_some(item));
+    }
+
+    /// Counts one more. Once all places are taken, `item` is told the last one, and makes its thing only if that comes before.
+    pub(in crate::tools) fn push_if(&mut self, item: impl FnOnce(Option<&T>) -> Option<T>) {
+        self.seen += 1;
+        let last = self.kept.peek().filter(|_| self.kept.len() >= self.limit);
+        let Some(item) = item(last) else { return };
+        self.kept.push(item);
+        if self.kept.len() > self.limit {
+            self.kept.pop();
+        }
+    }
+
+    pub(in crate::tools) fn into_sorted(self) -> Vec<T> {
+        self.kept.into_sorted_vec()
+    }
+}
+
+impl<T: Ord> Merge for First<T> {
+    fn merge(&mut self, other: &mut Self) {
+        let seen = self.seen + other.seen;
+        for item in std::mem::take(&mut other.kept) {
+            self.push(item);
+        }
+        self.seen = seen;
+        other.seen = 0;
+    }
+}

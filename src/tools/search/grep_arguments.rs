@@ -1,0 +1,196 @@
+//! What a search in texts is asked for, by each of its names.
+
+use super::pattern::{Meaning, expression};
+use super::which::Which;
+use crate::protocol::ToolError;
+use crate::tools::tool::invalid;
+use grep_regex::RegexMatcher;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Most matches, or files, one search gives.
+pub(super) const MAX_RESULTS: u32 = 200;
+/// The same where `grep` is not told how many.
+const GREP_RESULTS: u32 = 100;
+/// Most lines before or after a match.
+const MAX_CONTEXT: u32 = 20;
+
+/// What is told of the files that match.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) enum Mode {
+    #[default]
+    #[serde(alias = "lines", alias = "matches")]
+    Content,
+    #[serde(alias = "files_with_matches", alias = "filesWithMatches", alias = "files_only", alias = "paths")]
+    Files,
+    #[serde(alias = "files_without_match", alias = "files_without_matches", alias = "filesWithoutMatches")]
+    FilesWithoutMatch,
+    #[serde(alias = "counts", alias = "count_matches")]
+    Count,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// A regular expression.
+    pub pattern: String,
+    /// The file or directory to search; the workspace when absent.
+    pub path: Option<String>,
+    /// Only files whose path matches one, for example `*.rs` or `src/**/*.ts`; `!*.min.js` leaves out.
+    pub glob: Option<Vec<String>>,
+    /// Only files of these types, for example `rust` or `py`.
+    #[serde(rename = "type")]
+    pub types: Option<Vec<String>>,
+    /// `content`: the lines; `files`: only the paths; `filesWithoutMatch`: those of the others; `count`: matching lines of each file.
+    #[schemars(with = "Option<String>", extend("enum" = ["content", "files", "filesWithoutMatch", "count"]))]
+    pub output: Option<Mode>,
+    /// Whether upper and lower case are the same.
+    pub ignore_case: Option<bool>,
+    /// Whether `pattern` is plain text instead of an expression.
+    pub literal: Option<bool>,
+    /// Whether only whole words match.
+    pub word: Option<bool>,
+    /// Whether a match may span lines, for example `fn a\(\s*b`.
+    pub multiline: Option<bool>,
+    /// With `multiline`: whether `.` is a line break, too.
+    pub dot_all: Option<bool>,
+    /// Lines shown before and after each match.
+    #[schemars(range(max = 20))]
+    pub context: Option<u32>,
+    /// Lines shown before each match.
+    #[schemars(range(max = 20))]
+    pub before: Option<u32>,
+    /// Lines shown after each match.
+    #[schemars(range(max = 20))]
+    pub after: Option<u32>,
+    /// Whether each line has its number; true when absent.
+    pub line_numbers: Option<bool>,
+    /// Whether hidden files are searched; true when absent.
+    pub hidden: Option<bool>,
+    /// Whether files that .gitignore names are searched, too.
+    pub no_ignore: Option<bool>,
+    /// Most matches or files shown; 200 when absent.
+    #[schemars(range(min = 1, max = 200))]
+    pub max_results: Option<u32>,
+}
+
+/// `grep` as a small runner has it: fewer results unless it is told how many.
+#[derive(Deserialize, JsonSchema)]
+pub(in crate::tools) struct Grep {
+    /// A regular expression.
+    pattern: String,
+    /// The file or directory to search; `.` when absent.
+    path: Option<String>,
+    /// Only files whose path matches, for example `*.py`.
+    include: Option<Vec<String>>,
+    /// Whether upper and lower case are the same; false when absent.
+    ignore_case: Option<bool>,
+    /// Most matches shown, at most 200; 100 when absent.
+    #[schemars(range(min = 1, max = 200))]
+    max_results: Option<u32>,
+    /// Whether `pattern` is plain text instead of an expression.
+    literal: Option<bool>,
+    /// Whether only whole words match.
+    word: Option<bool>,
+    /// Whether a match may span lines.
+    multiline: Option<bool>,
+    /// Only files of these types, for example `py`.
+    #[serde(rename = "type")]
+    types: Option<Vec<String>>,
+    /// `content`, `files`, `filesWithoutMatch` or `count`.
+    #[schemars(with = "Option<String>", extend("enum" = ["content", "files", "filesWithoutMatch", "count"]))]
+    output: Option<Mode>,
+    /// Lines shown before and after each match.
+    #[schemars(range(max = 20))]
+    context: Option<u32>,
+    /// Lines shown before each match.
+    #[schemars(range(max = 20))]
+    before: Option<u32>,
+    /// Lines shown after each match.
+    #[schemars(range(max = 20))]
+    after: Option<u32>,
+    /// Whether each line has its number; true when absent.
+    line_numbers: Option<bool>,
+}
+
+impl From<Grep> for Arguments {
+    fn from(grep: Grep) -> Self {
+        Self {
+            pattern: grep.pattern,
+            path: grep.path,
+            glob: grep.include,
+            types: grep.types,
+            output: grep.output,
+            ignore_case: grep.ignore_case,
+            literal: grep.literal,
+            word: grep.word,
+            multiline: grep.multiline,
+            context: grep.context,
+            before: grep.before,
+            after: grep.after,
+            line_numbers: grep.line_numbers,
+            max_results: Some(grep.max_results.unwrap_or(GREP_RESULTS)),
+            ..Self::default()
+        }
+    }
+}
+
+/// A search, checked and made ready.
+pub(in crate::tools) struct Request {
+    pub pattern: String,
+    pub expression: RegexMatcher,
+    pub meaning: Meaning,
+    pub which: Which,
+    pub mode: Mode,
+    pub before: usize,
+    pub after: usize,
+    pub numbers: bool,
+    pub hidden: bool,
+    pub ignored: bool,
+    /// Most matches or files shown.
+    pub limit: usize,
+}
+
+impl Request {
+    pub(super) fn new(arguments: Arguments) -> Result<Self, ToolError> {
+        let around = |name: &str, own: Option<u32>| {
+            let (name, lines) = own.map_or(("context", arguments.context.unwrap_or(0)), |lines| (name, lines));
+            if lines > MAX_CONTEXT {
+                return Err(invalid(format!("`{name}` is {lines}; at most {MAX_CONTEXT} lines are shown around a match")));
+            }
+            Ok(lines as usize)
+        };
+        let meaning = Meaning {
+            literal: arguments.literal.unwrap_or(false),
+            ignore_case: arguments.ignore_case.unwrap_or(false),
+            word: arguments.word.unwrap_or(false),
+            multiline: arguments.multiline.unwrap_or(false),
+            dot_all: arguments.dot_all.unwrap_or(false),
+        };
+        if meaning.dot_all && !meaning.multiline {
+            return Err(invalid("`dotAll` is for matches that span lines; set `multiline` as well"));
+        }
+        Ok(Self {
+            expression: expression(&arguments.pattern, meaning)?,
+            meaning,
+            which: Which::new(arguments.glob.as_deref().unwrap_or_default(), arguments.types.as_deref().unwrap_or_default())?,
+            mode: arguments.output.unwrap_or_default(),
+            before: around("before", arguments.before)?,
+            after: around("after", arguments.after)?,
+            numbers: arguments.line_numbers.unwrap_or(true),
+            hidden: arguments.hidden.unwrap_or(true),
+            ignored: arguments.no_ignore.unwrap_or(false),
+            limit: limit("maxResults", arguments.max_results, MAX_RESULTS)?,
+            pattern: arguments.pattern,
+        })
+    }
+}
+
+/// How many results are shown: no more than `most`, whoever asks for more.
+pub(super) fn limit(field: &str, asked: Option<u32>, most: u32) -> Result<usize, ToolError> {
+    match asked {
+        Some(0) => Err(invalid(format!("`{field}` is 0; ask for 1 to {most}, or leave it out"))),
+        asked => Ok(asked.unwrap_or(most).min(most) as usize),
+    }
+}

@@ -1,0 +1,77 @@
+//! What is looked for in a line or over lines: the expression made ready, or why it is none.
+
+use crate::protocol::ToolError;
+use crate::tools::tool::invalid;
+use grep_regex::{Error, ErrorKind, RegexMatcher, RegexMatcherBuilder};
+
+/// How a pattern is meant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::tools) struct Meaning {
+    pub literal: bool,
+    pub ignore_case: bool,
+    pub word: bool,
+    /// Whether a match may span lines.
+    pub multiline: bool,
+    /// Whether `.` is a line break too.
+    pub dot_all: bool,
+}
+
+/// Marks of other kinds of expression, and what they are called.
+const FOREIGN: &[(&str, &str)] = &[
+    ("(?=", "look-ahead"),
+    ("(?!", "look-ahead"),
+    ("(?<=", "look-behind"),
+    ("(?<!", "look-behind"),
+    ("(?>", "an atomic group"),
+    ("(?R)", "recursion"),
+    ("(?0)", "recursion"),
+    ("(?(", "a condition"),
+    ("(?|", "a branch reset"),
+    ("(?#", "a comment"),
+    ("\\K", "`\\K`"),
+    ("\\Q", "`\\Q`"),
+    ("\\Z", "`\\Z`"),
+    ("\\h", "`\\h`"),
+    ("\\R", "`\\R`"),
+];
+
+pub(in crate::tools) fn expression(pattern: &str, meaning: Meaning) -> Result<RegexMatcher, ToolError> {
+    if pattern.is_empty() {
+        return Err(invalid("`pattern` is empty; give the text or expression to look for"));
+    }
+    let mut builder = RegexMatcherBuilder::new();
+    builder
+        .case_insensitive(meaning.ignore_case)
+        .fixed_strings(meaning.literal)
+        .word(meaning.word)
+        .multi_line(true)
+        .dot_matches_new_line(meaning.multiline && meaning.dot_all);
+    // With a terminator no match can leave its line.
+    if meaning.multiline {
+        builder.crlf(true).line_terminator(None);
+    } else {
+        builder.line_terminator(Some(b'\n')).crlf(true);
+    }
+    builder.build(pattern).map_err(|error| invalid(format!("`pattern`: {}", why_not(pattern, &error))))
+}
+
+fn why_not(pattern: &str, error: &Error) -> String {
+    if let ErrorKind::NotAllowed(_) | ErrorKind::Banned(_) = error.kind() {
+        return "it has a line break, and lines are searched one by one; set `multiline`, or look for a part that stands in one line"
+            .to_owned();
+    }
+    let reference = || {
+        let digit = |pair: &[u8]| pair[0] == b'\\' && matches!(pair[1], b'1'..=b'9');
+        pattern.as_bytes().windows(2).any(digit).then_some("a back-reference")
+    };
+    let foreign = FOREIGN.iter().find(|(mark, _)| pattern.contains(mark)).map(|(_, name)| *name);
+    let short = || error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    match foreign.or_else(reference) {
+        Some(name) => format!(
+            "{name} is not known here ({}): search for what can be said without it and pick from the lines found, or run `rg -P` with \
+             RunCommand; set `literal` to look for the text as it is",
+            short()
+        ),
+        None => format!("{error}; set `literal` to look for the text as it is"),
+    }
+}

@@ -1,0 +1,119 @@
+//! What of a line is shown. A search is only told of what it could see: else it would find out letter by letter what is hidden.
+
+use crate::policy::redact::Redactor;
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
+use std::borrow::Cow;
+use std::io::{BufRead, BufReader};
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+/// What stands for a line that is part of a private key: alone it looks like any other text.
+const OF_A_KEY: &str = "[a line of a private key]";
+/// What every block of a key begins with.
+const BEGIN: &[u8] = b"-----BEGIN ";
+/// A shorter line tells nothing of a key.
+const LEAST_OF_A_KEY: usize = 4;
+/// No line of a key, or of what stands around one, is longer.
+const MOST_OF_A_LINE: u64 = 1 << 16;
+
+/// Where the private keys of one file are, found when that matters.
+#[derive(Debug, Default)]
+pub(super) struct Keys(Option<Vec<RangeInclusive<u64>>>);
+
+impl Keys {
+    /// Of a text that is here as a whole.
+    pub(super) fn of(text: &[u8]) -> Self {
+        if memchr::memmem::find(text, BEGIN).is_none() {
+            return Self(Some(Vec::new()));
+        }
+        Self(Some(Redactor::lines_of_keys(&String::from_utf8_lossy(text))))
+    }
+
+    /// Of a file that is read in pieces: looked for once a line is found that could be of a key.
+    pub(super) fn unknown() -> Self {
+        Self(None)
+    }
+
+    /// Whether line numbers say more than the lines do.
+    pub(super) fn any(&self) -> bool {
+        self.0.as_ref().is_none_or(|lines| !lines.is_empty())
+    }
+
+    fn has(&mut self, path: &Path, number: u64, line: &str) -> bool {
+        let found = match &mut self.0 {
+            Some(found) => found,
+            None if !could_be_of_a_key(line) => return false,
+            none => none.insert(looked_for(path)),
+        };
+        found.iter().any(|lines| lines.contains(&number))
+    }
+}
+
+fn could_be_of_a_key(line: &str) -> bool {
+    let line = line.trim();
+    line.len() >= LEAST_OF_A_KEY && !line.contains(char::is_whitespace)
+}
+
+fn looked_for(path: &Path) -> Vec<RangeInclusive<u64>> {
+    let Ok(file) = crate::sys::path::open_file(path) else { return Vec::new() };
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    // Only lines that open or close a key count: all others may be as well empty.
+    let (mut text, mut line) = (String::new(), Vec::new());
+    loop {
+        line.clear();
+        let read = std::io::Read::take(&mut reader, MOST_OF_A_LINE).read_until(b'\n', &mut line).unwrap_or(0);
+        if read == 0 {
+            return Redactor::lines_of_keys(&text);
+        }
+        if memchr::memmem::find(&line, b"-----").is_some() {
+            text.push_str(String::from_utf8_lossy(&line).trim_end_matches('\n'));
+        }
+        if line.ends_with(b"\n") {
+            text.push('\n');
+        }
+    }
+}
+
+/// What decides about the lines of one file after the other.
+pub(super) struct Sight<'a> {
+    pub redactor: &'a Redactor,
+    pub expression: &'a RegexMatcher,
+}
+
+impl Sight<'_> {
+    /// The lines as they are shown, without the last line break; `first` is the number of the first one.
+    pub(super) fn shown<'t>(&self, lines: &'t [u8], first: u64, path: &Path, keys: &mut Keys) -> Shown<'t> {
+        let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
+        let lines = lines.strip_suffix(b"\r").unwrap_or(lines);
+        let text = String::from_utf8_lossy(lines);
+        let (text, keyed) = without_keys(text, first, path, keys);
+        match self.redactor.hide(&text) {
+            Cow::Borrowed(_) => Shown { text, changed: keyed },
+            Cow::Owned(hidden) => Shown { text: Cow::Owned(hidden), changed: true },
+        }
+    }
+
+    /// Whether lines that match do so as they are shown, too.
+    pub(super) fn still_matches(&self, shown: &Shown<'_>) -> bool {
+        !shown.changed || self.expression.is_match(shown.text.as_bytes()).unwrap_or(false)
+    }
+}
+
+pub(super) struct Shown<'a> {
+    pub text: Cow<'a, str>,
+    /// Whether something in it is hidden.
+    pub changed: bool,
+}
+
+fn without_keys<'a>(text: Cow<'a, str>, first: u64, path: &Path, keys: &mut Keys) -> (Cow<'a, str>, bool) {
+    if !keys.any() {
+        return (text, false);
+    }
+    let numbered = || (first..).zip(text.split('\n'));
+    if !numbered().any(|(number, line)| keys.has(path, number, line)) {
+        return (text, false);
+    }
+    let lines: Vec<&str> = numbered().map(|(number, line)| if keys.has(path, number, line) { OF_A_KEY } else { line }).collect();
+    (Cow::Owned(lines.join("\n")), true)
+}
