@@ -1,7 +1,7 @@
 //! The list of all tools; a tool that is not here does not exist.
 
 use super::http::http_request;
-use super::read::read_file;
+use super::read::{disk_usage, hash_file, read_file, stat};
 use super::search::{glob, grep, list_directory};
 use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
 use super::shell::run_command;
@@ -12,6 +12,9 @@ use std::marker::PhantomData;
 
 static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<read_file::ReadFile>(PhantomData),
+    &Hidden::<stat::Stat>(PhantomData),
+    &Hidden::<hash_file::HashFile>(PhantomData),
+    &Hidden::<disk_usage::DiskUsage>(PhantomData),
     &Hidden::<write_file::WriteFile>(PhantomData),
     &Hidden::<edit_file::EditFile>(PhantomData),
     &Hidden::<delete::Delete>(PhantomData),

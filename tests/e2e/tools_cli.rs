@@ -3,8 +3,11 @@
 use crate::support::{Output, Project};
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 18] = [
+const TOOLS: [&str; 21] = [
     "ReadFile",
+    "Stat",
+    "HashFile",
+    "DiskUsage",
     "WriteFile",
     "EditFile",
     "Delete",

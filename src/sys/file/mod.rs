@@ -5,6 +5,7 @@ mod replace;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+pub mod usage;
 
 pub use own_secret::own_secret;
 pub use replace::{Parents, WriteError, create_directory, lock, replace};

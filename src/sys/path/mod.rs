@@ -1,9 +1,11 @@
 //! Where a path really leads: links followed as the kernel follows them, nothing opened.
 
+mod facts;
 mod open;
 #[cfg(test)]
 mod tests;
 
+pub use facts::{Facts, Sort, facts};
 pub use open::{
     Identity, entries, identity, is_without_links, may_write, met_a_link, open_directory, open_file, open_parent, read_link,
 };

@@ -1,6 +1,7 @@
 mod changes;
 mod commands;
 mod exactness;
+mod facts;
 #[cfg(target_os = "linux")]
 mod network;
 mod paths_corpus;
@@ -152,7 +153,7 @@ fn no_plan_runs_on_a_permit_for_another() {
 fn an_unknown_tool_is_told_the_known_ones() {
     let (code, message) = Bench::new().error("Frobnicate", json!({}));
     assert_eq!(code, ErrorCode::ToolNotFound);
-    assert!(message.contains("`Frobnicate`") && message.contains("ReadFile, WriteFile, EditFile"), "{message}");
+    assert!(message.contains("`Frobnicate`") && message.contains("ReadFile, Stat, HashFile"), "{message}");
 }
 
 #[test]
@@ -277,9 +278,10 @@ fn a_schema_is_plain_and_names_no_alias() {
     let definitions = Router::new(Bench::new().settings).definitions();
     let names: Vec<_> = definitions.iter().map(|definition| definition.tool_name.as_str()).collect();
     const SESSIONS: [&str; 6] = ["CliSession", "CliWrite", "CliRead", "CliStop", "CliGetPlatform", "CliEnv"];
-    let files = ["ReadFile", "WriteFile", "EditFile", "Delete", "Move", "Copy", "CreateDirectory"];
+    let files =
+        ["ReadFile", "Stat", "HashFile", "DiskUsage", "WriteFile", "EditFile", "Delete", "Move", "Copy", "CreateDirectory"];
     assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"], &SESSIONS, &["HttpRequest"]].concat());
-    let edit = &definitions[2].input_schema;
+    let edit = &definitions.iter().find(|definition| definition.tool_name == "EditFile").unwrap().input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");
     assert_eq!(edit["required"], json!(["path", "edits"]));
