@@ -11,7 +11,7 @@ use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
 use crate::ports::{Checkpoints, ToolRouter};
 use crate::protocol::{Mode, SessionId};
 use crate::sys::watch::Watch;
-use crate::tools::{self, Commands, Router};
+use crate::tools::{self, Commands, Router, Seen};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, watch};
@@ -27,6 +27,7 @@ pub struct Reload {
     project: Brought,
     session: SessionId,
     commands: Commands,
+    seen: Seen,
     checkpoints: Arc<dyn Checkpoints>,
     /// Of the policy in force.
     print: String,
@@ -69,6 +70,7 @@ impl Reload {
             project,
             session: session.id().clone(),
             commands: session.commands.clone(),
+            seen: session.seen.clone(),
             checkpoints: session.checkpoints.clone(),
             print: policy.print.clone(),
             policy: policy.clone(),
@@ -176,6 +178,7 @@ impl Reload {
         let settings = tools::Settings {
             session: Some(self.session.clone()),
             commands: self.commands.clone(),
+            seen: self.seen.clone(),
             checkpoints: Some(self.checkpoints.clone()),
             ..session::tool_settings(&self.place, &enforcer, holding)
         };

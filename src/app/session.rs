@@ -5,6 +5,7 @@ use super::layers::Policy;
 use super::place::Place;
 use super::rules::PersonsRules;
 use super::standing::Standing;
+use super::toolchain;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
@@ -17,7 +18,7 @@ use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use crate::sys::sandbox::left_bases;
-use crate::tools::{self, Commands, Holding, Recovered, Router};
+use crate::tools::{self, Commands, Holding, Recovered, Router, Seen};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,6 +39,8 @@ pub struct Session {
     pub notices: Vec<String>,
     /// Those that go on while the agent works, under whatever policy.
     pub commands: Commands,
+    /// What the model saw of files in this process.
+    pub seen: Seen,
     /// The workspace as it was before what changed it.
     pub checkpoints: Arc<dyn Checkpoints>,
 }
@@ -112,6 +115,7 @@ pub fn open(
             draft: String::new(),
             notices,
             commands: Commands::default(),
+            seen: Seen::default(),
             checkpoints: checkpoints(place),
         });
     };
@@ -120,7 +124,8 @@ pub fn open(
     if skipped > 0 {
         notices.push(format!("{skipped} records of this session cannot be read by this version; they stay where they are"));
     }
-    Ok(Session { store, claim, records, draft, notices, commands: Commands::default(), checkpoints: checkpoints(place) })
+    let checkpoints = checkpoints(place);
+    Ok(Session { store, claim, records, draft, notices, commands: Commands::default(), seen: Seen::default(), checkpoints })
 }
 
 /// The model to ask: the flag's, the resumed session's, or the one that is set.
@@ -181,6 +186,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     let settings = tools::Settings {
         session: Some(session.id().clone()),
         commands: session.commands.clone(),
+        seen: session.seen.clone(),
         checkpoints: Some(session.checkpoints.clone()),
         ..tool_settings(place, &policy, holding)
     };
@@ -284,6 +290,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         artifacts: None,
         holding,
         commands: Commands::default(),
+        seen: Seen::default(),
         session: None,
         redactor: super::redaction::redactor(place, policy.redactions(), &[]),
         may_fetch: Arc::new(move |url, method| {
@@ -333,6 +340,7 @@ fn backoff(settings: &Settings) -> Backoff {
 }
 
 fn system_prompt(place: &Place, project: Vec<InstructionFile>) -> String {
+    let toolchain = toolchain::look(&place.workspace, place.environment.get("PATH").unwrap_or_default());
     let own = crate::config::instructions_of_person(&place.directories.config);
     let instructions = own.into_iter().chain(project).map(|file| (file.path.display().to_string(), file.text)).collect();
     agent::system_prompt(&Surroundings {
@@ -340,6 +348,8 @@ fn system_prompt(place: &Place, project: Vec<InstructionFile>) -> String {
         system: std::env::consts::OS,
         date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
         branch: place.branch(),
+        programs: toolchain.programs,
+        missing: toolchain.missing,
         instructions,
     })
 }

@@ -10,6 +10,7 @@ mod read;
 mod registry;
 mod router;
 mod search;
+mod seen;
 mod sessions;
 mod shell;
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod write;
 
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};
+pub use seen::Seen;
 pub use shell::caches::Caches;
 pub use shell::commands::Commands;
 pub use shell::confine::{Ground, Holding};

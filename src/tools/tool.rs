@@ -10,6 +10,7 @@ use crate::ports::{Artifacts, BoxFuture, Checkpoints, RunContext};
 use crate::protocol::{Action, Artifact, ErrorCode, Image, Outside, Proposal, SessionId, ToolError};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
+use crate::tools::seen::Seen;
 use crate::tools::shell::commands::Commands;
 use crate::tools::shell::confine::Holding;
 use futures_util::FutureExt;
@@ -68,6 +69,8 @@ pub struct Settings {
     pub holding: Holding,
     /// Those that go on; another policy keeps them.
     pub commands: Commands,
+    /// What the model last saw of each file; another policy keeps that too.
+    pub seen: Seen,
     /// Whose calls they are; nothing where nobody would ask for them after a crash.
     pub session: Option<SessionId>,
     /// Hides what is secret in all that a tool tells.

@@ -1,5 +1,6 @@
 //! How a file is read within bounds and replaced as a whole: all of the new content or all of the old.
 
+mod fingerprint;
 mod own_secret;
 mod replace;
 #[cfg(test)]
@@ -7,6 +8,7 @@ mod tests;
 pub mod tree;
 pub mod usage;
 
+pub use fingerprint::Fingerprint;
 pub use own_secret::own_secret;
 pub use replace::{Parents, WriteError, create_directory, lock, replace};
 

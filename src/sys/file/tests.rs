@@ -130,3 +130,22 @@ fn no_more_than_the_limit_is_read() {
             || !cfg!(target_os = "linux")
     );
 }
+
+#[test]
+fn a_fingerprint_of_a_file_is_that_of_its_content() {
+    let (_directory, root) = place();
+    let file = root.join("f");
+    for bytes in [0, 1, 300_000, 64 << 20, (64 << 20) + 1] {
+        let mut content = vec![b'a'; bytes];
+        fs::write(&file, &content).unwrap();
+        let print = Fingerprint::of(&content);
+        assert_eq!(Fingerprint::of_file(&file).unwrap(), print, "{bytes}");
+        for at in [0, bytes.saturating_sub(1)].into_iter().filter(|at| *at < bytes) {
+            content[at] = b'b';
+            assert_ne!(Fingerprint::of(&content), print, "{bytes} {at}");
+            content[at] = b'a';
+        }
+        content.push(b'a');
+        assert_ne!(Fingerprint::of(&content), print, "{bytes}");
+    }
+}

@@ -107,6 +107,7 @@ fn read(work: &Work, settings: &Settings) -> Result<String, ToolError> {
         Place::File { .. } => {}
     }
     let failed = |error: io::Error| open_error(target, &error);
+    settings.seen.looks_at(&target.real);
     let mut file = open_file(&target.real).map_err(failed)?;
     let bytes = file.metadata().map_err(failed)?.len();
     let limit = settings.max_file_size_bytes;

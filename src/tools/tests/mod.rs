@@ -9,6 +9,7 @@ mod random_trees;
 mod reads;
 mod requests;
 mod secrets;
+mod seen;
 mod sessions;
 #[cfg(target_os = "linux")]
 mod swap;
@@ -21,6 +22,7 @@ use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
+use crate::tools::seen::Seen;
 use crate::tools::shell::commands::Commands;
 use crate::tools::shell::confine::Holding;
 use serde_json::{Value, json};
@@ -112,6 +114,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         artifacts: None,
         holding: Holding::nothing(),
         commands: Commands::default(),
+        seen: Seen::default(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),

@@ -103,9 +103,9 @@ impl Tool for EditFile {
         })
     }
 
-    fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || match work {
-            Work::Apply(change) => commit(&change),
+            Work::Apply(change) => commit(&change, &settings.seen),
             Work::Explain(error) => Err(error.into()),
         })
     }

@@ -4,8 +4,9 @@ use super::document::{Document, NotText};
 use super::replacement::with_lf;
 use super::repository::guard;
 use crate::protocol::{ErrorCode, Place, Proposal, Target, ToolError};
-use crate::sys::file::{self, Parents, PreImage, ReadError, WriteError};
+use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteError};
 use crate::tools::paths::{open_error, shown_in_one_line, special};
+use crate::tools::seen::Seen;
 use crate::tools::tool::{Failed, Settings, invalid};
 use similar::{ChangeTag, TextDiff};
 use std::time::Duration;
@@ -146,9 +147,16 @@ pub(in crate::tools) fn unified(old: &str, new: &str, old_name: &str, new_name: 
 }
 
 /// Writes it, if the file still is what was shown.
-pub(in crate::tools) fn commit(change: &Change) -> Result<String, Failed> {
-    match file::replace(&change.target.real, &change.content, &change.before, change.parents) {
-        Ok(()) => Ok(change.done.clone()),
+pub(in crate::tools) fn commit(change: &Change, seen: &Seen) -> Result<String, Failed> {
+    let real = &change.target.real;
+    let stood = seen.stands(real);
+    match file::replace(real, &change.content, &change.before, change.parents) {
+        Ok(()) => {
+            if stood {
+                seen.wrote(real, Fingerprint::of(&change.content));
+            }
+            Ok(change.done.clone())
+        }
         Err(error) => Err(refused(change, error)),
     }
 }

@@ -44,6 +44,7 @@ impl Tool for WriteFile {
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Change>, ToolError> {
         let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
         let before = Before::of(&target, settings)?;
+        settings.seen.check(&target)?;
         let restorer = restorer(&before, settings);
         let given = restored(&restorer, &arguments.content, "`content`", &target)?;
         let (text, form, note) = fitted(&before, &given);
@@ -68,8 +69,8 @@ impl Tool for WriteFile {
         })
     }
 
-    fn run(work: Change, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
-        blocking(move || commit(&work))
+    fn run(work: Change, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || commit(&work, &settings.seen))
     }
 }
 

@@ -1,0 +1,81 @@
+use super::*;
+
+fn overwrite(bench: &Bench, content: &str) -> ToolResult {
+    bench.call("WriteFile", json!({"path": "f", "content": content}))
+}
+
+#[track_caller]
+fn refused(result: ToolResult) {
+    let error = result.error.unwrap();
+    assert_eq!(error.code, ErrorCode::Conflict);
+    assert!(error.message.contains("changed since you read it") && error.message.contains("read it again"), "{error}");
+}
+
+#[test]
+fn a_file_that_changed_since_it_was_read_is_not_written_over() {
+    let bench = Bench::new();
+    bench.write("f", "one\n");
+    bench.output("ReadFile", json!({"path": "f"}));
+    bench.write("f", "theirs\n");
+    refused(overwrite(&bench, "mine\n"));
+    assert_eq!(bench.read("f"), b"theirs\n");
+    bench.output("ReadFile", json!({"path": "f", "offset": 1, "limit": 1}));
+    assert_eq!(overwrite(&bench, "mine\n").status, ToolStatus::Succeeded);
+    assert_eq!(bench.read("f"), b"mine\n");
+}
+
+#[test]
+fn what_was_never_read_and_what_is_gone_is_written() {
+    let bench = Bench::new();
+    bench.write("f", "one\n");
+    assert_eq!(overwrite(&bench, "two\n").status, ToolStatus::Succeeded);
+    fs::remove_file(bench.path("f")).unwrap();
+    assert_eq!(overwrite(&bench, "three\n").status, ToolStatus::Succeeded);
+}
+
+#[test]
+fn what_was_written_counts_as_read() {
+    let bench = Bench::new();
+    assert_eq!(overwrite(&bench, "one\n").status, ToolStatus::Succeeded);
+    assert_eq!(overwrite(&bench, "two\n").status, ToolStatus::Succeeded);
+    bench.output("EditFile", json!({"path": "f", "oldText": "two", "newText": "three"}));
+    assert_eq!(overwrite(&bench, "four\n").status, ToolStatus::Succeeded);
+    bench.write("f", "theirs\n");
+    refused(overwrite(&bench, "five\n"));
+}
+
+#[test]
+fn a_file_with_another_time_and_the_same_content_is_the_same() {
+    let bench = Bench::new();
+    bench.write("f", "one\n");
+    bench.output("ReadFile", json!({"path": "f"}));
+    let file = fs::File::options().write(true).open(bench.path("f")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(overwrite(&bench, "two\n").status, ToolStatus::Succeeded);
+    // And one of the same size and the same time with another content is another.
+    bench.output("ReadFile", json!({"path": "f"}));
+    let time = fs::metadata(bench.path("f")).unwrap().modified().unwrap();
+    bench.write("f", "TWO\n");
+    fs::File::options().write(true).open(bench.path("f")).unwrap().set_modified(time).unwrap();
+    refused(overwrite(&bench, "three\n"));
+}
+
+#[test]
+fn an_edit_by_its_text_is_made_in_a_changed_file_and_does_not_make_it_seen() {
+    let bench = Bench::new();
+    bench.write("f", "one\ntwo\n");
+    bench.output("ReadFile", json!({"path": "f"}));
+    bench.write("f", "one\ntwo\ntheirs\n");
+    bench.output("EditFile", json!({"path": "f", "oldText": "one", "newText": "1"}));
+    assert_eq!(bench.read("f"), b"1\ntwo\ntheirs\n");
+    refused(overwrite(&bench, "one\ntwo\n"));
+}
+
+#[test]
+fn a_change_by_a_command_counts() {
+    let bench = Bench::new();
+    bench.write("f", "one\n");
+    bench.output("ReadFile", json!({"path": "f"}));
+    bench.output("RunCommand", json!({"command": "echo more >> f"}));
+    refused(overwrite(&bench, "two\n"));
+}
