@@ -10,7 +10,7 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("source", &["src", "from", "old_path", "source_path", "source_file", "origin", "path", "file_path"]),
     ("destination", &["dest", "dst", "to", "new_path", "target", "destination_path", "destination_file", "target_path"]),
     ("recursive", &["recurse", "-r"]),
-    ("content", &["contents", "text", "file_text"]),
+    ("content", &["contents", "text", "file_text", "new_content", "new_text", "replacement"]),
     ("oldText", &["old_string", "old_str", "search", "old"]),
     ("newText", &["new_string", "new_str", "replace", "replacement", "new"]),
     ("replaceAll", &["replace_all_occurrences"]),
@@ -33,6 +33,18 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("rows", &["lines", "height"]),
     ("limit", &["max_lines", "num_lines"]),
     ("offset", &["start_line", "start"]),
+    ("section", &["heading", "target", "target_section", "header"]),
+    ("startLine", &["line", "from_line", "start", "line_start", "first_line"]),
+    ("endLine", &["to_line", "end", "line_end", "last_line"]),
+    ("operation", &["op", "action", "kind", "type"]),
+    ("operations", &["patches", "changes"]),
+    ("expected", &["expected_text", "old_content", "old_text", "old_string"]),
+    ("query", &["pattern", "search", "search_text"]),
+    ("algorithm", &["hash", "algo", "hash_type", "type"]),
+    ("depth", &["max_depth", "levels"]),
+    ("workingDirectory", &["cwd", "workdir", "directory"]),
+    ("working_directory", &["cwd", "workdir", "directory"]),
+    ("captureStderr", &["stderr"]),
 ];
 
 /// Names under which models say why they call: nothing that a tool could do otherwise.

@@ -15,6 +15,7 @@ mod sessions;
 mod shell;
 #[cfg(test)]
 mod tests;
+mod text;
 mod tool;
 mod write;
 
@@ -26,4 +27,5 @@ pub use shell::commands::Commands;
 pub use shell::confine::{Ground, Holding};
 pub use shell::git_places::GitOutside;
 pub use shell::preview::Recovered;
+pub use text::TextTools;
 pub use tool::Settings;

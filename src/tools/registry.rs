@@ -5,6 +5,7 @@ use super::read::{disk_usage, hash_file, read_file, stat};
 use super::search::{glob, grep, list_directory};
 use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
 use super::shell::run_command;
+use super::text::{text_inspect, text_patch};
 use super::tool::{AnyTool, Hidden, Settings};
 use super::write::{copy, create_directory, delete, edit_file, move_path, write_file};
 use crate::protocol::{ErrorCode, ToolError};
@@ -15,8 +16,10 @@ static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<stat::Stat>(PhantomData),
     &Hidden::<hash_file::HashFile>(PhantomData),
     &Hidden::<disk_usage::DiskUsage>(PhantomData),
+    &Hidden::<text_inspect::TextInspect>(PhantomData),
     &Hidden::<write_file::WriteFile>(PhantomData),
     &Hidden::<edit_file::EditFile>(PhantomData),
+    &Hidden::<text_patch::TextPatch>(PhantomData),
     &Hidden::<delete::Delete>(PhantomData),
     &Hidden::<move_path::Move>(PhantomData),
     &Hidden::<copy::Copy>(PhantomData),
@@ -37,7 +40,8 @@ static TOOLS: &[&dyn AnyTool] = &[
 /// All tools: the built-in ones, then those that the policy makes of commands.
 pub(super) fn offered(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
     let named = settings.named.iter().filter(|tool| built_in(&tool.name).is_none());
-    TOOLS.iter().copied().chain(named.map(|tool| tool as &dyn AnyTool))
+    let text = |tool: &&dyn AnyTool| settings.text.enabled || !settings.text.binds(tool.name(), tool.name());
+    TOOLS.iter().copied().filter(text).chain(named.map(|tool| tool as &dyn AnyTool))
 }
 
 /// By its name or one of its aliases, in any case.

@@ -3,13 +3,15 @@
 use crate::support::{Output, Project};
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 21] = [
+const TOOLS: [&str; 23] = [
     "ReadFile",
     "Stat",
     "HashFile",
     "DiskUsage",
+    "TextInspect",
     "WriteFile",
     "EditFile",
+    "TextPatch",
     "Delete",
     "Move",
     "Copy",

@@ -83,6 +83,7 @@ impl AnyTool for NamedCommand {
             pinned: None,
             opens: Vec::new(),
             background: false,
+            without_stderr: false,
         };
         Ok(Draft {
             summary: format!("{} $ {shown}", self.name),

@@ -1,3 +1,4 @@
+mod aliases;
 mod changes;
 mod commands;
 mod exactness;
@@ -13,6 +14,7 @@ mod seen;
 mod sessions;
 #[cfg(target_os = "linux")]
 mod swap;
+mod text;
 mod trees;
 
 use super::{Router, Settings, actions_for};
@@ -109,6 +111,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         may_open: Arc::new(|_| true),
         relative_paths: true,
         follow_links: true,
+        text: crate::tools::TextTools::default(),
         helper: Helper::default(),
         checkpoints: None,
         artifacts: None,
@@ -281,8 +284,20 @@ fn a_schema_is_plain_and_names_no_alias() {
     let definitions = Router::new(Bench::new().settings).definitions();
     let names: Vec<_> = definitions.iter().map(|definition| definition.tool_name.as_str()).collect();
     const SESSIONS: [&str; 6] = ["CliSession", "CliWrite", "CliRead", "CliStop", "CliGetPlatform", "CliEnv"];
-    let files =
-        ["ReadFile", "Stat", "HashFile", "DiskUsage", "WriteFile", "EditFile", "Delete", "Move", "Copy", "CreateDirectory"];
+    let files = [
+        "ReadFile",
+        "Stat",
+        "HashFile",
+        "DiskUsage",
+        "TextInspect",
+        "WriteFile",
+        "EditFile",
+        "TextPatch",
+        "Delete",
+        "Move",
+        "Copy",
+        "CreateDirectory",
+    ];
     assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"], &SESSIONS, &["HttpRequest"]].concat());
     let edit = &definitions.iter().find(|definition| definition.tool_name == "EditFile").unwrap().input_schema;
     let item = &edit["properties"]["edits"]["items"];

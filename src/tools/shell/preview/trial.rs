@@ -7,7 +7,9 @@ use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError};
 use crate::sys::layer::{self, Changes};
 use crate::sys::process::{End, Finished, run as run_process};
 use crate::sys::sandbox::{Confinement, Layered, NetworkAccess, Strength, View as Seen};
-use crate::tools::shell::command_run::{Work, answer, asked_for, failed, how_it_ended, kept_from, off_thread, spec, unchanged};
+use crate::tools::shell::command_run::{
+    Work, answer, asked_for, failed, how_it_ended, kept_from, off_thread, spec, unchanged, unheard,
+};
 use crate::tools::shell::confine::Wanted;
 use crate::tools::tool::{Output, Settings};
 use std::io;
@@ -65,6 +67,7 @@ pub(in crate::tools) async fn run(
         }
         let (effects, proposal) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
         let output = answer(&finished, work.timeout_seconds, settings.max_output_bytes);
+        let output = if work.without_stderr { unheard(output, &finished, settings.max_output_bytes) } else { output };
         Ok(Trial { kept: Kept { view, changes, output }, effects, proposal })
     })
     .await?
