@@ -64,6 +64,12 @@ pub fn built_in_names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|tool| tool.name())
 }
 
+/// The same with all their other names.
+#[cfg(test)]
+pub(super) fn all_names() -> Vec<&'static str> {
+    TOOLS.iter().flat_map(|tool| std::iter::once(tool.name()).chain(tool.alias_names())).collect()
+}
+
 /// What is said of a name that no tool has; these are the names that there are.
 pub(super) fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
     let names: Vec<_> = names.collect();

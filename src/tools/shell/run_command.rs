@@ -133,7 +133,7 @@ impl Tool for RunCommand {
             return Err(invalid("`command` is empty; give the line to run"));
         }
         if command.contains('\0') {
-            return Err(invalid("`command` has a NUL byte, which no command can have"));
+            return Err(invalid("`command` has a NUL byte, which no command can have; leave it out"));
         }
         let timeout_seconds = arguments.timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS);
         if !(1..=MAX_TIMEOUT_SECONDS).contains(&timeout_seconds) {
@@ -178,8 +178,12 @@ pub(in crate::tools) fn directory(given: Option<&str>, settings: &Settings) -> R
     let cwd = Paths::on_disk(settings).target("cwd", given.unwrap_or("."), Meant::Directory)?;
     match cwd.place {
         Place::Directory => Ok(cwd),
-        Place::Missing => Err(invalid(format!("`cwd`: `{}` does not exist", cwd.given))),
-        Place::File { .. } | Place::Special => Err(invalid(format!("`cwd`: `{}` is not a directory", cwd.given))),
+        Place::Missing => {
+            Err(invalid(format!("`cwd`: `{}` does not exist; make it with CreateDirectory, or leave `cwd` out", cwd.given)))
+        }
+        Place::File { .. } | Place::Special => {
+            Err(invalid(format!("`cwd`: `{}` is not a directory; give one, or leave `cwd` out", cwd.given)))
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 mod aliases;
+mod bounds;
 mod changes;
 mod commands;
 mod exactness;

@@ -170,7 +170,7 @@ fn patched(operations: &[Operation], target: &Target, before: &Before, settings:
     let written: Vec<&str> = operations.iter().filter_map(|operation| operation.content.as_deref()).collect();
     keep_hidden(&restorer, before, &text, &written, settings, target)?;
     if text == document.text {
-        return Err(invalid(format!("the operations change nothing: `{}` is so already", target.given)));
+        return Err(invalid(format!("the operations change nothing: `{}` is so already; go on", target.given)));
     }
     Ok(Document { text, form: document.form })
 }
@@ -277,7 +277,7 @@ impl Place<'_> {
         let shown = self.settings.redactor.redact(&there).text.into_owned();
         let (lines, more) = (shown.lines().take(8).collect::<Vec<_>>().join("\n"), shown.lines().count() > 8);
         Err(invalid(format!(
-            "`{at}.expected` is not what stands in lines {} to {} of `{}`; nothing was changed. there stands:\n{lines}{}",
+            "`{at}.expected` is not what stands in lines {} to {} of `{}`; nothing was changed. look where it is now; there stands:\n{lines}{}",
             meant.first + 1,
             meant.end,
             self.target.given,
