@@ -16,7 +16,7 @@ use crate::protocol::{Action, CallId, Event, Mode, SessionId, Target, ToolDefini
 use crate::store::{Claim, Loaded, NewSession, SessionSummary, Snapshots, Store};
 use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
-use crate::sys::process::{Environment, Helper};
+use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
 use crate::tools::{self, Commands, Holding, Recovered, Router, Seen};
 use std::path::Path;
@@ -288,6 +288,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
             policy::Environment::InheritOf(names) => Environment::InheritOf(names),
             policy::Environment::CoreOf(names) => Environment::CoreOf(names),
         },
+        shell: place.settings.tools.shell,
         secret_names: place.settings.key_variables(),
         may_read: may(|target| Action::Read { target }),
         may_write: may(|target| Action::Write { target }),
@@ -360,6 +361,7 @@ fn system_prompt(place: &Place, project: Vec<InstructionFile>) -> String {
         system: std::env::consts::OS,
         date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
         branch: place.branch(),
+        shell: Some(place.settings.tools.shell).filter(|shell| *shell != Shell::Bash).map(Shell::name),
         programs: toolchain.programs,
         missing: toolchain.missing,
         instructions,

@@ -34,6 +34,9 @@ const fn key(pattern: &'static [&'static str], kind: Kind, default: &'static str
 
 pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
 
+/// `auto`, and the shells of `sys::process`.
+const SHELLS: [&str; 9] = ["auto", "bash", "sh", "dash", "ksh", "zsh", "fish", "pwsh", "cmd"];
+
 pub(super) const KEYS: &[Key] = &[
     key(&["model", "default"], Kind::ModelName, "", "the model of new sessions; unset: by the keys in the environment"),
     key(&["providers", "*", "api"], Kind::Choice(&APIS), "", "the language the server speaks"),
@@ -77,6 +80,12 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key(&["tools", "text", "allow_create"], Kind::Flag, "true", "false keeps TextCreate from making new files"),
     key(&["tools", "text", "allow_delete"], Kind::Flag, "true", "false keeps TextDelete from deleting files"),
+    key(
+        &["tools", "shell"],
+        Kind::Choice(&SHELLS),
+        "\"auto\"",
+        "what reads the lines of commands; auto is bash, of which rules speak: in another one every line asks",
+    ),
     key(
         &["approval", "timeout_seconds"],
         Kind::Number { min: 1, max: 86_400 },

@@ -3,6 +3,7 @@
 use super::document::{self, Entry, Origin, Value, Values};
 use super::keys::KEYS;
 use super::{ConfigError, Directories};
+use crate::sys::process::Shell;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ pub struct Llm {
 pub struct Tools {
     pub absolute_paths_only: bool,
     pub follow_symlinks: bool,
+    pub shell: Shell,
     pub text: TextTools,
 }
 
@@ -65,6 +67,7 @@ impl Settings {
                 allow_create: flag(&values, &["tools", "text", "allow_create"]),
                 allow_delete: flag(&values, &["tools", "text", "allow_delete"]),
             },
+            shell: shell(&values),
         };
         let settings = Self { llm, tools, values };
         settings.check_providers()?;
@@ -145,6 +148,15 @@ fn extensions(values: &Values, path: &[&str]) -> Vec<String> {
             texts.iter().map(|text| text.trim().trim_start_matches('*').trim_start_matches('.').to_ascii_lowercase()).collect()
         }
         Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Table(_)) | None => Vec::new(),
+    }
+}
+
+/// `auto` is the one that rules are about.
+fn shell(values: &Values) -> Shell {
+    let path = ["tools", "shell"].map(str::to_owned);
+    match values.get(path.as_slice()).map(|entry| &entry.value) {
+        Some(Value::Text(name)) => Shell::by_name(name).unwrap_or_default(),
+        Some(Value::Flag(_) | Value::Number(_) | Value::List(_) | Value::Table(_)) | None => Shell::default(),
     }
 }
 

@@ -159,6 +159,7 @@ impl Tool for CliSession {
                     opens: Vec::new(),
                     background: true,
                     without_stderr: false,
+                    shell: crate::sys::process::Shell::Bash,
                 },
                 reads,
                 size,
