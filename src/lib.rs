@@ -54,6 +54,7 @@ pub mod fuzzing {
             may_open: Arc::new(|_| true),
             relative_paths: true,
             follow_links: true,
+            text: tools::TextTools::default(),
             helper: sys::process::Helper::default(),
             named: Vec::new(),
             checkpoints: None,

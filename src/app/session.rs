@@ -257,6 +257,17 @@ fn awaits(records: &[Record], call: &CallId) -> bool {
     open.unwrap_or(false)
 }
 
+/// `[tools.text]`, as the tools know it.
+fn text_tools(set: &crate::config::TextTools) -> tools::TextTools {
+    tools::TextTools {
+        enabled: set.enabled,
+        allowed_extensions: set.allowed_extensions.clone(),
+        max_file_size: set.max_file_size,
+        allow_create: set.allow_create,
+        allow_delete: set.allow_delete,
+    }
+}
+
 /// What the tools are told: the policy's bounds, and what commands must not see.
 pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tools::Settings {
     let judge = policy.clone();
@@ -293,6 +304,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         may_open: Arc::new(move |path| places.may_be_opened(path)),
         relative_paths: !place.settings.tools.absolute_paths_only,
         follow_links: place.settings.tools.follow_symlinks,
+        text: text_tools(&place.settings.tools.text),
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
         checkpoints: None,

@@ -96,7 +96,7 @@ pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(),
 
 fn from_word(kind: Kind, given: &str) -> Option<Value> {
     match kind {
-        Kind::Text | Kind::ModelName | Kind::Choice(_) => convert(kind, &DeValue::String(given.into())),
+        Kind::Text | Kind::ModelName | Kind::Choice(_) | Kind::Size => convert(kind, &DeValue::String(given.into())),
         Kind::Flag | Kind::Number { .. } | Kind::TextList | Kind::TextTable => None,
     }
 }
@@ -166,6 +166,10 @@ fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
             let number = u64::from_str_radix(number.as_str(), number.radix()).ok()?;
             (min..=max).contains(&number).then_some(Value::Number(number))
         }
+        Kind::Size => match value.as_str() {
+            Some(text) => bytes(text).map(Value::Number),
+            None => convert(Kind::Number { min: 0, max: u64::MAX }, value),
+        },
         Kind::TextList => value.as_array().and_then(texts).map(Value::List),
         Kind::TextTable => {
             let entries = value.as_table()?.iter();
@@ -173,6 +177,20 @@ fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
             entries.collect::<Option<_>>().map(Value::Table)
         }
     }
+}
+
+/// `10MB`, `512 KiB`, `4096`: units of 1024.
+fn bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+    let unit: u64 = match text[digits..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        _ => return None,
+    };
+    text[..digits].parse::<u64>().ok()?.checked_mul(unit)
 }
 
 fn texts(array: &DeArray<'_>) -> Option<Vec<String>> {

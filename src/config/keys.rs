@@ -11,6 +11,8 @@ pub(super) enum Kind {
         min: u64,
         max: u64,
     },
+    /// A number of bytes, or a text such as `10MB`.
+    Size,
     Choice(&'static [&'static str]),
     TextList,
     /// Names and texts.
@@ -58,6 +60,26 @@ pub(super) const KEYS: &[Key] = &[
     key(&["ui", "plain"], Kind::Flag, "false", "append-only lines; accepted, not used by this version"),
     key(&["tools", "absolute_paths_only"], Kind::Flag, "false", "true refuses relative paths in the arguments of tools"),
     key(&["tools", "follow_symlinks"], Kind::Flag, "true", "false refuses every path with a link in it"),
+    key(
+        &["tools", "text", "enabled"],
+        Kind::Flag,
+        "true",
+        "false takes away TextInspect, TextPatch, TextRead, TextCreate, TextSearch and TextDelete",
+    ),
+    key(
+        &["tools", "text", "allowed_extensions"],
+        Kind::TextList,
+        "[]",
+        "the only kinds of files these tools touch, such as [\".md\", \".txt\"]; empty: all that the policy allows",
+    ),
+    key(
+        &["tools", "text", "max_file_size"],
+        Kind::Size,
+        "",
+        "the largest file these tools read or write; unset: as the policy says",
+    ),
+    key(&["tools", "text", "allow_create"], Kind::Flag, "true", "false keeps TextCreate from making new files"),
+    key(&["tools", "text", "allow_delete"], Kind::Flag, "true", "false keeps TextDelete from deleting files"),
     key(
         &["tools", "shell"],
         Kind::Choice(&SHELLS),
@@ -109,6 +131,7 @@ impl Kind {
             Self::ModelName => "a text like \"anthropic/claude-sonnet-5\"".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Number { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Size => "a number of bytes, or a text like \"10MB\"".to_owned(),
             Self::Choice(choices) => {
                 format!("one of {}", choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(", "))
             }

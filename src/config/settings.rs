@@ -22,12 +22,23 @@ pub struct Llm {
     pub retry_base: Duration,
 }
 
-/// What the tools take for a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What the tools take for a path, and what the text tools are kept to.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tools {
     pub absolute_paths_only: bool,
     pub follow_symlinks: bool,
     pub shell: Shell,
+    pub text: TextTools,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextTools {
+    pub enabled: bool,
+    /// Without their dots; empty: all.
+    pub allowed_extensions: Vec<String>,
+    pub max_file_size: Option<u64>,
+    pub allow_create: bool,
+    pub allow_delete: bool,
 }
 
 impl Settings {
@@ -49,6 +60,13 @@ impl Settings {
         let tools = Tools {
             absolute_paths_only: flag(&values, &["tools", "absolute_paths_only"]),
             follow_symlinks: flag(&values, &["tools", "follow_symlinks"]),
+            text: TextTools {
+                enabled: flag(&values, &["tools", "text", "enabled"]),
+                allowed_extensions: extensions(&values, &["tools", "text", "allowed_extensions"]),
+                max_file_size: size(&values, &["tools", "text", "max_file_size"]),
+                allow_create: flag(&values, &["tools", "text", "allow_create"]),
+                allow_delete: flag(&values, &["tools", "text", "allow_delete"]),
+            },
             shell: shell(&values),
         };
         let settings = Self { llm, tools, values };
@@ -111,6 +129,25 @@ fn number(values: &Values, path: &[&str]) -> u64 {
     match values.get(&path).map(|entry| &entry.value) {
         Some(Value::Number(number)) => *number,
         Some(Value::Text(_) | Value::Flag(_) | Value::List(_) | Value::Table(_)) | None => default(),
+    }
+}
+
+fn size(values: &Values, path: &[&str]) -> Option<u64> {
+    let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
+    match values.get(&path).map(|entry| &entry.value) {
+        Some(Value::Number(number)) => Some(*number),
+        Some(Value::Text(_) | Value::Flag(_) | Value::List(_) | Value::Table(_)) | None => None,
+    }
+}
+
+/// `.md`, `md` and `*.md` say the same.
+fn extensions(values: &Values, path: &[&str]) -> Vec<String> {
+    let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
+    match values.get(&path).map(|entry| &entry.value) {
+        Some(Value::List(texts)) => {
+            texts.iter().map(|text| text.trim().trim_start_matches('*').trim_start_matches('.').to_ascii_lowercase()).collect()
+        }
+        Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Table(_)) | None => Vec::new(),
     }
 }
 

@@ -51,6 +51,6 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(arguments: Map<String, Val
         let path = error.path().to_string();
         let reason = error.into_inner().to_string();
         let at = if path == "." || path.is_empty() { String::new() } else { format!("`{path}`: ") };
-        invalid(format!("{at}{reason}"))
+        invalid(format!("{at}{reason}; mend that and call again"))
     })
 }

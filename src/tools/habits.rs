@@ -10,7 +10,7 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("source", &["src", "from", "old_path", "source_path", "source_file", "origin", "path", "file_path"]),
     ("destination", &["dest", "dst", "to", "new_path", "target", "destination_path", "destination_file", "target_path"]),
     ("recursive", &["recurse", "-r"]),
-    ("content", &["contents", "text", "file_text"]),
+    ("content", &["contents", "text", "file_text", "new_content", "new_text", "replacement"]),
     ("oldText", &["old_string", "old_str", "search", "old"]),
     ("newText", &["new_string", "new_str", "replace", "replacement", "new"]),
     ("replaceAll", &["replace_all_occurrences"]),
@@ -47,10 +47,20 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("limit", &["max_lines", "num_lines"]),
     ("offset", &["start_line", "start"]),
     ("filePath", &["path", "file", "filename", "file_name", "target_file"]),
-    ("startLine", &["offset", "start"]),
     ("start_line", &["offset", "start"]),
-    ("endLine", &["end"]),
     ("end_line", &["end"]),
+    ("section", &["heading", "target", "target_section", "header"]),
+    ("startLine", &["offset", "line", "from_line", "start", "line_start", "first_line"]),
+    ("endLine", &["to_line", "end", "line_end", "last_line"]),
+    ("operation", &["op", "action", "kind", "type"]),
+    ("operations", &["patches", "changes"]),
+    ("expected", &["expected_text", "old_content", "old_text", "old_string"]),
+    ("query", &["pattern", "search", "search_text"]),
+    ("algorithm", &["hash", "algo", "hash_type", "type"]),
+    ("depth", &["max_depth", "levels"]),
+    ("workingDirectory", &["cwd", "workdir", "directory"]),
+    ("working_directory", &["cwd", "workdir", "directory"]),
+    ("captureStderr", &["stderr"]),
 ];
 
 /// Names under which models say why they call: nothing that a tool could do otherwise.
@@ -166,7 +176,7 @@ fn rename(object: &mut Map<String, Value>, schema: &Value, known: &Map<String, V
             continue;
         }
         if into.insert(own.to_owned(), given).is_some() {
-            return Err(invalid(format!("`{}` is given twice", within(at, own))));
+            return Err(invalid(format!("`{}` is given twice; leave one out", within(at, own))));
         }
     }
     let Some((list, _)) = list.filter(|_| !item.is_empty()) else { return Ok(()) };

@@ -16,6 +16,7 @@ mod sessions;
 mod shell;
 #[cfg(test)]
 mod tests;
+mod text;
 mod tool;
 mod write;
 
@@ -27,6 +28,7 @@ pub use shell::commands::Commands;
 pub use shell::confine::{Ground, Holding};
 pub use shell::git_places::GitOutside;
 pub use shell::preview::Recovered;
+pub use text::TextTools;
 pub use tool::Settings;
 #[cfg(feature = "fuzzing")]
 pub use write::apply_patch::patched;

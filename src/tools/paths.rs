@@ -164,7 +164,10 @@ pub(super) fn shown_in_one_line(real: &Path, settings: &Settings) -> String {
 pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
     let given = &target.given;
     match error.kind() {
-        io::ErrorKind::NotFound => ToolError::new(ErrorCode::FileNotFound, format!("`{given}` does not exist any more")),
+        io::ErrorKind::NotFound => ToolError::new(
+            ErrorCode::FileNotFound,
+            format!("`{given}` does not exist any more; look for it with Glob or ListDirectory"),
+        ),
         io::ErrorKind::PermissionDenied => {
             ToolError::new(ErrorCode::PermissionDenied, format!("`{given}`: permission denied; ask the person for access"))
         }
@@ -181,7 +184,10 @@ fn moved(given: &str) -> ToolError {
 
 /// Devices, FIFOs and sockets have no content to read or replace.
 pub(super) fn special(target: &Target) -> ToolError {
-    invalid(format!("`{}` is a device, FIFO or socket, not a file", target.given))
+    invalid(format!(
+        "`{}` is a device, FIFO or socket, not a file; Stat tells of it, and only a command can use it",
+        target.given
+    ))
 }
 
 /// Says what is there instead: entries of the same directory with similar names.

@@ -1,10 +1,11 @@
 //! The list of all tools; a tool that is not here does not exist.
 
 use super::http::http_request;
-use super::read::read_file;
+use super::read::{disk_usage, hash_file, read_file, stat};
 use super::search::{glob, grep, list_directory};
 use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
 use super::shell::run_command;
+use super::text::{text_inspect, text_patch};
 use super::tool::{AnyTool, Hidden, Settings};
 use super::write::{append_file, apply_patch, copy, create_directory, delete, edit_file, move_path, write_file};
 use crate::protocol::{ErrorCode, ToolError};
@@ -12,10 +13,15 @@ use std::marker::PhantomData;
 
 static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<read_file::ReadFile>(PhantomData),
+    &Hidden::<stat::Stat>(PhantomData),
+    &Hidden::<hash_file::HashFile>(PhantomData),
+    &Hidden::<disk_usage::DiskUsage>(PhantomData),
+    &Hidden::<text_inspect::TextInspect>(PhantomData),
     &Hidden::<write_file::WriteFile>(PhantomData),
     &Hidden::<edit_file::EditFile>(PhantomData),
     &Hidden::<apply_patch::ApplyPatch>(PhantomData),
     &Hidden::<append_file::AppendFile>(PhantomData),
+    &Hidden::<text_patch::TextPatch>(PhantomData),
     &Hidden::<delete::Delete>(PhantomData),
     &Hidden::<move_path::Move>(PhantomData),
     &Hidden::<copy::Copy>(PhantomData),
@@ -38,7 +44,8 @@ static TOOLS: &[&dyn AnyTool] = &[
 /// All tools: the built-in ones, then those that the policy makes of commands.
 pub(super) fn offered(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
     let named = settings.named.iter().filter(|tool| built_in(&tool.name).is_none());
-    TOOLS.iter().copied().chain(named.map(|tool| tool as &dyn AnyTool))
+    let text = |tool: &&dyn AnyTool| settings.text.enabled || !settings.text.binds(tool.name(), tool.name());
+    TOOLS.iter().copied().filter(text).chain(named.map(|tool| tool as &dyn AnyTool))
 }
 
 /// By its name or one of its aliases, in any case.
@@ -64,6 +71,12 @@ pub(super) fn built_in_tools() -> impl Iterator<Item = &'static dyn AnyTool> {
 /// Their names.
 pub fn built_in_names() -> impl Iterator<Item = &'static str> {
     built_in_tools().map(|tool| tool.name())
+}
+
+/// The same with all their other names.
+#[cfg(test)]
+pub(super) fn all_names() -> Vec<&'static str> {
+    TOOLS.iter().flat_map(|tool| std::iter::once(tool.name()).chain(tool.alias_names())).collect()
 }
 
 /// What is said of a name that no tool has; these are the names that there are.

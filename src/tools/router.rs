@@ -4,7 +4,7 @@ use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
 use super::paths::Paths;
 use super::registry::{built_in, built_in_names, find, offered, unknown};
-use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
+use super::tool::{AnyTool, Draft, Effect, Payload, Settings, invalid};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
 use crate::ports::{ArtifactError, Artifacts, BoxFuture, Plan, RunContext, ToolRouter};
 use crate::protocol::{
@@ -165,6 +165,8 @@ impl ToolRouter for Router {
             };
             let redactor = Arc::clone(&settings.redactor);
             let proposal = plan.proposal;
+            let bound = settings.text.binds(&plan.tool_name, &plan.call.tool_name);
+            let settings = if bound { Arc::new(settings.text.narrowed(&settings)) } else { Arc::clone(&settings) };
             let context = RunContext { tool_call_id: Some(id.clone()), ..context };
             let result = match tool.run(payload, Arc::clone(&settings), context).await {
                 Ok(told) => ToolResult {
@@ -245,7 +247,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
     let tool = find(&call.tool_name, settings).ok_or_else(|| unknown(&call.tool_name, names(settings)))?;
     let arguments = object(&call.arguments)?;
     refuse(tool.name(), tool.restores(), &arguments)?;
-    let draft = match tool.draft(&call.tool_name, arguments.clone(), settings) {
+    let draft = match drafted(tool, &call.tool_name, arguments.clone(), settings) {
         Ok(draft) => draft,
         // Why it fails may tell what is at a place that nobody may look at: the place is judged first.
         Err(error) => match hidden(tool, &call.tool_name, arguments, settings) {
@@ -273,6 +275,26 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         sandbox: None,
         payload: draft.work,
     })
+}
+
+/// The draft of a call, kept to what is set for the tools of its name.
+fn drafted(
+    tool: &dyn AnyTool,
+    called: &str,
+    arguments: Map<String, Value>,
+    settings: &Settings,
+) -> Result<Draft<Payload>, ToolError> {
+    if !settings.text.binds(tool.name(), called) {
+        return tool.draft(called, arguments, settings);
+    }
+    settings.text.is_on(called)?;
+    // What is wrong with the arguments the draft says.
+    if let Ok(actions) = tool.actions(called, arguments.clone(), &Paths::on_disk(settings)) {
+        settings.text.admit(called, &actions)?;
+    }
+    let draft = tool.draft(called, arguments, &settings.text.narrowed(settings))?;
+    settings.text.admit_size(draft.proposal.as_ref())?;
+    Ok(draft)
 }
 
 /// The same plan with what is opened for it. What a fetch of a host would be judged by, opening it is.

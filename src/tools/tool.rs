@@ -13,6 +13,7 @@ use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::seen::Seen;
 use crate::tools::shell::commands::Commands;
 use crate::tools::shell::confine::Holding;
+use crate::tools::text::TextTools;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -57,6 +58,8 @@ pub struct Settings {
     pub relative_paths: bool,
     /// Whether a path may lead through links; where it leads is judged either way.
     pub follow_links: bool,
+    /// What the text tools are kept to.
+    pub text: TextTools,
     pub helper: Helper,
     /// Commands of the policy that are tools of their own.
     pub named: Vec<NamedCommand>,

@@ -3,12 +3,17 @@
 use crate::support::{Output, Project};
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 20] = [
+const TOOLS: [&str; 25] = [
     "ReadFile",
+    "Stat",
+    "HashFile",
+    "DiskUsage",
+    "TextInspect",
     "WriteFile",
     "EditFile",
     "ApplyPatch",
     "AppendFile",
+    "TextPatch",
     "Delete",
     "Move",
     "Copy",

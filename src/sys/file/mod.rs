@@ -8,6 +8,7 @@ pub mod several;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+pub mod usage;
 
 pub use fingerprint::Fingerprint;
 pub use own_secret::own_secret;

@@ -1,9 +1,11 @@
 //! Where a path really leads: links followed as the kernel follows them, nothing opened.
 
+mod facts;
 mod open;
 #[cfg(test)]
 mod tests;
 
+pub use facts::{Facts, Sort, facts};
 pub use open::{
     Identity, entries, identity, is_without_links, may_write, met_a_link, open_directory, open_file, open_parent, read_link,
 };
@@ -54,21 +56,21 @@ pub struct Resolved {
 pub enum PathError {
     #[error("the path is empty; give a path relative to the workspace, or an absolute one")]
     Empty,
-    #[error("the path has a NUL byte, which no file name can have")]
+    #[error("the path has a NUL byte, which no file name can have; leave it out")]
     Nul,
-    #[error("the path is too long: at most {MAX_PATH_BYTES} bytes, and {MAX_NAME_BYTES} for one name")]
+    #[error("the path is too long: at most {MAX_PATH_BYTES} bytes, and {MAX_NAME_BYTES} for one name; give a shorter one")]
     TooLong,
     #[error("`{0}` is not known; only `~` and `~/…` stand for a home directory (for a file of that name write `./{0}`)")]
     OtherHome(String),
-    #[error("`~` cannot be used: this process has no home directory")]
+    #[error("`~` cannot be used: this process has no home directory; give the whole path")]
     NoHome,
-    #[error("`{}` leads through more than {MAX_LINKS} links, probably in a circle", .0.display())]
+    #[error("`{}` leads through more than {MAX_LINKS} links, probably in a circle; give the path of what is meant", .0.display())]
     Loop(PathBuf),
     #[error("`{}` is a link that the kernel makes for a process; give the path it stands for", .0.display())]
     Magic(PathBuf),
-    #[error("`{}` is not a directory, so nothing can be below it", .0.display())]
+    #[error("`{}` is not a directory, so nothing can be below it; list what is there with ListDirectory", .0.display())]
     NotADirectory(PathBuf),
-    #[error("`{}` cannot be looked at: permission denied", .0.display())]
+    #[error("`{}` cannot be looked at: permission denied; ask the person for access", .0.display())]
     Denied(PathBuf),
     #[error("`{}` cannot be looked at: {message}", path.display())]
     Unreadable { path: PathBuf, message: String },

@@ -1,3 +1,6 @@
 //! What a place holds, told.
 
+pub(in crate::tools) mod disk_usage;
+pub(in crate::tools) mod hash_file;
 pub(in crate::tools) mod read_file;
+pub(in crate::tools) mod stat;

@@ -169,7 +169,9 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
     match work.base.place {
         Place::Directory => {}
         Place::Missing => return Ok(format!("no file matches `{}`: `{}` does not exist", work.pattern, work.base.given)),
-        Place::File { .. } | Place::Special => return Err(invalid(format!("`{}` is not a directory", work.base.given))),
+        Place::File { .. } | Place::Special => {
+            return Err(invalid(format!("`{}` is not a directory; start the pattern from one", work.base.given)));
+        }
     }
     let unread = Unread::new();
     let found = Shared::new(First::new(work.limit));

@@ -40,6 +40,8 @@ pub(in crate::tools) struct Work {
     pub opens: Vec<Outside>,
     /// Nobody waits for it.
     pub background: bool,
+    /// What it prints to stderr is not told.
+    pub without_stderr: bool,
 }
 
 /// Runs it for good.
@@ -76,6 +78,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
             };
             let told = off_thread(move || {
                 let told = wholes.put_to(answer(&finished, rest.work.timeout_seconds, limit), &finished, limit);
+                let told = if rest.work.without_stderr { unheard(told, &finished, limit) } else { told };
                 let (words, denied) = rest.over(Some(&finished));
                 with_words(told, words.into_iter(), denied)
             });
@@ -287,8 +290,16 @@ pub(in crate::tools) fn answer(finished: &Finished, timeout_seconds: u64, max_ou
     }
 }
 
-/// Both outputs within one limit: each has half of it, and what one does not need is the other's.
+/// Both outputs within one limit.
 fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> String {
+    let (stdout, stderr) = sections(stdout, stderr, limit);
+    format!("--- stdout ---\n{stdout}{STDERR}{stderr}").trim_end_matches('\n').to_owned()
+}
+
+const STDERR: &str = "--- stderr ---\n";
+
+/// Each has half of the limit, and what one does not need is the other's.
+fn sections(stdout: &Captured, stderr: &Captured, limit: usize) -> (String, String) {
     let need = |captured: &Captured| usize::try_from(captured.total()).unwrap_or(usize::MAX);
     let half = limit / 2;
     let for_stdout = limit.saturating_sub(need(stderr)).max(half);
@@ -300,6 +311,23 @@ fn printed(stdout: &Captured, stderr: &Captured, limit: usize) -> String {
         }
         text
     };
-    let text = format!("--- stdout ---\n{}--- stderr ---\n{}", section(stdout, for_stdout), section(stderr, for_stderr));
-    text.trim_end_matches('\n').to_owned()
+    (section(stdout, for_stdout), section(stderr, for_stderr))
+}
+
+/// The same answer without what it printed to stderr, which is counted.
+pub(in crate::tools) fn unheard(told: Output, finished: &Finished, limit: usize) -> Output {
+    let (_, stderr) = sections(&finished.stdout, &finished.stderr, limit);
+    let section = format!("{STDERR}{stderr}");
+    let section = section.trim_end_matches('\n');
+    let without = |text: String| match (finished.stderr.total(), text.rfind(section)) {
+        (1.., Some(at)) => {
+            let note = format!("[{} bytes left out: captureStderr is false]", finished.stderr.total());
+            format!("{}{STDERR}{note}{}", &text[..at], &text[at + section.len()..])
+        }
+        _ => text,
+    };
+    match told {
+        Ok(told) => Ok(Told { text: without(told.text), ..told }),
+        Err(failed) => Err(Failed { printed: without(failed.printed), ..failed }),
+    }
 }

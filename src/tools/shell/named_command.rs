@@ -84,6 +84,7 @@ impl AnyTool for NamedCommand {
             pinned: None,
             opens: Vec::new(),
             background: false,
+            without_stderr: false,
             shell: Shell::Bash,
         };
         Ok(Draft {

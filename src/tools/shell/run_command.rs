@@ -32,13 +32,83 @@ pub(in crate::tools) struct Arguments {
     stdin: Option<String>,
     /// True for what runs long or for ever, such as a server: it goes on while you work, and CliRead reads what it prints.
     background: Option<bool>,
+    /// What it prints there is not told.
+    #[serde(skip)]
+    without_stderr: bool,
+}
+
+/// Of CliRun.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CliRun {
+    /// The line, for `bash -c`.
+    command: String,
+    /// The directory it runs in; the workspace when absent.
+    working_directory: Option<String>,
+    /// Seconds until it is killed; 30 when absent.
+    #[schemars(range(min = 1, max = 600))]
+    timeout: Option<u64>,
+    /// Whether what it prints to stderr is told too; true when absent.
+    capture_stderr: Option<bool>,
+    /// Text for its standard input, which is empty when absent.
+    stdin: Option<String>,
+    /// True for what runs long or for ever, such as a server: it goes on while you work, and CliRead reads what it prints.
+    background: Option<bool>,
+}
+
+impl From<CliRun> for Arguments {
+    fn from(run: CliRun) -> Self {
+        Self {
+            command: run.command,
+            cwd: run.working_directory,
+            timeout: timeout_or(30, run.timeout, run.background),
+            stdin: run.stdin,
+            background: run.background,
+            without_stderr: run.capture_stderr == Some(false),
+        }
+    }
+}
+
+/// Of `shell`.
+#[derive(Deserialize, JsonSchema)]
+struct Shell {
+    /// The line, for `bash -c`.
+    command: String,
+    /// The directory it runs in; `.`, the workspace, when absent.
+    working_directory: Option<String>,
+    /// Seconds until it is killed; 60 when absent.
+    #[schemars(range(min = 1, max = 600))]
+    timeout: Option<u64>,
+    /// Text for its standard input, which is empty when absent.
+    stdin: Option<String>,
+    /// True for what runs long or for ever, such as a server: it goes on while you work, and CliRead reads what it prints.
+    background: Option<bool>,
+}
+
+impl From<Shell> for Arguments {
+    fn from(run: Shell) -> Self {
+        Self {
+            command: run.command,
+            cwd: run.working_directory,
+            timeout: timeout_or(60, run.timeout, run.background),
+            stdin: run.stdin,
+            background: run.background,
+            without_stderr: false,
+        }
+    }
+}
+
+/// What goes on in the background has no limit that it could not be given.
+fn timeout_or(seconds: u64, given: Option<u64>, background: Option<bool>) -> Option<u64> {
+    given.or_else(|| (background != Some(true)).then_some(seconds))
 }
 
 impl Tool for RunCommand {
     const NAME: &'static str = "RunCommand";
     const ALIASES: &'static [Alias<Arguments>] = &[
         Alias::same("run_command"),
-        Alias::same("shell"),
+        Alias::of::<Shell>("shell"),
+        Alias::of::<CliRun>("CliRun"),
         Alias::same("bash"),
         Alias::same("execute_command"),
         Alias::same("run_shell_command"),
@@ -63,7 +133,7 @@ impl Tool for RunCommand {
             return Err(invalid("`command` is empty; give the line to run"));
         }
         if command.contains('\0') {
-            return Err(invalid("`command` has a NUL byte, which no command can have"));
+            return Err(invalid("`command` has a NUL byte, which no command can have; leave it out"));
         }
         let timeout_seconds = arguments.timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS);
         if !(1..=MAX_TIMEOUT_SECONDS).contains(&timeout_seconds) {
@@ -94,6 +164,7 @@ impl Tool for RunCommand {
                 pinned: Some(pinned),
                 opens: Vec::new(),
                 background,
+                without_stderr: arguments.without_stderr,
             },
         })
     }
@@ -108,8 +179,12 @@ pub(in crate::tools) fn directory(given: Option<&str>, settings: &Settings) -> R
     let cwd = Paths::on_disk(settings).target("cwd", given.unwrap_or("."), Meant::Directory)?;
     match cwd.place {
         Place::Directory => Ok(cwd),
-        Place::Missing => Err(invalid(format!("`cwd`: `{}` does not exist", cwd.given))),
-        Place::File { .. } | Place::Special => Err(invalid(format!("`cwd`: `{}` is not a directory", cwd.given))),
+        Place::Missing => {
+            Err(invalid(format!("`cwd`: `{}` does not exist; make it with CreateDirectory, or leave `cwd` out", cwd.given)))
+        }
+        Place::File { .. } | Place::Special => {
+            Err(invalid(format!("`cwd`: `{}` is not a directory; give one, or leave `cwd` out", cwd.given)))
+        }
     }
 }
 

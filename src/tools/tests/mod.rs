@@ -1,12 +1,15 @@
 pub(in crate::tools) mod adding;
 mod artifacts;
 mod appends;
+mod aliases;
+mod bounds;
 mod changes;
 mod commands;
 mod documents;
 mod edit_corpus;
 mod exactness;
 mod large_files;
+mod facts;
 #[cfg(target_os = "linux")]
 mod network;
 mod patches;
@@ -23,6 +26,7 @@ mod seen;
 mod sessions;
 #[cfg(target_os = "linux")]
 mod swap;
+mod text;
 mod trees;
 
 use super::{Router, Settings, actions_for};
@@ -121,6 +125,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         may_open: Arc::new(|_| true),
         relative_paths: true,
         follow_links: true,
+        text: crate::tools::TextTools::default(),
         helper: Helper::default(),
         checkpoints: None,
         artifacts: None,
@@ -168,7 +173,7 @@ fn no_plan_runs_on_a_permit_for_another() {
 fn an_unknown_tool_is_told_the_known_ones() {
     let (code, message) = Bench::new().error("Frobnicate", json!({}));
     assert_eq!(code, ErrorCode::ToolNotFound);
-    assert!(message.contains("`Frobnicate`") && message.contains("ReadFile, WriteFile, EditFile"), "{message}");
+    assert!(message.contains("`Frobnicate`") && message.contains("ReadFile, Stat, HashFile"), "{message}");
 }
 
 #[test]
@@ -293,9 +298,24 @@ fn a_schema_is_plain_and_names_no_alias() {
     let definitions = Router::new(Bench::new().settings).definitions();
     let names: Vec<_> = definitions.iter().map(|definition| definition.tool_name.as_str()).collect();
     const SESSIONS: [&str; 6] = ["CliSession", "CliWrite", "CliRead", "CliStop", "CliGetPlatform", "CliEnv"];
-    let files = ["ReadFile", "WriteFile", "EditFile", "ApplyPatch", "AppendFile", "Delete", "Move", "Copy", "CreateDirectory"];
+    let files = [
+        "ReadFile",
+        "Stat",
+        "HashFile",
+        "DiskUsage",
+        "TextInspect",
+        "WriteFile",
+        "EditFile",
+        "ApplyPatch",
+        "AppendFile",
+        "TextPatch",
+        "Delete",
+        "Move",
+        "Copy",
+        "CreateDirectory",
+    ];
     assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"], &SESSIONS, &["HttpRequest"]].concat());
-    let edit = &definitions[2].input_schema;
+    let edit = &definitions.iter().find(|definition| definition.tool_name == "EditFile").unwrap().input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");
     assert_eq!(edit["required"], json!(["path", "edits"]));

@@ -35,19 +35,25 @@ fn set_up(root: &Path, step: &Value) {
     }
 }
 
-fn arguments(case: &Value, arg: &str, destination: &str) -> (&'static str, Value) {
+/// The calls that a case is about: all tools of its kind keep to the same places.
+fn calls(case: &Value, arg: &str, destination: &str) -> Vec<(&'static str, Value)> {
     match case["tool"].as_str().unwrap() {
-        "read_file" => ("ReadFile", json!({"path": arg})),
-        "write_file" => ("WriteFile", json!({"path": arg, "content": "written"})),
-        "edit_file" => ("EditFile", json!({"path": arg, "edits": [{"oldText": "x", "newText": "y"}]})),
-        "list_dir" => ("ListDirectory", json!({"path": arg})),
-        "glob" => ("Glob", json!({"pattern": arg})),
-        "grep" => ("Grep", json!({"pattern": ".", "path": arg})),
-        "shell_cwd" => ("RunCommand", json!({"command": "true", "cwd": arg})),
-        "delete" => ("Delete", json!({"path": arg, "recursive": true})),
-        "mkdir" => ("CreateDirectory", json!({"path": arg})),
-        "move" => ("Move", json!({"source": arg, "destination": destination})),
-        "copy" => ("Copy", json!({"source": arg, "destination": destination})),
+        "read_file" => {
+            vec![("ReadFile", json!({"path": arg})), ("HashFile", json!({"path": arg})), ("TextInspect", json!({"path": arg}))]
+        }
+        "write_file" => vec![("WriteFile", json!({"path": arg, "content": "written"}))],
+        "edit_file" => vec![
+            ("EditFile", json!({"path": arg, "edits": [{"oldText": "x", "newText": "y"}]})),
+            ("TextPatch", json!({"path": arg, "operation": "insertBefore", "startLine": 1, "content": "y"})),
+        ],
+        "list_dir" => vec![("ListDirectory", json!({"path": arg})), ("DiskUsage", json!({"path": arg}))],
+        "glob" => vec![("Glob", json!({"pattern": arg}))],
+        "grep" => vec![("Grep", json!({"pattern": ".", "path": arg}))],
+        "shell_cwd" => ["RunCommand", "CliRun", "shell"].map(|tool| (tool, json!({"command": "true", "cwd": arg}))).into(),
+        "delete" => vec![("Delete", json!({"path": arg, "recursive": true}))],
+        "mkdir" => vec![("CreateDirectory", json!({"path": arg}))],
+        "move" => vec![("Move", json!({"source": arg, "destination": destination}))],
+        "copy" => vec![("Copy", json!({"source": arg, "destination": destination}))],
         other => panic!("unknown tool {other}"),
     }
 }
@@ -61,8 +67,12 @@ fn real(action: &Action) -> &Path {
     }
 }
 
-/// Where the operation would go: `blocked` when the tools refuse by themselves.
 fn check(case: &Value) -> Result<(), String> {
+    (0..calls(case, "", "").len()).try_for_each(|index| check_one(case, index))
+}
+
+/// Where the operation would go: `blocked` when the tools refuse by themselves.
+fn check_one(case: &Value, index: usize) -> Result<(), String> {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
     let workspace = PathBuf::from(rooted(&root, case["root"].as_str().unwrap()));
@@ -73,7 +83,7 @@ fn check(case: &Value) -> Result<(), String> {
     let workspace = workspace.canonicalize().unwrap();
     let arg = rooted(&root, case["arg"].as_str().unwrap_or_default());
     let destination = rooted(&root, case["arg2"].as_str().unwrap_or_default());
-    let (tool, arguments) = arguments(case, &arg, &destination);
+    let (tool, arguments) = calls(case, &arg, &destination).swap_remove(index);
     let bench =
         Bench { settings: settings(workspace.clone(), root.join("home/user")), _directory: directory, root: root.clone() };
 
@@ -109,7 +119,7 @@ fn check(case: &Value) -> Result<(), String> {
     // Root may enter any directory.
     let root_may = case["class"] == "permission" && nix::unistd::geteuid().is_root();
     if !expected.iter().any(|answer| *answer == place) && !policy_decides && !root_may {
-        return Err(format!("{place}, not {expected:?}: {output}"));
+        return Err(format!("{tool}: {place}, not {expected:?}: {output}"));
     }
     for (before, path) in kept {
         if !policy_decides && fs::read(&path).ok() != before {

@@ -92,6 +92,12 @@ proptest! {
                 ("CreateDirectory", json!({"path": other})),
                 ("Copy", json!({"source": one, "destination": other})),
                 ("Move", json!({"source": other, "destination": one})),
+                ("Stat", json!({"path": one})),
+                ("HashFile", json!({"path": one})),
+                ("DiskUsage", json!({"path": one, "depth": 9})),
+                ("TextInspect", json!({"path": one, "query": "k"})),
+                ("TextPatch", json!({"path": one, "operation": "insertBefore", "startLine": 1, "content": "top"})),
+                ("DeleteFile", json!({"path": other})),
                 ("Delete", json!({"path": one, "recursive": true})),
             ];
             for (tool, arguments) in calls {
@@ -106,7 +112,7 @@ proptest! {
                     let parent = target.real.parent().unwrap_or(Path::new("/"));
                     prop_assert!(parent.canonicalize().is_ok_and(|real| real == parent) || parent.symlink_metadata().is_err(), "{tool} {arguments}: {target:?}");
                 }
-                let deletes_a_root = targets.iter().any(|target| workspace.starts_with(&target.real)) && !matches!(tool, "ReadFile" | "ListDirectory" | "Glob" | "Grep");
+                let deletes_a_root = targets.iter().any(|target| workspace.starts_with(&target.real)) && !matches!(tool, "ReadFile" | "Stat" | "HashFile" | "DiskUsage" | "TextInspect" | "ListDirectory" | "Glob" | "Grep");
                 if deletes_a_root || !targets.iter().all(|target| target.real.starts_with(workspace)) {
                     continue;
                 }

@@ -23,6 +23,23 @@ pub(in crate::tools) struct Arguments {
     path: String,
     /// Whether a directory goes with all below it.
     recursive: Option<bool>,
+    /// Called by a name under which a directory never goes.
+    #[serde(skip)]
+    files_only: bool,
+}
+
+/// Of DeleteFile: no way to name a directory.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct OneFile {
+    /// The file that is to go, relative to the workspace or absolute. A link goes itself.
+    path: String,
+}
+
+impl From<OneFile> for Arguments {
+    fn from(OneFile { path }: OneFile) -> Self {
+        Self { path, recursive: None, files_only: true }
+    }
 }
 
 pub(in crate::tools) struct Work {
@@ -34,6 +51,8 @@ pub(in crate::tools) struct Work {
 impl Tool for Delete {
     const NAME: &'static str = "Delete";
     const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::of::<OneFile>("DeleteFile"),
+        Alias::of::<OneFile>("TextDelete"),
         Alias::same("delete_file"),
         Alias::same("remove"),
         Alias::same("remove_file"),
@@ -62,6 +81,13 @@ impl Tool for Delete {
         }
         must_be_there(&target, settings)?;
         guard(&target)?;
+        if target.place == Place::Directory && arguments.files_only {
+            let message = format!(
+                "`{}` is a directory, and DeleteFile takes files alone; call Delete with `recursive` for a directory",
+                target.given
+            );
+            return Err(invalid(message));
+        }
         if target.place == Place::Directory && arguments.recursive != Some(true) {
             let message = format!("`{}` is a directory; set `recursive` to delete it with all that is in it", target.given);
             return Err(invalid(message));

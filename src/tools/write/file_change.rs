@@ -42,7 +42,9 @@ impl Before {
         guard(target)?;
         match target.place {
             Place::Missing => return Ok(Self::Absent),
-            Place::Directory => return Err(invalid(format!("`{}` is a directory, not a file", target.given))),
+            Place::Directory => {
+                return Err(invalid(format!("`{}` is a directory, not a file; give the path of a file", target.given)));
+            }
             Place::Special => return Err(special(target)),
             Place::File { .. } => {}
         }

@@ -106,7 +106,7 @@ impl Shortened {
 }
 
 /// The ending of the line before `at`, or of the first line after it.
-fn ending_near(text: &str, at: usize) -> &'static str {
+pub(in crate::tools) fn ending_near(text: &str, at: usize) -> &'static str {
     let before = text[..at].rfind('\n').map(|lf| text[..lf].ends_with('\r'));
     let after = || text[at..].find('\n').map(|lf| text[..at + lf].ends_with('\r'));
     if before.or_else(after).unwrap_or(false) { "\r\n" } else { "\n" }
@@ -136,7 +136,7 @@ fn lines(text: &str) -> (Vec<Line<'_>>, Vec<&str>) {
 
 /// `new`, which has LF endings, in place of `old`: lines of both stay to the byte, new ones end like the line they replace
 /// or follow.
-fn relined(old: &str, new: &str, near: &'static str) -> String {
+pub(in crate::tools) fn relined(old: &str, new: &str, near: &'static str) -> String {
     let ((old_lines, old_whole), (new_lines, _)) = (lines(old), lines(new));
     let mut result = String::with_capacity(new.len());
     let mut ending = near;

@@ -8,7 +8,9 @@ use crate::sys::layer::{self, Changes};
 use crate::sys::process::{Beside, End, Finished, run_beside};
 use crate::sys::sandbox::{Confinement, Layered, NetworkAccess, Strength, View as Seen};
 use crate::tools::output::{Whole, Wholes};
-use crate::tools::shell::command_run::{Work, answer, asked_for, failed, how_it_ended, kept_from, off_thread, spec, unchanged};
+use crate::tools::shell::command_run::{
+    Work, answer, asked_for, failed, how_it_ended, kept_from, off_thread, spec, unchanged, unheard,
+};
 use crate::tools::shell::confine::Wanted;
 use crate::tools::tool::{Output, Settings};
 use std::io;
@@ -73,6 +75,7 @@ pub(in crate::tools) async fn run(
         let (effects, proposal) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
         let limit = settings.max_output_bytes;
         let output = wholes.put_to(answer(&finished, work.timeout_seconds, limit), &finished, limit);
+        let output = if work.without_stderr { unheard(output, &finished, limit) } else { output };
         Ok(Trial { kept: Kept { view, changes, output }, effects, proposal })
     })
     .await?

@@ -1,0 +1,167 @@
+//! What a tree takes on the disk, counted by directory descriptors: no link is followed, no other file system entered.
+
+use super::tree::{names, open_directory_at};
+use crate::sys::path::open_directory;
+use nix::errno::Errno;
+use nix::fcntl::AtFlags;
+use nix::sys::stat::{FileStat, fstatat};
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Deeper trees would need more open files than a process has.
+const MAX_DEPTH: usize = 256;
+/// More are counted up to here, and that is said.
+const MAX_ENTRIES: u64 = 5_000_000;
+
+/// What is below one place, itself among it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// In files, by their length.
+    pub bytes: u64,
+    /// On the disk.
+    pub allocated: u64,
+    pub files: u64,
+    pub directories: u64,
+    /// Links, devices, FIFOs and sockets.
+    pub others: u64,
+}
+
+impl Sum {
+    pub fn entries(&self) -> u64 {
+        self.files + self.directories + self.others
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.allocated += other.allocated;
+        self.files += other.files;
+        self.directories += other.directories;
+        self.others += other.others;
+    }
+}
+
+/// An entry that was counted, with all below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    pub path: PathBuf,
+    pub is_directory: bool,
+    pub sum: Sum,
+}
+
+#[derive(Debug, Default)]
+pub struct Usage {
+    pub sum: Sum,
+    /// Further names of files that were counted under another one.
+    pub further_names: u64,
+    /// Directories of other file systems, not counted.
+    pub other_file_systems: Vec<PathBuf>,
+    /// Directories that could not be read, and why.
+    pub unread: Vec<(PathBuf, String)>,
+    /// There is more than is counted.
+    pub is_cut: bool,
+}
+
+/// What the caller has to say while it is counted.
+pub struct Watch<'a> {
+    /// How far below the start parts are told.
+    pub depth: usize,
+    pub may_see: &'a dyn Fn(&Path) -> bool,
+    pub stopped: &'a dyn Fn() -> bool,
+    pub told: &'a mut dyn FnMut(Part),
+}
+
+/// Counts all below the directory at `real`; `None` where it was stopped.
+pub fn usage(real: &Path, watch: &mut Watch<'_>) -> io::Result<Option<Usage>> {
+    let directory = open_directory(real)?;
+    let own = fstatat(&directory, ".", AtFlags::AT_SYMLINK_NOFOLLOW)?;
+    let mut count = Count { usage: Usage::default(), seen: HashSet::new(), entries: 0, device: own.st_dev, watch };
+    let mut sum = Sum { directories: 1, allocated: on_disk(&own), ..Sum::default() };
+    let whole = count.directory(&directory, real, 0, &mut sum)?;
+    Ok(whole.then_some(Usage { sum, ..count.usage }))
+}
+
+struct Count<'a, 'b> {
+    usage: Usage,
+    /// Files with several names that were counted.
+    seen: HashSet<(u64, u64)>,
+    entries: u64,
+    device: libc::dev_t,
+    watch: &'a mut Watch<'b>,
+}
+
+impl Count<'_, '_> {
+    /// False where it was stopped.
+    fn directory(&mut self, directory: &OwnedFd, real: &Path, depth: usize, sum: &mut Sum) -> io::Result<bool> {
+        for name in names(directory)? {
+            if (self.watch.stopped)() {
+                return Ok(false);
+            }
+            let path = real.join(&name);
+            if !(self.watch.may_see)(&path) {
+                continue;
+            }
+            if self.entries >= MAX_ENTRIES {
+                self.usage.is_cut = true;
+                return Ok(true);
+            }
+            // What is gone meanwhile takes no place.
+            let Ok(stat) = fstatat(directory, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) else { continue };
+            self.entries += 1;
+            let is_directory = stat.st_mode & libc::S_IFMT == libc::S_IFDIR;
+            if is_directory && stat.st_dev != self.device {
+                self.usage.other_file_systems.push(path);
+                continue;
+            }
+            let mut part = if is_directory { Sum::default() } else { self.single(&stat) };
+            if is_directory {
+                part = Sum { directories: 1, allocated: on_disk(&stat), ..Sum::default() };
+                if !self.below(directory, &name, &path, depth, &mut part)? {
+                    return Ok(false);
+                }
+            }
+            sum.add(&part);
+            if depth < self.watch.depth {
+                (self.watch.told)(Part { path, is_directory, sum: part });
+            }
+        }
+        Ok(true)
+    }
+
+    fn below(&mut self, parent: &OwnedFd, name: &std::ffi::OsStr, path: &Path, depth: usize, part: &mut Sum) -> io::Result<bool> {
+        if depth + 1 >= MAX_DEPTH {
+            self.usage.unread.push((path.to_owned(), format!("more than {MAX_DEPTH} directories in each other")));
+            return Ok(true);
+        }
+        let opened = open_directory_at(parent, name).map_err(io::Error::from);
+        match opened.and_then(|directory| self.directory(&directory, path, depth + 1, part)) {
+            Ok(whole) => Ok(whole),
+            Err(error) if error.raw_os_error() == Some(Errno::ENOENT as i32) => Ok(true),
+            Err(error) => {
+                let why = match error.kind() {
+                    io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+                    _ => error.to_string(),
+                };
+                self.usage.unread.push((path.to_owned(), why));
+                Ok(true)
+            }
+        }
+    }
+
+    fn single(&mut self, stat: &FileStat) -> Sum {
+        let is_file = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
+        if !is_file {
+            return Sum { others: 1, allocated: on_disk(stat), ..Sum::default() };
+        }
+        if stat.st_nlink > 1 && !self.seen.insert((stat.st_dev as u64, stat.st_ino as u64)) {
+            self.usage.further_names += 1;
+            return Sum { files: 1, ..Sum::default() };
+        }
+        Sum { files: 1, bytes: u64::try_from(stat.st_size).unwrap_or(0), allocated: on_disk(stat), ..Sum::default() }
+    }
+}
+
+fn on_disk(stat: &FileStat) -> u64 {
+    u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512)
+}

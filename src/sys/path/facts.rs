@@ -1,0 +1,83 @@
+//! What the system keeps about an entry besides its content.
+
+use super::{open_parent, read_link};
+use nix::fcntl::AtFlags;
+use nix::sys::stat::fstatat;
+use nix::unistd::{Gid, Group, Uid, User};
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    File,
+    Directory,
+    Link,
+    Fifo,
+    Socket,
+    CharacterDevice,
+    BlockDevice,
+}
+
+/// Of the entry itself, never of what a link leads to.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    pub sort: Sort,
+    pub bytes: u64,
+    /// What it takes on the disk.
+    pub allocated: u64,
+    /// The twelve bits of `chmod`.
+    pub mode: u32,
+    pub owner: (u32, Option<String>),
+    pub group: (u32, Option<String>),
+    /// Names of the same file.
+    pub names: u64,
+    pub modified: Option<SystemTime>,
+    pub accessed: Option<SystemTime>,
+    /// When its mode, owner or names changed last.
+    pub changed: Option<SystemTime>,
+    /// What a link says.
+    pub says: Option<OsString>,
+}
+
+/// Of what is at `real`, whose way is free of links.
+pub fn facts(real: &Path) -> io::Result<Facts> {
+    let stat = match open_parent(real) {
+        Ok((directory, name)) => fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW)?,
+        Err(error) if real.parent().is_some() => return Err(error),
+        Err(_) => nix::sys::stat::stat(real)?,
+    };
+    let sort = match stat.st_mode & libc::S_IFMT {
+        libc::S_IFREG => Sort::File,
+        libc::S_IFDIR => Sort::Directory,
+        libc::S_IFLNK => Sort::Link,
+        libc::S_IFIFO => Sort::Fifo,
+        libc::S_IFSOCK => Sort::Socket,
+        libc::S_IFBLK => Sort::BlockDevice,
+        _ => Sort::CharacterDevice,
+    };
+    let user = User::from_uid(Uid::from_raw(stat.st_uid)).ok().flatten().map(|user| user.name);
+    let group = Group::from_gid(Gid::from_raw(stat.st_gid)).ok().flatten().map(|group| group.name);
+    Ok(Facts {
+        sort,
+        bytes: u64::try_from(stat.st_size).unwrap_or(0),
+        // In units of 512 bytes on every system, whatever the size of its blocks.
+        allocated: u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512),
+        mode: u32::from(stat.st_mode & 0o7777),
+        owner: (stat.st_uid, user),
+        group: (stat.st_gid, group),
+        names: u64::from(stat.st_nlink),
+        modified: time(stat.st_mtime, stat.st_mtime_nsec),
+        accessed: time(stat.st_atime, stat.st_atime_nsec),
+        changed: time(stat.st_ctime, stat.st_ctime_nsec),
+        says: if sort == Sort::Link { read_link(real).ok() } else { None },
+    })
+}
+
+fn time(seconds: i64, nanoseconds: i64) -> Option<SystemTime> {
+    let fraction = Duration::from_nanos(u64::try_from(nanoseconds).ok()?);
+    let whole = Duration::from_secs(seconds.unsigned_abs());
+    let at = if seconds < 0 { UNIX_EPOCH.checked_sub(whole) } else { UNIX_EPOCH.checked_add(whole) };
+    at?.checked_add(fraction)
+}

@@ -1,0 +1,173 @@
+//! DiskUsage: how large a tree is, and what in it is largest.
+
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
+use crate::sys::file::usage::{Part, Sum, Usage, Watch, usage};
+use crate::sys::path::facts;
+use crate::tools::alias::Alias;
+use crate::tools::paths::{Meant, Paths, listed, not_found, open_error, shown, special};
+use crate::tools::search::walk::First;
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::cmp::Reverse;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Entries below that are named, the largest.
+const SHOWN: usize = 100;
+/// How far below they are told.
+const MAX_DEPTH: u64 = 20;
+
+pub(in crate::tools) struct DiskUsage;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// The directory or file; the workspace when absent.
+    path: Option<String>,
+    /// How many levels below are told one by one, largest first; 1 when absent, 0 for the sum alone. All levels are counted.
+    #[schemars(range(max = 20))]
+    depth: Option<u64>,
+}
+
+pub(in crate::tools) struct Work {
+    target: Target,
+    depth: usize,
+}
+
+impl Tool for DiskUsage {
+    const NAME: &'static str = "DiskUsage";
+    const ALIASES: &'static [Alias<Arguments>] = &[Alias::same("disk_usage"), Alias::same("du"), Alias::same("directory_size")];
+    const CAPABILITY: &'static str = "File.Read";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/DiskUsage.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        let path = arguments.path.as_deref().unwrap_or(".");
+        Ok(vec![Action::Read { target: paths.target("path", path, Meant::Directory)? }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let target = Paths::on_disk(settings).target("path", arguments.path.as_deref().unwrap_or("."), Meant::Directory)?;
+        let depth = arguments.depth.unwrap_or(1);
+        if depth > MAX_DEPTH {
+            return Err(invalid(format!(
+                "`depth` is {depth}; at most {MAX_DEPTH} levels are told, give a directory below instead"
+            )));
+        }
+        Ok(Draft {
+            summary: format!("Disk usage of {}", target.given),
+            actions: vec![Action::Read { target: target.clone() }],
+            proposal: None,
+            effect: Effect::Reads,
+            work: Work { target, depth: depth as usize },
+        })
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || Ok(measure(&work, &settings, &context.kill)?))
+    }
+}
+
+fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
+    let target = &work.target;
+    let name = shown(&target.real, settings);
+    match target.place {
+        Place::Directory => {}
+        Place::Missing => return Err(not_found(target, settings)),
+        Place::File { .. } => {
+            let facts = facts(&target.real).map_err(|error| open_error(target, &error))?;
+            return Ok(format!("{name}: {} in one file, {} on disk", size(facts.bytes), size(facts.allocated)));
+        }
+        Place::Special => return Err(special(target)),
+    }
+    // By size, then by name; what is smaller than all that are kept is not.
+    let mut largest: First<(Reverse<u64>, PathBuf, Told)> = First::new(SHOWN);
+    let found = usage(
+        &target.real,
+        &mut Watch {
+            depth: work.depth,
+            may_see: &*settings.may_read,
+            stopped: &|| kill.is_cancelled(),
+            told: &mut |Part { path, is_directory, sum }| {
+                largest.push((Reverse(sum.bytes), path, Told { is_directory, files: sum.files }));
+            },
+        },
+    )
+    .map_err(|error| open_error(target, &error))?;
+    let Some(usage) = found else {
+        return Err(ToolError::new(ErrorCode::Cancelled, "stopped before all was counted; ask for a directory below it"));
+    };
+    let mut lines = vec![format!("{name}: {}", whole(&usage.sum))];
+    let seen = largest.seen;
+    for (Reverse(bytes), path, told) in largest.into_sorted() {
+        let below = path.strip_prefix(&target.real).unwrap_or(&path).display();
+        lines.push(match told {
+            Told { is_directory: true, files } => format!("{}  {below}/ ({})", size(bytes), count(files, "file", "files")),
+            Told { is_directory: false, .. } => format!("{}  {below}", size(bytes)),
+        });
+    }
+    if seen > SHOWN as u64 {
+        lines.push(format!(
+            "[the {SHOWN} largest of {seen} entries shown; give a directory below as `path`, or a smaller `depth`]"
+        ));
+    }
+    lines.extend(notes(&usage, settings));
+    Ok(lines.join("\n"))
+}
+
+/// Of an entry, besides its size and path.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Told {
+    is_directory: bool,
+    files: u64,
+}
+
+fn notes(usage: &Usage, settings: &Settings) -> Vec<String> {
+    let mut notes = vec!["[ignored and hidden files are counted; links are not followed]".to_owned()];
+    if usage.further_names > 0 {
+        notes.push(format!(
+            "[{} of the files are further names (hard links) of others, whose bytes are counted once]",
+            usage.further_names
+        ));
+    }
+    if !usage.other_file_systems.is_empty() {
+        let places = listed(usage.other_file_systems.iter().map(|path| format!("`{}`", shown(path, settings))));
+        notes.push(format!("[not counted, on other file systems: {places}; ask for them by their path]"));
+    }
+    if !usage.unread.is_empty() {
+        let places = listed(usage.unread.iter().map(|(path, why)| format!("`{}`: {why}", shown(path, settings))));
+        notes.push(format!("[not counted: {places}]"));
+    }
+    if usage.is_cut {
+        notes.push(format!(
+            "[stopped after {} entries: the sum is of these alone; ask for directories below]",
+            usage.sum.entries()
+        ));
+    }
+    notes
+}
+
+fn whole(sum: &Sum) -> String {
+    let mut parts = vec![count(sum.files, "file", "files"), count(sum.directories - 1, "directory", "directories")];
+    if sum.others > 0 {
+        parts.push(count(sum.others, "link or special file", "links and special files"));
+    }
+    format!("{} in {}; {} on disk", size(sum.bytes), parts.join(", "), size(sum.allocated))
+}
+
+fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// `812 bytes`, `4.1 MiB (4300123 bytes)`.
+fn size(bytes: u64) -> String {
+    let units = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name} ({bytes} bytes)", bytes as f64 / *unit as f64),
+        None => count(bytes, "byte", "bytes"),
+    }
+}

@@ -1,0 +1,195 @@
+//! HashFile: the fingerprint of a file of any size.
+
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
+use crate::sys::path::open_file;
+use crate::tools::alias::Alias;
+use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::write::document::Document;
+use md5::Md5;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sha1::Sha1;
+use sha2::digest::DynDigest;
+use sha2::{Sha256, Sha512};
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::SystemTime;
+use tokio_util::sync::CancellationToken;
+
+const CHUNK_BYTES: usize = 256 * 1024;
+const ALGORITHMS: &str = "`sha256`, `md5`, `sha1`, `sha512`, `blake3`";
+
+pub(in crate::tools) struct HashFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// The file, relative to the workspace or absolute.
+    path: String,
+    /// `sha256`, `md5`, `sha1`, `sha512` or `blake3`; `sha256` when absent.
+    algorithm: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Algorithm {
+    Sha256,
+    Sha512,
+    Sha1,
+    Md5,
+    Blake3,
+}
+
+pub(in crate::tools) struct Work {
+    target: Target,
+    algorithm: Algorithm,
+}
+
+impl Tool for HashFile {
+    const NAME: &'static str = "HashFile";
+    const ALIASES: &'static [Alias<Arguments>] =
+        &[Alias::same("hash_file"), Alias::same("file_hash"), Alias::same("checksum"), Alias::same("sha256sum")];
+    const CAPABILITY: &'static str = "File.Read";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/HashFile.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(vec![Action::Read { target: paths.target("path", &arguments.path, Meant::File)? }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+        let algorithm = Algorithm::named(arguments.algorithm.as_deref().unwrap_or("sha256"))?;
+        Ok(Draft {
+            summary: format!("Hash {}", target.given),
+            actions: vec![Action::Read { target: target.clone() }],
+            proposal: None,
+            effect: Effect::Reads,
+            work: Work { target, algorithm },
+        })
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || Ok(hash(&work, &settings, &context.kill)?))
+    }
+}
+
+impl Algorithm {
+    fn named(given: &str) -> Result<Self, ToolError> {
+        match given.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
+            "sha256" => Ok(Self::Sha256),
+            "sha512" => Ok(Self::Sha512),
+            "sha1" => Ok(Self::Sha1),
+            "md5" => Ok(Self::Md5),
+            "blake3" | "b3" => Ok(Self::Blake3),
+            _ => Err(invalid(format!("`algorithm` is `{given}`; it is one of {ALGORITHMS}"))),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sha256 => "sha256",
+            Self::Sha512 => "sha512",
+            Self::Sha1 => "sha1",
+            Self::Md5 => "md5",
+            Self::Blake3 => "blake3",
+        }
+    }
+
+    fn begin(self) -> Hasher {
+        match self {
+            Self::Sha256 => Hasher::Other(Box::new(Sha256::default())),
+            Self::Sha512 => Hasher::Other(Box::new(Sha512::default())),
+            Self::Sha1 => Hasher::Other(Box::new(Sha1::default())),
+            Self::Md5 => Hasher::Other(Box::new(Md5::default())),
+            Self::Blake3 => Hasher::Blake3(Box::default()),
+        }
+    }
+}
+
+enum Hasher {
+    Blake3(Box<blake3::Hasher>),
+    Other(Box<dyn DynDigest>),
+}
+
+impl Hasher {
+    fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Blake3(hasher) => {
+                hasher.update(bytes);
+            }
+            Self::Other(hasher) => hasher.update(bytes),
+        }
+    }
+
+    fn finish(self) -> String {
+        match self {
+            Self::Blake3(hasher) => hasher.finalize().to_hex().to_string(),
+            Self::Other(hasher) => hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+        }
+    }
+}
+
+fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
+    let target = &work.target;
+    match target.place {
+        Place::Missing => return Err(not_found(target, settings)),
+        Place::Directory => {
+            return Err(invalid(format!(
+                "`{}` is a directory, and only files have a hash; list it with ListDirectory",
+                target.given
+            )));
+        }
+        Place::Special => return Err(special(target)),
+        Place::File { .. } => {}
+    }
+    let failed = |error: io::Error| open_error(target, &error);
+    let mut file = open_file(&target.real).map_err(failed)?;
+    let before = state(&file).map_err(failed)?;
+    let mut hasher = work.algorithm.begin();
+    let mut total = 0_u64;
+    // A hash of a text that is known but for a short secret tells the secret to whoever tries them all.
+    let mut start = Vec::new();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        if kill.is_cancelled() {
+            return Err(ToolError::new(
+                ErrorCode::Cancelled,
+                "stopped before the end of the file; call it again if it is still wanted",
+            ));
+        }
+        let count = file.read(&mut chunk).map_err(failed)?;
+        if count == 0 {
+            break;
+        }
+        hasher.update(&chunk[..count]);
+        total += count as u64;
+        if total <= settings.max_file_size_bytes {
+            start.extend_from_slice(&chunk[..count]);
+        } else {
+            start = Vec::new();
+        }
+    }
+    if state(&file).map_err(failed)? != before {
+        let message =
+            format!("`{}` changed while it was read, so that its hash would be of no state it had; try again", target.given);
+        return Err(ToolError::new(ErrorCode::Conflict, message));
+    }
+    if Document::decode(&start).is_ok_and(|document| settings.redactor.holds_secret(&document.text)) {
+        let message = format!(
+            "`{}` holds something that is hidden from you, and its hash would let it be guessed; read it with ReadFile, or ask the \
+             person for the hash",
+            target.given
+        );
+        return Err(ToolError::new(ErrorCode::PermissionDenied, message));
+    }
+    Ok(format!("{} {}  {} ({total} bytes)", work.algorithm.name(), hasher.finish(), target.given))
+}
+
+fn state(file: &File) -> io::Result<(u64, Option<SystemTime>)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.len(), metadata.modified().ok()))
+}

@@ -1,0 +1,194 @@
+//! Stat: what is at a path, without its content.
+
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, Place, Target, ToolError};
+use crate::sys::file;
+use crate::sys::path::{Facts, Sort, facts};
+use crate::tools::alias::Alias;
+use crate::tools::paths::{Meant, Paths, not_found, open_error, shown};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking};
+use crate::tools::write::document::Document;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Larger files are not opened to count their lines.
+const COUNTED_BYTES: u64 = 1 << 20;
+
+pub(in crate::tools) struct Stat;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// The file, link or directory, relative to the workspace or absolute.
+    path: String,
+}
+
+pub(in crate::tools) struct Work {
+    /// The entry itself, which may be a link.
+    entry: Target,
+    /// Where it leads.
+    end: Option<Target>,
+}
+
+impl Tool for Stat {
+    const NAME: &'static str = "Stat";
+    const ALIASES: &'static [Alias<Arguments>] = &[
+        Alias::same("stat"),
+        Alias::same("file_info"),
+        Alias::same("get_file_info"),
+        Alias::same("file_stat"),
+        Alias::same("lstat"),
+    ];
+    const CAPABILITY: &'static str = "File.Read";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Stat.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        let (entry, end) = both(arguments, paths)?;
+        Ok(std::iter::once(entry).chain(end).map(|target| Action::Read { target }).collect())
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let (entry, end) = both(&arguments, &Paths::on_disk(settings))?;
+        Ok(Draft {
+            summary: format!("Stat {}", entry.given),
+            actions: std::iter::once(&entry).chain(&end).map(|target| Action::Read { target: target.clone() }).collect(),
+            proposal: None,
+            effect: Effect::Reads,
+            work: Work { entry, end },
+        })
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || Ok(told(&work, &settings)?))
+    }
+}
+
+/// The entry, and where it leads if it is a link. Of one that leads nowhere, in a circle or to what may not be read the link
+/// itself is told.
+fn both(arguments: &Arguments, paths: &Paths<'_>) -> Result<(Target, Option<Target>), ToolError> {
+    let entry = paths.entry("path", &arguments.path)?;
+    let end = paths.target("path", &arguments.path, Meant::Directory).ok();
+    let end = end.filter(|end| end.real != entry.real && (paths.settings.may_read)(&end.real));
+    Ok((entry, end))
+}
+
+fn told(work: &Work, settings: &Settings) -> Result<String, ToolError> {
+    let entry = &work.entry;
+    if entry.place == Place::Missing {
+        return Err(not_found(entry, settings));
+    }
+    let own = facts(&entry.real).map_err(|error| open_error(entry, &error))?;
+    let mut text = of_one(entry, &own, settings);
+    if own.sort == Sort::Link {
+        let says = own.says.as_ref().map_or_else(|| "?".into(), |says| says.to_string_lossy());
+        let _ = writeln!(text, "target: {says}");
+        match work.end.as_ref().map(|end| (end, facts(&end.real))) {
+            Some((end, Ok(facts))) => {
+                let _ = write!(text, "\nIt leads to:\n{}", of_one(end, &facts, settings));
+            }
+            Some((end, Err(_))) => {
+                let _ = writeln!(text, "leads to: {}, which does not exist", shown(&end.real, settings));
+            }
+            None => text.push_str("leads to: nothing that may be looked at\n"),
+        }
+    }
+    text.truncate(text.trim_end().len());
+    Ok(text)
+}
+
+fn of_one(target: &Target, facts: &Facts, settings: &Settings) -> String {
+    let mut text = format!("path: {}\nkind: {}\n", target.real.display(), kind(facts.sort));
+    let _ = writeln!(text, "size: {} bytes", facts.bytes);
+    if facts.sort == Sort::File {
+        let _ = writeln!(text, "on disk: {} bytes", facts.allocated);
+    }
+    let _ = writeln!(text, "mode: {:04o} ({})", facts.mode, letters(facts.mode));
+    let named = |(id, name): &(u32, Option<String>)| name.as_ref().map_or(id.to_string(), |name| format!("{name} ({id})"));
+    let _ = writeln!(text, "owner: {}, group: {}", named(&facts.owner), named(&facts.group));
+    if facts.names > 1 && facts.sort == Sort::File {
+        let _ = writeln!(text, "hard links: {}", facts.names);
+    }
+    for (name, at) in [("modified", facts.modified), ("accessed", facts.accessed), ("status changed", facts.changed)] {
+        let _ = writeln!(text, "{name}: {}", at.map_or_else(|| "unknown".to_owned(), iso));
+    }
+    if facts.sort == Sort::File && facts.bytes <= COUNTED_BYTES.min(settings.max_file_size_bytes) {
+        text.push_str(&content(target));
+    }
+    text
+}
+
+/// How the content is text, where it is small enough to be looked at.
+fn content(target: &Target) -> String {
+    // What may be looked at but not opened has no more to tell.
+    let Ok(bytes) = file::read(&target.real, COUNTED_BYTES) else { return String::new() };
+    match Document::decode(&bytes) {
+        _ if bytes.is_empty() => "content: empty\n".to_owned(),
+        Ok(Document { text, form }) => {
+            let lines = text.split_inclusive('\n').count();
+            let last = if text.ends_with('\n') { "" } else { ", the last without a line break" };
+            let endings = match (text.matches('\n').count(), text.matches("\r\n").count()) {
+                (0, _) => "",
+                (_, 0) => ", LF",
+                (all, crlf) if all == crlf => ", CRLF",
+                _ => ", LF and CRLF",
+            };
+            let plural = if lines == 1 { "line" } else { "lines" };
+            format!("content: {}, {lines} {plural}{endings}{last}\n", form.name())
+        }
+        Err(_) => "content: binary\n".to_owned(),
+    }
+}
+
+fn kind(sort: Sort) -> &'static str {
+    match sort {
+        Sort::File => "file",
+        Sort::Directory => "directory",
+        Sort::Link => "symbolic link",
+        Sort::Fifo => "FIFO",
+        Sort::Socket => "socket",
+        Sort::CharacterDevice => "character device",
+        Sort::BlockDevice => "block device",
+    }
+}
+
+/// `rwxr-xr-x`, with `s` and `t` where they stand.
+fn letters(mode: u32) -> String {
+    let special = [(0o4000, 's'), (0o2000, 's'), (0o1000, 't')];
+    (0..3)
+        .flat_map(|who| {
+            let bits = mode >> (6 - 3 * who);
+            let (bit, letter) = special[who];
+            let runs = match (mode & bit != 0, bits & 1 != 0) {
+                (true, true) => letter,
+                (true, false) => letter.to_ascii_uppercase(),
+                (false, true) => 'x',
+                (false, false) => '-',
+            };
+            [if bits & 4 != 0 { 'r' } else { '-' }, if bits & 2 != 0 { 'w' } else { '-' }, runs]
+        })
+        .collect()
+}
+
+/// `2026-11-21T17:04:05.123456789Z`.
+fn iso(at: SystemTime) -> String {
+    jiff::Timestamp::try_from(at).map_or_else(|_| "unknown".to_owned(), |at| at.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_is_told_in_letters() {
+        for (mode, told) in
+            [(0o644, "rw-r--r--"), (0o4755, "rwsr-xr-x"), (0o1777, "rwxrwxrwt"), (0o2640, "rw-r-S---"), (0, "---------")]
+        {
+            assert_eq!(letters(mode), told);
+        }
+    }
+}

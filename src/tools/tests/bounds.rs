@@ -1,0 +1,381 @@
+//! Every bound that no other file of these holds: one below it, at it, one above. And what every tool has in common.
+
+use super::*;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+
+/// Tools that take one path, and calls of them on it.
+fn with_path(path: &str) -> Vec<(&'static str, Value)> {
+    vec![
+        ("ReadFile", json!({"path": path})),
+        ("Stat", json!({"path": path})),
+        ("HashFile", json!({"path": path})),
+        ("DiskUsage", json!({"path": path})),
+        ("TextInspect", json!({"path": path})),
+        ("ListDirectory", json!({"path": path})),
+        ("Grep", json!({"pattern": "x", "path": path})),
+        ("WriteFile", json!({"path": path, "content": "x"})),
+        ("EditFile", json!({"path": path, "edits": [{"oldText": "x", "newText": "y"}]})),
+        ("TextPatch", json!({"path": path, "operation": "delete", "startLine": 1})),
+        ("CreateDirectory", json!({"path": path})),
+        ("Delete", json!({"path": path, "recursive": true})),
+        ("DeleteFile", json!({"path": path})),
+        ("Move", json!({"source": path, "destination": "free"})),
+        ("Move", json!({"source": "f", "destination": path})),
+        ("Copy", json!({"source": path, "destination": "free"})),
+        ("Copy", json!({"source": "f", "destination": path})),
+        ("RunCommand", json!({"command": "true", "cwd": path})),
+        ("CliRun", json!({"command": "true", "workingDirectory": path})),
+        ("shell", json!({"command": "true", "working_directory": path})),
+    ]
+}
+
+#[test]
+fn names_and_paths_have_the_lengths_of_the_system() {
+    let bench = Bench::new();
+    bench.write("f", "x\n");
+    let whole = |bytes: usize| {
+        let mut path = String::from("d");
+        while path.len() < bytes - bench.settings.workspace.as_os_str().len() - 1 {
+            path.push_str(if path.len() % 200 == 199 { "/" } else { "d" });
+        }
+        path
+    };
+    let cases = [
+        ("a name", "n".repeat(254), true),
+        ("a name", "n".repeat(255), true),
+        ("a name", "n".repeat(256), false),
+        ("a path", whole(4094), true),
+        ("a path", whole(4095), true),
+        ("a path", whole(4096), false),
+    ];
+    for (what, path, taken) in cases {
+        for (tool, arguments) in with_path(&path) {
+            let planned = bench.plan(tool, arguments);
+            let too_long = planned.err().filter(|error| error.message.contains("too long"));
+            assert_eq!(too_long.is_none(), taken, "{what} of {} bytes: {tool}", path.len());
+            assert!(
+                too_long.is_none_or(|error| error.code == ErrorCode::InvalidRequest && error.message.contains("give a shorter"))
+            );
+        }
+    }
+    for length in [254, 255] {
+        let name = "n".repeat(length);
+        bench.output("WriteFile", json!({"path": name, "content": "x\n"}));
+        bench.output("TextPatch", json!({"path": name, "operation": "replace", "startLine": 1, "content": "y"}));
+        assert_eq!(bench.read(&name), b"y\n");
+    }
+    let deep = whole(4095);
+    bench.output("WriteFile", json!({"path": deep, "content": "x\n"}));
+    assert_eq!(bench.output("ReadFile", json!({"path": deep})), "x\n");
+}
+
+#[test]
+fn no_tool_takes_a_path_that_is_none() {
+    let bench = Bench::new();
+    bench.write("f", "x\n");
+    for path in ["", "\0", "a\0b", "f\0", "~nobody/x"] {
+        for (tool, arguments) in with_path(path) {
+            let error = bench.plan(tool, arguments.clone()).map(|_| ()).expect_err(tool);
+            assert_eq!(error.code, ErrorCode::InvalidRequest, "{tool} {path:?}: {error}");
+        }
+    }
+    // A slash after it says that a directory is meant, and nothing is below a file.
+    for path in ["f/", "f/.", "f/x", "f/../f"] {
+        for (tool, arguments) in with_path(path) {
+            let result = bench.call(tool, arguments);
+            let refused = result.status != ToolStatus::Succeeded || (tool == "Delete" && result.output_text.is_empty());
+            assert!(refused, "{tool} {path}: {result:?}");
+        }
+    }
+    assert_eq!(bench.read("f"), b"x\n");
+}
+
+#[test]
+fn forty_links_are_followed_and_no_more() {
+    for (links, taken) in [(39, true), (40, true), (41, false)] {
+        let bench = Bench::new();
+        bench.write("l0", "end\n");
+        for link in 1..=links {
+            symlink(format!("l{}", link - 1), bench.path(&format!("l{link}"))).unwrap();
+        }
+        for tool in ["ReadFile", "HashFile", "TextInspect"] {
+            let result = bench.call(tool, json!({"path": format!("l{links}")}));
+            assert_eq!(result.status == ToolStatus::Succeeded, taken, "{tool} {links}: {result:?}");
+        }
+    }
+}
+
+#[test]
+fn files_of_the_size_that_is_allowed_are_read_and_changed() {
+    for (bytes, taken) in [(999, true), (1000, true), (1001, false)] {
+        let bench = Bench::new();
+        let bench = Bench { settings: Settings { max_file_size_bytes: 1000, ..bench.settings.clone() }, ..bench };
+        bench.write("f", format!("{}\n", "x".repeat(bytes - 1)));
+        let cases = [
+            ("ReadFile", json!({"path": "f"})),
+            ("TextInspect", json!({"path": "f"})),
+            ("TextPatch", json!({"path": "f", "operation": "insertBefore", "startLine": 2, "content": "y"})),
+        ];
+        for (tool, arguments) in cases {
+            let result = bench.call(tool, arguments);
+            assert_eq!(result.status == ToolStatus::Succeeded, taken, "{tool} {bytes}: {result:?}");
+            assert!(result.error.is_none_or(|error| error.code == ErrorCode::FileTooLarge));
+        }
+    }
+}
+
+#[test]
+fn a_directory_goes_only_when_that_is_said() {
+    let bench = Bench::new();
+    bench.write("d/f", "x");
+    fs::create_dir(bench.path("empty")).unwrap();
+    for path in ["d", "empty"] {
+        for arguments in [json!({"path": path}), json!({"path": path, "recursive": false})] {
+            let (code, message) = bench.error("Delete", arguments);
+            assert_eq!((code, message.contains("set `recursive`")), (ErrorCode::InvalidRequest, true), "{message}");
+            assert!(bench.path(path).exists());
+        }
+        bench.output("Delete", json!({"path": path, "recursive": true}));
+        assert!(!bench.path(path).exists());
+    }
+    bench.write("f", "x");
+    bench.output("Delete", json!({"path": "f"}));
+    bench.write("f", "x");
+    bench.output("Delete", json!({"path": "f", "recursive": true}));
+}
+
+#[test]
+fn what_is_there_is_kept() {
+    let bench = Bench::new();
+    bench.write("f", "f");
+    bench.write("g", "g");
+    bench.write("d/x", "x");
+    assert!(bench.output("CreateDirectory", json!({"path": "d"})).contains("exists already"));
+    assert!(bench.output("CreateDirectory", json!({"path": "d/"})).contains("exists already"));
+    assert_eq!(bench.error("CreateDirectory", json!({"path": "f"})).0, ErrorCode::InvalidRequest);
+    bench.output("CreateDirectory", json!({"path": "new/below/it"}));
+    assert!(bench.path("new/below/it").is_dir());
+    for tool in ["Move", "Copy"] {
+        for (source, destination) in [("f", "g"), ("f", "d"), ("d", "f"), ("d", "new"), ("f", "f"), ("d", "d/below")] {
+            let (code, message) = bench.error(tool, json!({"source": source, "destination": destination}));
+            assert_eq!(code, ErrorCode::InvalidRequest, "{tool} {source} {destination}: {message}");
+        }
+    }
+    assert_eq!((bench.read("f"), bench.read("g"), bench.read("d/x")), (b"f".to_vec(), b"g".to_vec(), b"x".to_vec()));
+}
+
+#[test]
+fn parents_are_made_unless_that_is_denied() {
+    let bench = Bench::new();
+    let write = |path: &str, make: Option<bool>| {
+        bench.call("WriteFile", json!({"path": path, "content": "x", "createDirectories": make}))
+    };
+    let refused = write("a/b/f", Some(false)).error.unwrap();
+    assert_eq!((refused.code, refused.message.contains("set `createDirectories`")), (ErrorCode::FileNotFound, true), "{refused}");
+    assert!(!bench.path("a").exists());
+    for (path, make) in [("here", Some(false)), ("a/b/f", Some(true)), ("c/d/f", None), ("a/b/g", Some(false))] {
+        assert_eq!(write(path, make).status, ToolStatus::Succeeded, "{path}");
+    }
+}
+
+#[test]
+fn a_command_reads_what_it_is_given_and_nothing_else() {
+    let bench = Bench::new();
+    for (tool, stdin, printed) in [
+        ("RunCommand", json!("a\nb"), "a\nb"),
+        ("CliRun", json!("a"), "a"),
+        ("shell", json!("a"), "a"),
+        ("RunCommand", json!(""), ""),
+        ("RunCommand", json!(null), ""),
+    ] {
+        let told = bench.output(tool, json!({"command": "cat; echo .", "stdin": stdin}));
+        assert!(told.starts_with(&format!("Exit code: 0\n--- stdout ---\n{printed}.\n")), "{told}");
+    }
+}
+
+#[test]
+fn a_request_has_its_time() {
+    let bench = Bench::new();
+    let seconds = |timeout: Value| bench.plan("HttpRequest", json!({"url": "http://example.com/", "timeout": timeout}));
+    assert_eq!(seconds(json!(null)).unwrap().timeout_seconds, 30);
+    for (timeout, taken) in [(0, false), (1, true), (300, true), (601, false)] {
+        assert_eq!(seconds(json!(timeout)).is_ok(), taken, "{timeout}");
+    }
+}
+
+/// Each schema that a provider is told, under every name of its tool.
+fn schemas() -> Vec<(String, Value)> {
+    let router = Router::new(Bench::new().settings);
+    let names: Vec<&'static str> = crate::tools::registry::all_names();
+    names.into_iter().map(|name| (name.to_owned(), router.definition(name).unwrap().input_schema)).collect()
+}
+
+fn check_schema(at: &str, schema: &Value) {
+    let object = schema.as_object().unwrap_or_else(|| panic!("{at} is no object"));
+    for word in ["$ref", "$defs", "$schema", "anyOf", "oneOf", "allOf", "not", "definitions", "title", "format", "nullable"] {
+        assert!(!object.contains_key(word), "{at}: {word} is not taken by every provider");
+    }
+    let kind = schema["type"].as_str().unwrap_or_else(|| panic!("{at} has no plain type: {schema}"));
+    if let Some(values) = schema.get("enum") {
+        assert!(values.as_array().unwrap().iter().all(Value::is_string), "{at}: {values}");
+    }
+    if kind == "array" {
+        check_schema(&format!("{at}[]"), &schema["items"]);
+    }
+    if kind != "object" {
+        return;
+    }
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        assert!(object.contains_key("additionalProperties"), "{at} says nothing of what is in it");
+        return;
+    };
+    assert_eq!(schema["additionalProperties"], json!(false), "{at}");
+    for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+        assert!(properties.contains_key(name.as_str().unwrap()), "{at} requires {name}, which it has not");
+    }
+    for (name, inner) in properties {
+        let at = format!("{at}.{name}");
+        let description = inner["description"].as_str().unwrap_or_else(|| panic!("{at} is not described"));
+        assert!(description.len() > 10 && description.ends_with('.'), "{at}: {description}");
+        check_schema(&at, inner);
+    }
+}
+
+#[test]
+fn every_schema_is_one_that_all_providers_take() {
+    let schemas = schemas();
+    assert!(schemas.len() > 60, "{}", schemas.len());
+    for (name, schema) in &schemas {
+        assert_eq!(schema["type"], "object", "{name}");
+        check_schema(name, schema);
+    }
+}
+
+#[test]
+fn what_a_schema_requires_is_missed_and_nothing_else_is() {
+    for (name, schema) in schemas() {
+        let bench = Bench::new();
+        let required: Vec<String> =
+            schema["required"].as_array().into_iter().flatten().map(|name| name.as_str().unwrap().to_owned()).collect();
+        let missing = |arguments: Value| {
+            bench.plan(&name, arguments).err().filter(|error| error.message.contains("missing field")).map(|error| error.message)
+        };
+        match required.first() {
+            None => assert_eq!(missing(json!({})), None, "{name}"),
+            Some(first) => assert!(missing(json!({})).is_some_and(|message| message.contains(&format!("`{first}`"))), "{name}"),
+        }
+    }
+}
+
+/// What an error ends with or holds where it says what to do.
+const NEXT: &[&str] = &[
+    "give",
+    "use ",
+    "set ",
+    "read ",
+    "try again",
+    "ask the person",
+    "call ",
+    "choose",
+    "leave",
+    "look",
+    "list ",
+    "name ",
+    "make ",
+    "write ",
+    "add ",
+    "send ",
+    "expected",
+    "did you mean",
+    "it is one of",
+    "put it",
+    "from 1 to",
+    "at most",
+    "at least",
+    "take",
+    "Stat",
+    "with `",
+    "for example",
+    "starts one",
+    "the tools are",
+    "mend",
+    "start ",
+    "change it",
+    "need",
+    "search ",
+    "go on",
+    "keep ",
+    "there are",
+];
+
+#[test]
+fn every_error_says_what_to_do_next() {
+    let bench = Bench::new();
+    bench.write("f", "one\ntwo\none\n");
+    bench.write("g", "x");
+    bench.write("d/f", "x");
+    bench.write("binary", [0_u8, 1, 2, 3]);
+    bench.write("large", vec![b'x'; 2000]);
+    bench.write("secret", "PASSWORD=Xk29fjQ81ms0Zp\n");
+    symlink("circle", bench.path("circle")).unwrap();
+    let _socket = UnixListener::bind(bench.path("socket")).unwrap();
+    let bench = Bench { settings: Settings { max_file_size_bytes: 1000, ..bench.settings.clone() }, ..bench };
+    let mut calls: Vec<(&str, Value)> =
+        ["", "a\0", "none", "nono/x", "f/x", "d/", "circle", "socket", "~who/x", "binary", "large", "secret"]
+            .into_iter()
+            .flat_map(with_path)
+            .collect();
+    let name = "n".repeat(256);
+    calls.extend(with_path(&name));
+    calls.extend([
+        ("Frob", json!({})),
+        ("ReadFile", json!({})),
+        ("ReadFile", json!({"path": 7})),
+        ("ReadFile", json!({"pth": "f"})),
+        ("ReadFile", json!({"path": "f", "file": "f"})),
+        ("ReadFile", json!({"path": "f", "limit": 0})),
+        ("ReadFile", json!({"path": "f", "offset": 99})),
+        ("ReadFile", json!({"path": "f", "encoding": "x"})),
+        ("HashFile", json!({"path": "f", "algorithm": "x"})),
+        ("DiskUsage", json!({"depth": 21})),
+        ("TextInspect", json!({"path": "f", "mode": "x"})),
+        ("TextInspect", json!({"path": "f", "section": "x"})),
+        ("TextPatch", json!({"path": "f", "operation": "delete", "startLine": 9})),
+        ("TextPatch", json!({"path": "f", "operation": "x", "startLine": 1})),
+        ("EditFile", json!({"path": "f", "edits": []})),
+        ("EditFile", json!({"path": "f", "edits": [{"oldText": "one", "newText": "x"}]})),
+        ("EditFile", json!({"path": "f", "edits": [{"oldText": "zzz", "newText": "x"}]})),
+        ("EditFile", json!({"path": "f", "edits": [{"oldText": "", "newText": "x"}]})),
+        ("EditFile", json!({"path": "f", "edits": "x"})),
+        ("WriteFile", json!({"path": "new/f", "content": "x", "createDirectories": false})),
+        ("Delete", json!({"path": "d"})),
+        ("DeleteFile", json!({"path": "d"})),
+        ("Move", json!({"source": "f", "destination": "g"})),
+        ("Move", json!({"source": "d", "destination": "d/x"})),
+        ("Copy", json!({"source": "f", "destination": "d"})),
+        ("CreateDirectory", json!({"path": "f"})),
+        ("Grep", json!({"pattern": ""})),
+        ("Grep", json!({"pattern": "x", "context": 21})),
+        ("Glob", json!({"pattern": ""})),
+        ("RunCommand", json!({"command": ""})),
+        ("RunCommand", json!({"command": "a\0"})),
+        ("RunCommand", json!({"command": "x", "timeout": 0})),
+        ("RunCommand", json!({"command": "x", "background": true, "timeout": 5})),
+        ("CliRun", json!({"command": "x", "timeout": 601})),
+        ("CliRead", json!({"id": "s9"})),
+        ("CliStop", json!({"id": "s9"})),
+        ("CliWrite", json!({"id": "s9", "text": "x"})),
+        ("HttpRequest", json!({"url": "ftp://example.com/"})),
+        ("HttpRequest", json!({"url": "http://example.com/", "timeout": 0})),
+    ]);
+    let mut silent = Vec::new();
+    for (tool, arguments) in calls {
+        let Some(error) = bench.call(tool, arguments.clone()).error else { continue };
+        let plain: String = error.message.clone();
+        if !NEXT.iter().any(|word| plain.contains(word)) {
+            silent.push(format!("{tool} {:.60}: {error}", arguments.to_string()));
+        }
+    }
+    assert!(silent.is_empty(), "{}", silent.join("\n"));
+}

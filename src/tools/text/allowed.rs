@@ -1,0 +1,125 @@
+//! What the text tools are kept to, beyond the policy, by whatever name they are called.
+
+use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
+use crate::tools::tool::Settings;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Names of tools that are bound, without case and underscores. The last ones are other names of ReadFile, WriteFile, Grep and
+/// Delete; called by their own those are free.
+const NAMES: &[&str] = &["textinspect", "textpatch", "textread", "textcreate", "textsearch", "textdelete"];
+
+/// What a person set for them.
+#[derive(Debug, Clone)]
+pub struct TextTools {
+    pub enabled: bool,
+    /// Without their dots, in small letters; empty: all.
+    pub allowed_extensions: Vec<String>,
+    pub max_file_size: Option<u64>,
+    pub allow_create: bool,
+    pub allow_delete: bool,
+}
+
+impl Default for TextTools {
+    /// No more than the policy says.
+    fn default() -> Self {
+        Self { enabled: true, allowed_extensions: Vec::new(), max_file_size: None, allow_create: true, allow_delete: true }
+    }
+}
+
+impl TextTools {
+    /// Whether a call of this tool by this name is theirs.
+    pub(in crate::tools) fn binds(&self, name: &str, called: &str) -> bool {
+        let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
+        [name, called].iter().any(|name| NAMES.contains(&plain(name).as_str()))
+    }
+
+    pub(in crate::tools) fn is_on(&self, called: &str) -> Result<(), ToolError> {
+        if self.enabled {
+            return Ok(());
+        }
+        let message = format!("{called} is off: `tools.text.enabled` is false; use ReadFile, EditFile, WriteFile or Grep");
+        Err(ToolError::new(ErrorCode::PermissionDenied, message))
+    }
+
+    /// Refuses a call that would touch what they may not.
+    pub(in crate::tools) fn admit(&self, called: &str, actions: &[Action]) -> Result<(), ToolError> {
+        for action in actions {
+            match action {
+                Action::Read { target } => self.admit_file(target)?,
+                Action::Write { target } => {
+                    self.admit_file(target)?;
+                    if target.place == Place::Missing && !self.allow_create {
+                        return Err(refused(called, target, "would be a new file, and `tools.text.allow_create` is false"));
+                    }
+                }
+                Action::Delete { target } => {
+                    self.admit_file(target)?;
+                    if !self.allow_delete {
+                        return Err(refused(called, target, "is not deleted: `tools.text.allow_delete` is false"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn admit_file(&self, target: &Target) -> Result<(), ToolError> {
+        if target.place == Place::Directory {
+            return Ok(());
+        }
+        if !self.has_allowed_extension(&target.real) {
+            let allowed: Vec<_> = self.allowed_extensions.iter().map(|extension| format!("`.{extension}`")).collect();
+            let why = format!("is no file of the kinds in `tools.text.allowed_extensions` ({})", allowed.join(", "));
+            return Err(refused("the text tools", target, &why));
+        }
+        match (target.place, self.max_file_size) {
+            (Place::File { bytes }, Some(limit)) if bytes > limit => {
+                Err(too_large(&format!("`{}` has", target.given), bytes, limit))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for what would be written.
+    pub(in crate::tools) fn admit_size(&self, proposal: Option<&Proposal>) -> Result<(), ToolError> {
+        match (proposal, self.max_file_size) {
+            (Some(proposal), Some(limit)) if proposal.bytes > limit => Err(too_large("it would have", proposal.bytes, limit)),
+            _ => Ok(()),
+        }
+    }
+
+    fn has_allowed_extension(&self, path: &Path) -> bool {
+        if self.allowed_extensions.is_empty() {
+            return true;
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        let ends = |extension: &String| name.strip_suffix(extension.as_str()).is_some_and(|before| before.ends_with('.'));
+        self.allowed_extensions.iter().any(ends)
+    }
+
+    /// Settings under which a search shows only what they may touch.
+    pub(in crate::tools) fn narrowed(&self, settings: &Settings) -> Settings {
+        let (own, may_read) = (self.clone(), Arc::clone(&settings.may_read));
+        let shown = move |path: &Path| {
+            let metadata = || path.symlink_metadata().ok();
+            let fits = own.has_allowed_extension(path)
+                && own
+                    .max_file_size
+                    .is_none_or(|limit| metadata().is_none_or(|metadata| !metadata.is_file() || metadata.len() <= limit));
+            may_read(path) && (fits || metadata().is_some_and(|metadata| metadata.is_dir()))
+        };
+        Settings { may_read: Arc::new(shown), ..settings.clone() }
+    }
+}
+
+fn too_large(what: &str, bytes: u64, limit: u64) -> ToolError {
+    let message = format!("{what} {bytes} bytes, and `tools.text.max_file_size` is {limit}; ask the person to raise it");
+    ToolError::new(ErrorCode::FileTooLarge, message)
+}
+
+fn refused(called: &str, target: &Target, why: &str) -> ToolError {
+    let message = format!("`{}` {why}; {called} cannot be used for it, ask the person", target.given);
+    ToolError::new(ErrorCode::PermissionDenied, message)
+}

@@ -1,0 +1,13 @@
+//! A text by its parts: sections found, told and changed.
+
+mod allowed;
+mod change;
+mod data;
+mod markdown;
+mod outline;
+mod section;
+pub(in crate::tools) mod text_inspect;
+pub(in crate::tools) mod text_patch;
+mod visible;
+
+pub use allowed::TextTools;

@@ -1,0 +1,98 @@
+//! Which part of a document is meant by the words of a model.
+
+use super::outline::{Outline, Part};
+use crate::protocol::ToolError;
+use crate::tools::tool::invalid;
+
+/// Parts that an error names.
+const NAMED: usize = 20;
+
+/// The one part that `wanted` names: `## Usage`, `Usage`, `Usage > Install`. None, or several, is an error that names what there is.
+pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<usize, ToolError> {
+    let given = wanted.trim();
+    if given.is_empty() {
+        return Err(invalid(format!("`{argument}` is empty; give a heading, such as `Usage > Install`")));
+    }
+    if outline.parts.is_empty() {
+        return Err(invalid(format!(
+            "`{argument}`: this file has no sections; name lines with `startLine` and `endLine` instead"
+        )));
+    }
+    let words: Vec<Heading> = given.split('>').map(Heading::of).collect();
+    let whole = [Heading::of(given)];
+    // A title may have a `>` of its own.
+    let found = [&whole[..], &words[..]].into_iter().map(|words| matches(outline, words)).find(|found| !found.is_empty());
+    match found.as_deref() {
+        Some([one]) => Ok(*one),
+        Some(several) => Err(invalid(format!(
+            "`{argument}`: `{given}` is {} sections: {}; give the headings above it too, as `A > B`, or its lines",
+            several.len(),
+            named(outline, several)
+        ))),
+        None => Err(invalid(format!("`{argument}`: there is no section `{given}`; {}", nearest(outline, given)))),
+    }
+}
+
+/// A title as it is compared, and the level that its `#` say.
+struct Heading {
+    level: Option<usize>,
+    exact: String,
+    loose: String,
+}
+
+impl Heading {
+    fn of(given: &str) -> Self {
+        let given = given.trim();
+        let marks = given.bytes().take_while(|byte| *byte == b'#').count();
+        let rest = given[marks..].trim();
+        let level = (marks > 0 && given[marks..].starts_with(' ')).then_some(marks);
+        let exact = if level.is_some() { rest.trim_end_matches('#').trim_end() } else { given };
+        Self { level, exact: exact.to_owned(), loose: loose(exact) }
+    }
+
+    fn is(&self, part: &Part, exactly: bool) -> bool {
+        self.level.is_none_or(|level| level == part.level)
+            && (part.title == self.exact || (!exactly && loose(&part.title) == self.loose))
+    }
+}
+
+/// Without what is written around words, and without case.
+fn loose(title: &str) -> String {
+    let plain: String = title.chars().filter(|letter| !"`*_[]\"'".contains(*letter)).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+fn matches(outline: &Outline, words: &[Heading]) -> Vec<usize> {
+    let search = |exactly| -> Vec<usize> {
+        let fits = |index: &usize| {
+            let Some((last, above)) = words.split_last() else { return false };
+            let mut parents = outline.above(*index);
+            last.is(&outline.parts[*index], exactly)
+                && above.iter().rev().all(|word| parents.any(|parent| word.is(parent, exactly)))
+        };
+        (0..outline.parts.len()).filter(fits).collect()
+    };
+    let exact = search(true);
+    if exact.is_empty() { search(false) } else { exact }
+}
+
+fn named(outline: &Outline, indices: &[usize]) -> String {
+    let line = |index: &usize| format!("`{}` (line {})", outline.path_of(*index), outline.parts[*index].first);
+    let mut text = indices.iter().take(NAMED).map(line).collect::<Vec<_>>().join(", ");
+    if indices.len() > NAMED {
+        text.push_str(", …");
+    }
+    text
+}
+
+fn nearest(outline: &Outline, given: &str) -> String {
+    const ALIKE: f64 = 0.75;
+    let wanted = loose(given.rsplit('>').next().unwrap_or(given).trim_start_matches(['#', ' ']));
+    let alike = |index: &usize| strsim::jaro_winkler(&loose(&outline.parts[*index].title), &wanted) >= ALIKE;
+    let near: Vec<usize> = (0..outline.parts.len()).filter(alike).collect();
+    if near.is_empty() {
+        let all: Vec<usize> = (0..outline.parts.len()).collect();
+        return format!("there are {}", named(outline, &all));
+    }
+    format!("did you mean {}?", named(outline, &near))
+}

@@ -1,0 +1,297 @@
+//! TextInspect: what a document consists of, one section of it, or the lines in it that hold a text.
+
+use super::outline::{Outline, line_count};
+use super::{section, visible};
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, cut_before};
+use crate::sys::file::{self, ReadError};
+use crate::tools::alias::Alias;
+use crate::tools::paths::{Meant, Paths, not_found, open_error, shown, special};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::write::document::Document;
+use crate::tools::write::replacement::with_lf;
+use regex::{Regex, RegexBuilder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// Parts, matches and bytes of one answer, and of one line of it.
+const MAX_PARTS: usize = 1_000;
+const MAX_MATCHES: usize = 200;
+const MAX_CONTEXT: u64 = 20;
+const MAX_LINE_BYTES: usize = 1024;
+const MAX_TEXT_BYTES: usize = 1024 * 1024;
+/// What an expression may grow to.
+const MAX_EXPRESSION_BYTES: usize = 1 << 20;
+
+pub(in crate::tools) struct TextInspect;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// The file, relative to the workspace or absolute.
+    path: String,
+    /// `structure` (headings or keys with their lines), `section` (the text of one section), `search` (lines that hold `query`).
+    /// When absent: `search` with a `query`, `section` with a `section`, else `structure`.
+    #[schemars(extend("enum" = ["structure", "section", "search"]))]
+    mode: Option<String>,
+    /// A heading, as `Usage`, `## Usage` or `Usage > Install`: the section to show, or to search in.
+    section: Option<String>,
+    /// The text to look for, for `search`.
+    query: Option<String>,
+    /// Whether `query` is a regular expression instead of plain text.
+    regex: Option<bool>,
+    /// Whether upper and lower case are the same in a search.
+    ignore_case: Option<bool>,
+    /// Lines shown before and after each match, at most 20.
+    #[schemars(range(max = 20))]
+    context: Option<u64>,
+}
+
+pub(in crate::tools) struct Work {
+    target: Target,
+    mode: Mode,
+    section: Option<String>,
+}
+
+enum Mode {
+    Structure,
+    Section,
+    Search { query: Regex, words: String, context: usize },
+}
+
+impl Tool for TextInspect {
+    const NAME: &'static str = "TextInspect";
+    const ALIASES: &'static [Alias<Arguments>] =
+        &[Alias::same("text_inspect"), Alias::same("inspect_text"), Alias::same("outline"), Alias::same("file_outline")];
+    const CAPABILITY: &'static str = "File.Read";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/TextInspect.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(vec![Action::Read { target: paths.target("path", &arguments.path, Meant::File)? }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+        let mode = mode(&arguments)?;
+        Ok(Draft {
+            summary: format!("Inspect {}", target.given),
+            actions: vec![Action::Read { target: target.clone() }],
+            proposal: None,
+            effect: Effect::Reads,
+            work: Work { target, mode, section: arguments.section },
+        })
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || Ok(inspect(&work, &settings)?))
+    }
+}
+
+fn mode(arguments: &Arguments) -> Result<Mode, ToolError> {
+    let given = arguments.mode.as_deref().map(str::to_ascii_lowercase);
+    let absent = if arguments.query.is_some() {
+        "search"
+    } else if arguments.section.is_some() {
+        "section"
+    } else {
+        "structure"
+    };
+    let mode = given.as_deref().unwrap_or(absent);
+    if mode != "search" && arguments.query.is_some() {
+        return Err(invalid(format!("`query` is for `mode` `search`, and `mode` is `{mode}`; leave one of them out")));
+    }
+    match mode {
+        "structure" if arguments.section.is_some() => {
+            Err(invalid("`section` is for `mode` `section` or `search`; leave `mode` or `section` out"))
+        }
+        "structure" => Ok(Mode::Structure),
+        "section" if arguments.section.is_none() => {
+            Err(invalid("`section` is missing: give the heading, such as `Usage > Install`; `structure` lists them"))
+        }
+        "section" => Ok(Mode::Section),
+        "search" => search_mode(arguments),
+        _ => Err(invalid(format!("`mode` is `{mode}`; it is one of `structure`, `section`, `search`"))),
+    }
+}
+
+fn search_mode(arguments: &Arguments) -> Result<Mode, ToolError> {
+    let words = arguments.query.clone().unwrap_or_default();
+    if words.is_empty() {
+        return Err(invalid("`query` is missing or empty; give the text to look for"));
+    }
+    let context = arguments.context.unwrap_or(0);
+    if context > MAX_CONTEXT {
+        return Err(invalid(format!("`context` is {context}; at most {MAX_CONTEXT} lines are shown around a match")));
+    }
+    let pattern = if arguments.regex == Some(true) { words.clone() } else { regex::escape(&words) };
+    let query = RegexBuilder::new(&pattern)
+        .case_insensitive(arguments.ignore_case.unwrap_or(false))
+        .size_limit(MAX_EXPRESSION_BYTES)
+        .build()
+        .map_err(|error| {
+            invalid(format!("`query` is no expression that can be used: {error}; leave `regex` out to look for plain text"))
+        })?;
+    Ok(Mode::Search { query, words, context: context as usize })
+}
+
+/// A document that was read, with its lines as they may be shown.
+struct Seen {
+    name: String,
+    bytes: usize,
+    form: &'static str,
+    text: String,
+    lines: Vec<String>,
+    outline: Outline,
+}
+
+fn inspect(work: &Work, settings: &Settings) -> Result<String, ToolError> {
+    let target = &work.target;
+    // What was read before and changed since is not known again by a part of it.
+    if settings.seen.stands(&target.real) {
+        settings.seen.looks_at(&target.real);
+    }
+    let (bytes, document) = read(target, settings)?;
+    let text = with_lf(&document.text);
+    let lines = visible::lines(&text, &settings.redactor).ok_or_else(|| {
+        invalid(format!("`{}` holds hidden lines that cannot be told apart here; read it with ReadFile", target.given))
+    })?;
+    // What is secret is in no title, and nothing that is hidden can be found.
+    let outline = Outline::of(&target.real, &lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    let name = shown(&target.real, settings);
+    let seen = Seen { name, bytes, form: document.form.name(), text, lines, outline };
+    let within = match &work.section {
+        Some(wanted) => Some(section::find(&seen.outline, wanted, "section")?),
+        None => None,
+    };
+    Ok(match (&work.mode, within) {
+        (Mode::Section, Some(index)) => one_section(&seen, index),
+        (Mode::Structure | Mode::Section, _) => structure(&seen),
+        (Mode::Search { query, words, context }, within) => search(&seen, query, words, *context, within),
+    })
+}
+
+/// The file as text, or why it is none.
+fn read(target: &Target, settings: &Settings) -> Result<(usize, Document), ToolError> {
+    match target.place {
+        Place::Missing => return Err(not_found(target, settings)),
+        Place::Directory => return Err(invalid(format!("`{}` is a directory; list it with ListDirectory", target.given))),
+        Place::Special => return Err(special(target)),
+        Place::File { .. } => {}
+    }
+    let bytes = file::read(&target.real, settings.max_file_size_bytes).map_err(|error| match error {
+        ReadError::TooLarge { bytes, limit } => {
+            let message = format!(
+                "`{}` has {bytes} bytes; at most {limit} are inspected. search it with Grep, or read a part with ReadFile",
+                target.given
+            );
+            ToolError::new(ErrorCode::FileTooLarge, message)
+        }
+        ReadError::Io(error) => open_error(target, &error),
+    })?;
+    let document = Document::decode(&bytes)
+        .map_err(|_| invalid(format!("`{}` is not text; Stat and HashFile tell of it, RunCommand opens it", target.given)))?;
+    Ok((bytes.len(), document))
+}
+
+fn structure(seen: &Seen) -> String {
+    let Seen { name, bytes, form, outline, .. } = seen;
+    let mut lines = vec![format!("{name}: {}, {form}, {} lines, {bytes} bytes", outline.kind, line_count(&seen.text))];
+    lines.extend(outline.facts.iter().cloned());
+    let mark =
+        |level: usize| if outline.word == "section" && outline.kind != "INI" { "#".repeat(level) + " " } else { String::new() };
+    for part in outline.parts.iter().take(MAX_PARTS) {
+        let range = if part.first == part.last { part.first.to_string() } else { format!("{}-{}", part.first, part.last) };
+        let indent = "  ".repeat(part.level - 1);
+        lines.push(clipped(&format!("{range}: {indent}{}{}", mark(part.level), part.title)));
+    }
+    let count = outline.parts.len();
+    if count > MAX_PARTS {
+        lines.push(format!("[the first {MAX_PARTS} of {count} shown; look for others with `query`]"));
+    }
+    if count == 0 && outline.facts.len() == usize::from(outline.kind == "text") {
+        lines.push("[no headings or keys; read it with ReadFile, or give a `query`]".to_owned());
+    }
+    lines.join("\n")
+}
+
+fn one_section(seen: &Seen, index: usize) -> String {
+    let part = &seen.outline.parts[index];
+    let mut text = String::new();
+    for (number, line) in (part.first..).zip(&seen.lines[part.first - 1..part.last.min(seen.lines.len())]) {
+        if text.len() + line.len() >= MAX_TEXT_BYTES {
+            let next = number;
+            text.push_str(&format!("[cut at {MAX_TEXT_BYTES} bytes; go on with ReadFile and `offset` {next}]\n"));
+            break;
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    format!(
+        "[`{}` in {}, lines {}-{}]\n{}",
+        seen.outline.path_of(index),
+        seen.name,
+        part.first,
+        part.last,
+        text.trim_end_matches('\n')
+    )
+}
+
+fn search(seen: &Seen, query: &Regex, words: &str, context: usize, within: Option<usize>) -> String {
+    let range: RangeInclusive<usize> = within.map_or(1..=seen.lines.len(), |index| {
+        let part = &seen.outline.parts[index];
+        part.first..=part.last
+    });
+    let matches: Vec<usize> =
+        range.clone().filter(|number| seen.lines.get(number - 1).is_some_and(|line| query.is_match(line))).collect();
+    let place = within.map_or_else(|| seen.name.clone(), |index| format!("`{}` of {}", seen.outline.path_of(index), seen.name));
+    if matches.is_empty() {
+        return format!(
+            "no line of {place} holds `{words}`; `regex` and `ignoreCase` widen a search, Grep looks into other files"
+        );
+    }
+    // A line that matches is told as such also where it is in the context of another.
+    let mut told: BTreeMap<usize, bool> = BTreeMap::new();
+    for number in matches.iter().take(MAX_MATCHES) {
+        for near in number.saturating_sub(context).max(*range.start())..=(number + context).min(*range.end()) {
+            told.entry(near).or_insert(false);
+        }
+        told.insert(*number, true);
+    }
+    let mut lines = vec![format!(
+        "{} in {place}",
+        if matches.len() == 1 { "1 match".to_owned() } else { format!("{} matches", matches.len()) }
+    )];
+    let (mut last_part, mut last_number) = (None, 0);
+    for (number, is_match) in told {
+        let part = seen.outline.part_of(number);
+        if part != last_part || last_number == 0 {
+            if let Some(index) = part {
+                let found = &seen.outline.parts[index];
+                lines.push(format!("[{}, lines {}-{}]", seen.outline.path_of(index), found.first, found.last));
+            }
+        } else if context > 0 && number > last_number + 1 {
+            lines.push("--".to_owned());
+        }
+        (last_part, last_number) = (part, number);
+        let Some(line) = seen.lines.get(number - 1) else { continue };
+        lines.push(clipped(&format!("{number}{}{line}", if is_match { ':' } else { '-' })));
+    }
+    if matches.len() > MAX_MATCHES {
+        lines.push(format!("[the first {MAX_MATCHES} of {} matches shown; narrow it with `section` or `query`]", matches.len()));
+    }
+    lines.join("\n")
+}
+
+/// A long line, cut as in a search.
+fn clipped(line: &str) -> String {
+    if line.len() <= MAX_LINE_BYTES {
+        return line.to_owned();
+    }
+    let end = cut_before(line, MAX_LINE_BYTES);
+    format!("{} [{} more bytes]", &line[..end], line.len() - end)
+}

@@ -1,0 +1,323 @@
+//! TextPatch: sections or lines of a text replaced, put in or taken out, the rest kept to the byte.
+
+use super::change::{self, Span};
+use super::outline::{Outline, line_starts};
+use super::{section, visible};
+use crate::policy::redact::Restorer;
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, Target, ToolError};
+use crate::sys::file::Parents;
+use crate::tools::alias::Alias;
+use crate::tools::markers::{keep_hidden, restored, restorer};
+use crate::tools::paths::{Meant, Paths, not_found};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::write::document::Document;
+use crate::tools::write::file_change::{Before, Change, HAS_NUL, commit, proposal};
+use crate::tools::write::replacement::with_lf;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub(in crate::tools) struct TextPatch;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// The file, relative to the workspace or absolute.
+    path: String,
+    /// What is done, all or none. Lines and sections are those of the file as it is now, before any of these.
+    operations: Vec<Operation>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Operation {
+    /// `replace` or `delete` the section or lines, or put `content` before or after them.
+    #[schemars(extend("enum" = ["replace", "delete", "insertBefore", "insertAfter"]))]
+    operation: String,
+    /// The heading of a section, as `Usage`, `## Usage` or `Usage > Install`. Give this or `startLine`.
+    section: Option<String>,
+    /// The first line meant, from 1.
+    #[schemars(range(min = 1))]
+    start_line: Option<u64>,
+    /// The last line meant; `startLine` when absent.
+    #[schemars(range(min = 1))]
+    end_line: Option<u64>,
+    /// The new text; whole lines. For a section that it replaces: with a heading it replaces the heading too, without one the
+    /// heading stays.
+    content: Option<String>,
+    /// What the lines or the section hold now, so that nothing else is changed by mistake.
+    expected: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Replace,
+    Delete,
+    Before,
+    After,
+}
+
+pub(in crate::tools) enum Work {
+    Apply(Change),
+    /// It does not fit. Saying why tells what is in the file, so that it waits for leave to read.
+    Explain(ToolError),
+}
+
+impl Tool for TextPatch {
+    const NAME: &'static str = "TextPatch";
+    const ALIASES: &'static [Alias<Arguments>] =
+        &[Alias::same("text_patch"), Alias::same("patch_text"), Alias::same("edit_section"), Alias::same("edit_lines")];
+    const CAPABILITY: &'static str = "File.Write";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/TextPatch.md");
+    const RESTORES: bool = true;
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(vec![Action::Write { target: paths.target("path", &arguments.path, Meant::File)? }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        if arguments.operations.is_empty() {
+            return Err(invalid("`operations` is empty; give at least one, such as `{operation, section, content}`"));
+        }
+        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+        let before = Before::of(&target, settings)?;
+        if arguments.operations.iter().any(|operation| operation.start_line.is_some()) {
+            settings.seen.check(&target)?;
+        }
+        let document = match patched(&arguments.operations, &target, &before, settings) {
+            Ok(document) => document,
+            Err(_) if !(settings.may_read)(&target.real) => {
+                let message =
+                    format!("the operations do not fit `{}`, which you may not read; nothing was changed", target.given);
+                return Err(invalid(message));
+            }
+            Err(error) => return Ok(explanation(target, error)),
+        };
+        let Some(content) = document.form.encode(&document.text) else {
+            let name = document.form.name();
+            return Err(invalid(format!(
+                "`{}` is {name}, which lacks a character of `content`; nothing was changed. use only characters that {name} has, or \
+                 write the whole file with WriteFile, which makes it UTF-8",
+                target.given
+            )));
+        };
+        let proposal = proposal("Edit", &target, &before, &document.text, content.len() as u64, settings);
+        let mut done = proposal.summary.replacen("Edit", "Edited", 1);
+        if document.text.contains('\0') {
+            done = format!("{done}; it {HAS_NUL}");
+        }
+        let change = Change { target: target.clone(), content, before: before.image(), parents: Parents::MustExist, done };
+        Ok(Draft {
+            summary: proposal.summary.clone(),
+            actions: vec![Action::Write { target }],
+            proposal: Some(proposal),
+            effect: Effect::Changes,
+            work: Work::Apply(change),
+        })
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || match work {
+            Work::Apply(change) => commit(&change, &settings.seen),
+            Work::Explain(error) => Err(error.into()),
+        })
+    }
+}
+
+fn explanation(target: Target, error: ToolError) -> Draft<Work> {
+    Draft {
+        summary: format!("Edit {}", target.given),
+        actions: vec![Action::Read { target }],
+        proposal: None,
+        effect: Effect::Reads,
+        work: Work::Explain(error),
+    }
+}
+
+/// The document after all operations.
+fn patched(operations: &[Operation], target: &Target, before: &Before, settings: &Settings) -> Result<Document, ToolError> {
+    let document = match before {
+        Before::Absent => {
+            let mut error = not_found(target, settings);
+            error.message.push_str(" a new file is made with WriteFile");
+            return Err(error);
+        }
+        Before::NotText { .. } => {
+            return Err(invalid(format!(
+                "`{}` is not text that can be changed by lines; change it with a program, through RunCommand",
+                target.given
+            )));
+        }
+        Before::Text { document, .. } => document,
+    };
+    let restorer = restorer(before, settings);
+    let plain = with_lf(&document.text);
+    let place =
+        Place { target, plain: &plain, outline: outline(&plain, target, settings), starts: line_starts(&plain), settings };
+    let mut changes = Vec::new();
+    for (index, operation) in operations.iter().enumerate() {
+        changes.push(place.change(operation, index, &restorer)?);
+    }
+    let text = change::apply(&document.text, changes).map_err(|(first, second)| {
+        invalid(format!(
+            "`operations[{first}]` and `operations[{second}]` meet in the same lines; nothing was changed. make one of them, or take \
+             both in one"
+        ))
+    })?;
+    let written: Vec<&str> = operations.iter().filter_map(|operation| operation.content.as_deref()).collect();
+    keep_hidden(&restorer, before, &text, &written, settings, target)?;
+    if text == document.text {
+        return Err(invalid(format!("the operations change nothing: `{}` is so already; go on", target.given)));
+    }
+    Ok(Document { text, form: document.form })
+}
+
+/// Of the text as it is shown, so that no error tells what is hidden. Where that has other lines there are no sections.
+fn outline(plain: &str, target: &Target, settings: &Settings) -> Outline {
+    visible::lines(plain, &settings.redactor).map_or_else(Outline::default, |lines| {
+        Outline::of(&target.real, &lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+    })
+}
+
+/// The text that operations are about.
+struct Place<'a> {
+    target: &'a Target,
+    plain: &'a str,
+    outline: Outline,
+    starts: Vec<usize>,
+    settings: &'a Settings,
+}
+
+impl Place<'_> {
+    fn lines(&self) -> Vec<&str> {
+        self.plain.split_inclusive('\n').collect()
+    }
+
+    fn change(&self, operation: &Operation, index: usize, restorer: &Restorer) -> Result<change::Change, ToolError> {
+        let at = format!("operations[{index}]");
+        let kind = kind(&operation.operation, &at)?;
+        let content = match (&operation.content, kind) {
+            (Some(_), Kind::Delete) => {
+                return Err(invalid(format!("`{at}`: a `delete` has no `content`; leave it out, or say `replace`")));
+            }
+            (None, Kind::Delete) => String::new(),
+            (Some(content), _) => with_lf(&restored(restorer, content, &format!("`{at}.content`"), self.target)?),
+            (None, _) => return Err(invalid(format!("`{at}.content` is missing; give the text to put there"))),
+        };
+        if content.is_empty() && matches!(kind, Kind::Before | Kind::After) {
+            return Err(invalid(format!("`{at}.content` is empty, so that nothing would be put in; give the text")));
+        }
+        let (meant, change) = match (&operation.section, operation.start_line, operation.end_line) {
+            (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
+                return Err(invalid(format!("`{at}` names a `section` and lines; give one of them")));
+            }
+            (Some(wanted), None, None) => self.of_section(wanted, kind, &content, &at)?,
+            (None, Some(start), end) => self.of_lines(start, end.unwrap_or(start), kind, content, &at)?,
+            (None, None, _) => {
+                return Err(invalid(format!("`{at}` says no place; give `section`, or `startLine` and `endLine`")));
+            }
+        };
+        self.expect(operation, &meant, restorer, &at)?;
+        self.keep_whole(operation, &meant, &at)?;
+        Ok(change::Change { index, ..change })
+    }
+
+    fn of_lines(&self, start: u64, end: u64, kind: Kind, content: String, at: &str) -> Result<(Span, change::Change), ToolError> {
+        let count = self.lines().len() as u64;
+        if start == 0 || end < start {
+            return Err(invalid(format!(
+                "`{at}`: lines {start} to {end} are none; `startLine` is at least 1 and `endLine` not before it"
+            )));
+        }
+        // An empty file can be filled, and something can be put behind the last line of any.
+        let behind = matches!(kind, Kind::Before) && start == end && start == count + 1;
+        if end > count && !behind {
+            let lines = if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };
+            return Err(invalid(format!(
+                "`{at}`: `{}` has {lines}, and line {end} is meant; nothing was changed. read it again",
+                self.target.given
+            )));
+        }
+        let meant = Span { first: start as usize - 1, end: if behind { start as usize - 1 } else { end as usize } };
+        let span = match kind {
+            Kind::Replace | Kind::Delete => meant,
+            Kind::Before => Span { first: meant.first, end: meant.first },
+            Kind::After => Span { first: meant.end, end: meant.end },
+        };
+        Ok((meant, change::Change { index: 0, span, content }))
+    }
+
+    fn of_section(&self, wanted: &str, kind: Kind, content: &str, at: &str) -> Result<(Span, change::Change), ToolError> {
+        let argument = format!("{at}.section");
+        let found = section::find(&self.outline, wanted, &argument)?;
+        if !self.outline.is_patchable {
+            return Err(invalid(format!(
+                "`{argument}`: a part of a {} file cannot be changed by its name alone; give `startLine` and `endLine` \
+                 (TextInspect tells them), or use EditFile",
+                self.outline.kind
+            )));
+        }
+        let part = &self.outline.parts[found];
+        let meant = Span { first: part.first - 1, end: part.last };
+        let (span, content) = change::in_section(&self.lines(), part, kind, content, self.outline.kind == "Markdown");
+        Ok((meant, change::Change { index: 0, span, content }))
+    }
+
+    /// The guard that a model gives along.
+    fn expect(&self, operation: &Operation, meant: &Span, restorer: &Restorer, at: &str) -> Result<(), ToolError> {
+        let Some(expected) = &operation.expected else { return Ok(()) };
+        let expected = with_lf(&restored(restorer, expected, &format!("`{at}.expected`"), self.target)?);
+        let there = self.lines()[meant.first..meant.end].concat();
+        if there.trim_end_matches('\n') == expected.trim_end_matches('\n') {
+            return Ok(());
+        }
+        let shown = self.settings.redactor.redact(&there).text.into_owned();
+        let (lines, more) = (shown.lines().take(8).collect::<Vec<_>>().join("\n"), shown.lines().count() > 8);
+        Err(invalid(format!(
+            "`{at}.expected` is not what stands in lines {} to {} of `{}`; nothing was changed. look where it is now; there stands:\n{lines}{}",
+            meant.first + 1,
+            meant.end,
+            self.target.given,
+            if more { "\n…" } else { "" }
+        )))
+    }
+
+    /// A secret of several lines is shown as one, so that lines after it may be counted wrong, and part of it was never seen.
+    fn keep_whole(&self, operation: &Operation, meant: &Span, at: &str) -> Result<(), ToolError> {
+        for (first, last) in visible::blocks(self.plain, &self.settings.redactor, &self.starts) {
+            let (start, end) = (meant.first + 1, meant.end);
+            let cuts = start <= last && first <= end && (first < start || last > end);
+            if cuts {
+                return Err(invalid(format!(
+                    "`{at}`: lines {start} to {end} of `{}` cut through something of several lines that is hidden from you; name lines \
+                     around it, or ask the person to make this change",
+                    self.target.given
+                )));
+            }
+            if operation.start_line.is_some() && operation.expected.is_none() && last < start {
+                return Err(invalid(format!(
+                    "`{at}`: line {first} of `{}` hides {} lines that ReadFile shows as one, so that {start} may be another line than you \
+                     mean; give `expected` too, or the numbers that TextInspect tells",
+                    self.target.given,
+                    last - first + 1
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn kind(given: &str, at: &str) -> Result<Kind, ToolError> {
+    match given.to_ascii_lowercase().replace(['_', '-', ' '], "").as_str() {
+        "replace" | "update" | "set" => Ok(Kind::Replace),
+        "delete" | "remove" => Ok(Kind::Delete),
+        "insertbefore" | "before" | "prepend" => Ok(Kind::Before),
+        "insertafter" | "after" | "append" => Ok(Kind::After),
+        _ => Err(invalid(format!(
+            "`{at}.operation` is `{given}`; it is one of `replace`, `delete`, `insertBefore`, `insertAfter`"
+        ))),
+    }
+}
