@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 const NAMED: usize = 20;
 
 pub(super) struct Index {
-    connection: Connection,
-    objects: Objects,
-    limits: Limits,
+    pub(super) connection: Connection,
+    pub(super) objects: Objects,
+    pub(super) limits: Limits,
     roots: HashMap<PathBuf, Newest>,
 }
 
@@ -28,8 +28,8 @@ struct Newest {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Known {
-    stood: Stood,
+pub(super) struct Known {
+    pub(super) stood: Stood,
     stamp: Stamp,
     looked_at: i64,
 }
@@ -119,7 +119,7 @@ impl Index {
     }
 
     /// Removes the contents that no snapshot has any more.
-    fn sweep(&mut self) -> Result<(), Trouble> {
+    pub(super) fn sweep(&mut self) -> Result<(), Trouble> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let wanted: HashSet<ContentId> = {
             let mut rows = transaction.prepare("SELECT id FROM contents")?;
@@ -200,7 +200,7 @@ fn now(path: &Path, before: Option<&Known>, limit: u64) -> Option<Stood> {
     (stood(before) != after).then_some(after)
 }
 
-fn mode_of(stamp: Stamp) -> u32 {
+pub(super) fn mode_of(stamp: Stamp) -> u32 {
     u32::try_from(stamp.mode).unwrap_or(0)
 }
 
@@ -237,7 +237,7 @@ fn survey(root: &Path, files: Vec<PathBuf>, known: &HashMap<PathBuf, Known>, obj
 }
 
 /// Keeps one file's content, or says why not.
-fn keep(place: &Path, stamp: Stamp, objects: &Objects, limits: Limits, new_bytes: &mut u64) -> Result<Kept, String> {
+pub(super) fn keep(place: &Path, stamp: Stamp, objects: &Objects, limits: Limits, new_bytes: &mut u64) -> Result<Kept, String> {
     let bytes = stamp.bytes.unsigned_abs();
     if bytes > limits.file_bytes {
         return Err(format!("{bytes} bytes, more than the {} that are kept", limits.file_bytes));
@@ -250,7 +250,7 @@ fn keep(place: &Path, stamp: Stamp, objects: &Objects, limits: Limits, new_bytes
     Ok(kept)
 }
 
-fn root_key(transaction: &Transaction<'_>, root: &Path) -> rusqlite::Result<i64> {
+pub(super) fn root_key(transaction: &Transaction<'_>, root: &Path) -> rusqlite::Result<i64> {
     let path = root.as_os_str().as_bytes();
     let found = transaction.query_row("SELECT key FROM roots WHERE path = ?1", [path], |row| row.get(0)).optional()?;
     if let Some(key) = found {
@@ -266,7 +266,7 @@ fn newest_number(transaction: &Transaction<'_>, root: i64) -> rusqlite::Result<i
 }
 
 /// The files of a root in one snapshot, or in the newest.
-fn files_at(transaction: &Transaction<'_>, root: i64, number: Option<i64>) -> rusqlite::Result<HashMap<PathBuf, Known>> {
+pub(super) fn files_at(transaction: &Transaction<'_>, root: i64, number: Option<i64>) -> rusqlite::Result<HashMap<PathBuf, Known>> {
     let columns = "SELECT path, content, link, bytes, mode, inode, modified, changed, looked_at FROM versions";
     let mut rows = match number {
         None => transaction.prepare(&format!("{columns} WHERE root = ?1 AND until IS NULL AND since <= ?2"))?,
@@ -345,8 +345,16 @@ fn over_quota(transaction: &Transaction<'_>, all_bytes: u64, keep: i64) -> rusql
             Some(next) => transaction.execute("DELETE FROM versions WHERE root = ?1 AND until <= ?2", [root, next])?,
             None => transaction.execute("DELETE FROM versions WHERE root = ?1", [root])?,
         };
-        transaction
-            .execute("DELETE FROM contents WHERE id NOT IN (SELECT content FROM versions WHERE content IS NOT NULL)", [])?;
+        forget_contents(transaction)?;
     }
     Ok(any)
+}
+
+/// Those that no snapshot and no session has any more.
+pub(super) fn forget_contents(transaction: &Transaction<'_>) -> rusqlite::Result<usize> {
+    transaction.execute(
+        "DELETE FROM contents WHERE id NOT IN (SELECT content FROM versions WHERE content IS NOT NULL)
+         AND id NOT IN (SELECT content FROM baselines WHERE content IS NOT NULL)",
+        [],
+    )
 }

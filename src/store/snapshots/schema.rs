@@ -10,7 +10,7 @@ use std::time::Duration;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// `ayes`, so that no other database is taken for this one.
 const APPLICATION_ID: i64 = 0x6179_6573;
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 const TABLES: &str = "
     CREATE TABLE roots (key INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE);
@@ -38,6 +38,40 @@ const TABLES: &str = "
     CREATE INDEX versions_past ON versions (root, until) WHERE until IS NOT NULL;
     CREATE INDEX versions_content ON versions (content);
     CREATE TABLE contents (id BLOB PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
+";
+
+/// What stood where before a session changed it, and the commands that may be changing more. `stood` and `after` are what
+/// `baselines` makes of them; the number tells which of a path came first.
+const BASELINES: &str = "
+    CREATE TABLE tracked (
+        session TEXT PRIMARY KEY,
+        number INTEGER NOT NULL,
+        bytes INTEGER NOT NULL DEFAULT 0,
+        files INTEGER NOT NULL DEFAULT 0,
+        left_out INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE TABLE baselines (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        session TEXT NOT NULL,
+        task TEXT NOT NULL,
+        path BLOB NOT NULL,
+        stood BLOB NOT NULL,
+        content BLOB,
+        why TEXT,
+        after BLOB,
+        authors INTEGER NOT NULL,
+        UNIQUE (session, path, task)
+    );
+    CREATE INDEX baselines_content ON baselines (content) WHERE content IS NOT NULL;
+    CREATE TABLE spans (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        session TEXT NOT NULL,
+        task TEXT NOT NULL,
+        root BLOB NOT NULL,
+        snapshot INTEGER NOT NULL,
+        open INTEGER NOT NULL
+    );
+    CREATE INDEX spans_session ON spans (session, open);
 ";
 
 /// Opens the database, making it where it is missing. A damaged one is moved aside: it is about the past and holds nothing up.
@@ -75,7 +109,12 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     match (version, application) {
         (0, 0) => {
             transaction.execute_batch(TABLES)?;
+            transaction.execute_batch(BASELINES)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            transaction.pragma_update(None, "user_version", VERSION)?;
+        }
+        (1, APPLICATION_ID) => {
+            transaction.execute_batch(BASELINES)?;
             transaction.pragma_update(None, "user_version", VERSION)?;
         }
         (VERSION, APPLICATION_ID) => {}
