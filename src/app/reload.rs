@@ -11,7 +11,7 @@ use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
 use crate::ports::{Checkpoints, ToolRouter};
 use crate::protocol::{Mode, SessionId};
 use crate::sys::watch::Watch;
-use crate::tools::{self, Commands, Router};
+use crate::tools::{self, Changes, Commands, Router};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, watch};
@@ -28,6 +28,7 @@ pub struct Reload {
     session: SessionId,
     commands: Commands,
     checkpoints: Arc<dyn Checkpoints>,
+    changes: Changes,
     /// Of the policy in force.
     print: String,
     /// The last thing that was said about a file that cannot be taken.
@@ -70,6 +71,7 @@ impl Reload {
             session: session.id().clone(),
             commands: session.commands.clone(),
             checkpoints: session.checkpoints.clone(),
+            changes: session.changes.clone(),
             print: policy.print.clone(),
             policy: policy.clone(),
             modes: mode,
@@ -177,6 +179,7 @@ impl Reload {
             session: Some(self.session.clone()),
             commands: self.commands.clone(),
             checkpoints: Some(self.checkpoints.clone()),
+            changes: Some(self.changes.clone()),
             ..session::tool_settings(&self.place, &enforcer, holding)
         };
         let redactor = settings.redactor.clone();

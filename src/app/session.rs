@@ -17,7 +17,7 @@ use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
 use crate::sys::sandbox::left_bases;
-use crate::tools::{self, Commands, Holding, Recovered, Router};
+use crate::tools::{self, Changes, Commands, Holding, Recovered, Router};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,6 +40,8 @@ pub struct Session {
     pub commands: Commands,
     /// The workspace as it was before what changed it.
     pub checkpoints: Arc<dyn Checkpoints>,
+    /// What is not as it was when the session began.
+    pub changes: Changes,
 }
 
 impl Session {
@@ -78,6 +80,13 @@ fn checkpoints(place: &Place) -> Arc<dyn Checkpoints> {
     Arc::new(Snapshots::new(&place.directories.data))
 }
 
+/// The files of the workspace as they were, and what a session changed of them.
+fn kept(place: &Place, session: &SessionId, resumed: bool) -> (Arc<dyn Checkpoints>, Changes) {
+    let snapshots = Arc::new(Snapshots::new(&place.directories.data));
+    let changes = Changes::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed);
+    (snapshots, changes)
+}
+
 /// Takes the chosen session for this process, or makes a new one.
 pub fn open(
     store: Store,
@@ -105,6 +114,7 @@ pub fn open(
             workspace: place.workspace.clone(),
             model: model.to_owned(),
         });
+        let (checkpoints, changes) = kept(place, claim.id(), false);
         return Ok(Session {
             store,
             claim,
@@ -112,7 +122,8 @@ pub fn open(
             draft: String::new(),
             notices,
             commands: Commands::default(),
-            checkpoints: checkpoints(place),
+            checkpoints,
+            changes,
         });
     };
     let claim = store.claim(&summary.session_id)?;
@@ -120,7 +131,8 @@ pub fn open(
     if skipped > 0 {
         notices.push(format!("{skipped} records of this session cannot be read by this version; they stay where they are"));
     }
-    Ok(Session { store, claim, records, draft, notices, commands: Commands::default(), checkpoints: checkpoints(place) })
+    let (checkpoints, changes) = kept(place, claim.id(), true);
+    Ok(Session { store, claim, records, draft, notices, commands: Commands::default(), checkpoints, changes })
 }
 
 /// The model to ask: the flag's, the resumed session's, or the one that is set.
@@ -182,6 +194,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         session: Some(session.id().clone()),
         commands: session.commands.clone(),
         checkpoints: Some(session.checkpoints.clone()),
+        changes: Some(session.changes.clone()),
         ..tool_settings(place, &policy, holding)
     };
     let redactor = settings.redactor.clone();
@@ -225,6 +238,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         settled,
         sandbox_status,
         running: Some(session.commands.watch()),
+        tell_changes: false,
         redactor,
         policy_name,
         policy_updates: None,
@@ -282,6 +296,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         named: policy.named_commands().cloned().collect(),
         checkpoints: None,
         artifacts: None,
+        changes: None,
         holding,
         commands: Commands::default(),
         session: None,

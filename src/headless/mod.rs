@@ -141,6 +141,7 @@ impl Verdict {
             | EventKind::SandboxInForce { .. }
             | EventKind::PreviewStarted { .. }
             | EventKind::CommandsRunning { .. }
+            | EventKind::ChangedFiles(_)
             | EventKind::PolicyExpired { .. }
             | EventKind::Notice { .. }
             | EventKind::SessionCompleted { .. } => {}

@@ -53,9 +53,9 @@ pub struct Span {
 pub trait Baselines: Send + Sync {
     /// Before a tool changes what is at these paths, or below them.
     fn keep(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// After it did: what stands there now is the tool's. What it did not change is not kept any more.
+    /// After it did: what stands there now is the tool's.
     fn settle(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Changes that were found afterwards. A path that is known already keeps its baseline.
+    /// Changes that were found afterwards, of paths of which nothing is known.
     fn note(&self, owner: Owner, by: ChangedBy, noted: Vec<Noted>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Before a command that can change what the snapshot holds.
     fn begin(&self, owner: Owner, since: Checkpoint) -> BoxFuture<'_, Result<Span, CheckpointError>>;

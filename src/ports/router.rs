@@ -3,7 +3,8 @@
 use super::BoxFuture;
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, CallId, Effects, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError, ToolResult,
+    Action, CallId, ChangedFiles, Effects, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall, ToolDefinition,
+    ToolError, ToolResult,
 };
 use std::any::Any;
 use std::fmt;
@@ -80,6 +81,15 @@ pub trait ToolRouter: Send + Sync {
     /// Does what was planned. The permit must cover the plan's actions, else `POLICY_DENIED`.
     /// What changed since the plan was made is never overwritten: `CONFLICT`.
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult>;
+    /// What runs from now on belongs to this task.
+    fn began(&self, task: &TaskId) {
+        let _ = task;
+    }
+    /// What is not as it was when the session began; with a task, when that first changed it.
+    fn changed_files(&self, task: Option<TaskId>) -> BoxFuture<'_, ChangedFiles> {
+        let _ = task;
+        Box::pin(std::future::ready(ChangedFiles::default()))
+    }
     /// Ends a command that goes on while the agent works, by the id the tools give it.
     fn stop_command(&self, id: &str) {
         let _ = id;

@@ -1,8 +1,8 @@
 //! All that a front end may learn, in one stream.
 
 use super::{
-    Approval, ApprovalId, Arguments, CallId, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal, Redaction,
-    RunningCommand, SandboxTier, SessionId, StepId, StopReason, TaskId, ToolError, ToolStatus, Usage, WorkspaceId,
+    Approval, ApprovalId, Arguments, CallId, ChangedFiles, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal,
+    Redaction, RunningCommand, SandboxTier, SessionId, StepId, StopReason, TaskId, ToolError, ToolStatus, Usage, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -167,6 +167,8 @@ pub enum EventKind {
     CommandsRunning {
         commands: Vec<RunningCommand>,
     },
+    /// What changed, when it was asked for; without a front end that asks, at the end of the session.
+    ChangedFiles(ChangedFiles),
     PolicyExpired {
         message: String,
     },

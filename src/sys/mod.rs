@@ -8,4 +8,5 @@ pub mod path;
 pub mod process;
 pub mod proxy;
 pub mod sandbox;
+pub mod tree_watch;
 pub mod watch;

@@ -2,6 +2,7 @@
 
 mod alias;
 mod arguments;
+mod changes;
 mod habits;
 mod http;
 mod markers;
@@ -17,6 +18,7 @@ mod tests;
 mod tool;
 mod write;
 
+pub use changes::Changes;
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use shell::caches::Caches;

@@ -1,5 +1,6 @@
 //! The port's side of the tools: names to tools, plans to results, no plan run without its permit.
 
+use super::changes;
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::paths::Paths;
 use super::registry::{built_in, built_in_names, find, offered, unknown};
@@ -7,9 +8,10 @@ use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
 use crate::ports::{BoxFuture, Plan, RunContext, ToolRouter};
 use crate::protocol::{
-    Action, Arguments, Artifact, CallId, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError,
-    ToolResult,
+    Action, Arguments, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall,
+    ToolDefinition, ToolError, ToolResult,
 };
+use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::Work;
 use crate::tools::shell::preview::{self, Kept, Recovered, Resumed, Settled, Trial, recover};
 use futures_util::FutureExt;
@@ -154,7 +156,11 @@ impl ToolRouter for Router {
                     return ToolResult::refused(id, plan.tool_name, error);
                 }
                 Ok(kept) => {
-                    let (result, settled) = preview::commit(*kept, id, plan.tool_name, settings).await;
+                    let before = checkpoint::before(&settings, &context.kill).await;
+                    let (result, settled) = preview::commit(*kept, id, plan.tool_name, Arc::clone(&settings)).await;
+                    if let Ok(Some(before)) = before {
+                        before.changed(&settings).await;
+                    }
                     if let Some(settled) = settled {
                         self.keep_settled(settled);
                     }
@@ -164,6 +170,11 @@ impl ToolRouter for Router {
             };
             let redactor = Arc::clone(&settings.redactor);
             let context = RunContext { tool_call_id: Some(id.clone()), ..context };
+            let places = if plan.changes { changes::places(&plan.actions) } else { Vec::new() };
+            let tracked = settings.changes.clone().filter(|_| !places.is_empty());
+            if let Some(changes) = &tracked {
+                changes.keep(places.clone()).await;
+            }
             let result = match tool.run(payload, Arc::clone(&settings), context).await {
                 Ok(told) => ToolResult {
                     denied: told.denied,
@@ -180,7 +191,26 @@ impl ToolRouter for Router {
                     ..ToolResult::refused(id, plan.tool_name, failed.error)
                 },
             };
+            if let Some(changes) = &tracked {
+                changes.settle(places).await;
+            }
             hide_in_result(&redactor, result)
+        }
+        .boxed()
+    }
+
+    fn began(&self, task: &TaskId) {
+        if let Some(changes) = &self.settings.changes {
+            changes.began(task.clone(), &self.settings);
+        }
+    }
+
+    fn changed_files(&self, task: Option<TaskId>) -> BoxFuture<'_, ChangedFiles> {
+        async move {
+            match &self.settings.changes {
+                Some(changes) => changes.list(task, &self.settings).await,
+                None => ChangedFiles::default(),
+            }
         }
         .boxed()
     }

@@ -10,6 +10,7 @@ use crate::ports::{Artifacts, BoxFuture, Checkpoints, RunContext};
 use crate::protocol::{Action, Artifact, ErrorCode, Image, Outside, Proposal, SessionId, ToolError};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
+use crate::tools::changes::Changes;
 use crate::tools::shell::commands::Commands;
 use crate::tools::shell::confine::Holding;
 use futures_util::FutureExt;
@@ -62,6 +63,8 @@ pub struct Settings {
     pub fetcher: Fetcher,
     /// Where the workspace is kept before a command can change it; none where it is not.
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
+    /// What the session changed; none where nobody asks.
+    pub changes: Option<Changes>,
     /// Where what is too long for a thread is kept whole; none where nothing is.
     pub artifacts: Option<Arc<dyn Artifacts>>,
     /// What holds commands.

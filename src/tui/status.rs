@@ -102,7 +102,7 @@ fn context(model: &Model, left: Left) -> Item {
 pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let mut hints = hints(model, now);
     let style = model.theme.style(Token::Faint);
-    let right = match (model.panels.is_open() || model.help.is_some(), model.composer.is_empty()) {
+    let right = match (model.panels.is_open() || model.help.is_some() || model.changes.is_some(), model.composer.is_empty()) {
         (true, _) => "",
         (false, true) => "? keys",
         (false, false) => "f1 keys",
@@ -120,6 +120,9 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
 fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     if model.help.is_some() {
         return vec!["esc closes", "up down pgup pgdn scroll"];
+    }
+    if model.changes.is_some() && !model.panels.is_open() {
+        return vec!["esc closes", "n p next file, the one before", "up down pgup pgdn scroll", "r look again"];
     }
     if let Some(panel) = model.panels.open() {
         return approval::hints(panel, panel.guard.look(now), model.panels.len());

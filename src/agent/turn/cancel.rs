@@ -112,6 +112,7 @@ impl Machine {
                 Command::Decide { .. }
                 | Command::UndoGrant
                 | Command::ListGrants
+                | Command::ListChanges { .. }
                 | Command::Resolve { .. }
                 | Command::Cancel
                 | Command::Kill

@@ -372,6 +372,8 @@ impl Machine {
             Command::Stop { id } => self.out.push(Effect::StopCommand { id }),
             Command::UndoGrant => self.undo_grant(),
             Command::ListGrants => self.list_grants(),
+            // The host answers.
+            Command::ListChanges { .. } => {}
             Command::Cancel => self.cancel(at),
             Command::Kill => self.kill(at),
             Command::Continue => self.go_on(at),

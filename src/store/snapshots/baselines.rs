@@ -60,9 +60,7 @@ impl Standing {
 fn mark(stood: &Stood) -> Vec<u8> {
     match stood {
         Stood::Missing => vec![0],
-        Stood::File { content, bytes, mode } => {
-            [&[1][..], &content.0, &mode.to_le_bytes(), &bytes.to_le_bytes()].concat()
-        }
+        Stood::File { content, bytes, mode } => [&[1][..], &content.0, &mode.to_le_bytes(), &bytes.to_le_bytes()].concat(),
         Stood::Link { to } => [&[2], to.as_os_str().as_bytes()].concat(),
         Stood::Unkept => vec![3],
     }
@@ -138,11 +136,10 @@ impl<'a> Tracked<'a> {
         if new > 0 {
             give_up_oldest(transaction)?;
         }
-        let (bytes, files, left_out) = transaction.query_row(
-            "SELECT bytes, files, left_out FROM tracked WHERE session = ?1",
-            [session],
-            |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)),
-        )?;
+        let (bytes, files, left_out) =
+            transaction.query_row("SELECT bytes, files, left_out FROM tracked WHERE session = ?1", [session], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
+            })?;
         let task = owner.task.as_ref().map_or("", TaskId::as_str);
         let [bytes, files, left_out] = [bytes, files, left_out].map(i64::unsigned_abs);
         Ok(Self { transaction, session, task, bytes, files, left_out })
@@ -184,9 +181,16 @@ impl<'a> Tracked<'a> {
         let sql = "INSERT INTO baselines (session, task, path, stood, content, why, after, authors)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
         let path = path.as_os_str().as_bytes();
-        self.transaction
-            .prepare_cached(sql)?
-            .execute(params![self.session, self.task, path, before.mark, content, before.why, after, bits])?;
+        self.transaction.prepare_cached(sql)?.execute(params![
+            self.session,
+            self.task,
+            path,
+            before.mark,
+            content,
+            before.why,
+            after,
+            bits
+        ])?;
         self.files += 1;
         Ok(true)
     }
@@ -197,6 +201,20 @@ impl<'a> Tracked<'a> {
         let path = path.as_os_str().as_bytes();
         self.transaction.prepare_cached(sql)?.execute(params![self.session, path, self.task, after, bits])?;
         Ok(())
+    }
+
+    fn nobodys(&self, path: &Path, after: &[u8]) -> rusqlite::Result<()> {
+        let sql = "UPDATE baselines SET after = ?4, authors = 0 WHERE session = ?1 AND path = ?2 AND task = ?3";
+        let path = path.as_os_str().as_bytes();
+        self.transaction.prepare_cached(sql)?.execute(params![self.session, path, self.task, after])?;
+        Ok(())
+    }
+
+    /// Whether anything is known of a path in any task.
+    fn knows(&self, path: &Path) -> rusqlite::Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM baselines WHERE session = ?1 AND path = ?2)";
+        let key = params![self.session, path.as_os_str().as_bytes()];
+        self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0))
     }
 
     fn forget(&mut self, path: &Path) -> rusqlite::Result<()> {
@@ -249,7 +267,11 @@ impl Index {
                 if known && left.is_none() {
                     continue;
                 }
-                let before = if known { Standing::now(&path, limits.file_bytes) } else { kept(&path, &self.objects, limits, &mut tracked) };
+                let before = if known {
+                    Standing::now(&path, limits.file_bytes)
+                } else {
+                    kept(&path, &self.objects, limits, &mut tracked)
+                };
                 let outside = left.is_some_and(|left| left != before.mark) && !goes_on;
                 let bits = bit(ChangedBy::Tool) | if outside { bit(ChangedBy::Outside) } else { 0 };
                 if known {
@@ -282,7 +304,8 @@ impl Index {
             for (path, before) in tracked.unsettled(path)? {
                 let now = Standing::now(&path, limit);
                 if now.mark == before && tracked.left(&path)?.is_none() {
-                    tracked.forget(&path)?;
+                    // It was not changed after all. What stood there is worth knowing all the same.
+                    if now.stood == Stood::Missing { tracked.forget(&path)? } else { tracked.nobodys(&path, &now.mark)? }
                 } else {
                     tracked.update(&path, Some(&now.mark), 0)?;
                 }
@@ -296,7 +319,9 @@ impl Index {
         let transaction = Self::writing(&mut self.connection)?;
         let mut tracked = Tracked::open(&transaction, owner)?;
         for one in noted {
-            note(&mut tracked, by, one, self.limits.session_files)?;
+            if !tracked.knows(&one.path)? {
+                note(&mut tracked, by, one, self.limits.session_files)?;
+            }
         }
         tracked.save()?;
         Ok(transaction.commit()?)

@@ -54,6 +54,7 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
         | EventKind::SandboxInForce { .. }
         | EventKind::PreviewStarted { .. }
         | EventKind::CommandsRunning { .. }
+        | EventKind::ChangedFiles(_)
         | EventKind::SessionCompleted { .. }
         | EventKind::LlmRetry { .. } => {}
         kind => shared(model, kind, now),
@@ -164,6 +165,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             preview_started(model, &tool_call_id, now);
         }
         EventKind::CommandsRunning { commands } => model.commands = commands,
+        EventKind::ChangedFiles(changed) => super::changes::told(model, changed),
         EventKind::PolicyExpired { message } => note(model, &message, Tone::Failure),
         EventKind::TaskCompleted { cost_usd, text, .. } => {
             ended(model, now);

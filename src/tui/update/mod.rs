@@ -1,5 +1,6 @@
 //! What changes when something happens: the model and a message in, effects out.
 
+mod changes;
 pub mod commands;
 mod events;
 mod greeting;
@@ -93,7 +94,7 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             model.dirty = true;
             if model.panels.is_open() {
                 panel::key(model, key, now, effects);
-            } else {
+            } else if !changes::key(model, key, now, effects) {
                 keys::key(model, key, now, effects);
             }
         }
@@ -105,6 +106,9 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             model.dirty = true;
             if let Some(panel) = model.panels.open_mut() {
                 return panel.scroll_by(if up { -WHEEL_ROWS.cast_signed() } else { WHEEL_ROWS.cast_signed() });
+            }
+            if let Some(changes) = &mut model.changes {
+                return changes.scroll_by(if up { -WHEEL_ROWS.cast_signed() } else { WHEEL_ROWS.cast_signed() });
             }
             let (transcript, look) = model.transcript_look(now);
             if up {

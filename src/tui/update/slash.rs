@@ -1,7 +1,7 @@
 //! Commands that begin with `/`.
 
 use super::keys::take;
-use super::{commands, draft_changed, policy, quit};
+use super::{changes, commands, draft_changed, policy, quit};
 use crate::protocol::Command;
 use crate::text;
 use crate::tui::front::ThemeChoice;
@@ -17,6 +17,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("/policy reload", "read the files again now"),
     ("/policy grants", "which rules are kept"),
     ("/policy undo", "take back the rule that was kept last"),
+    ("/diff", "what changed since the session began"),
     ("/ps", "sessions and commands in the background"),
     ("/stop", "end one of them: /stop s1"),
     ("/theme", "other colours: a name, or auto"),
@@ -83,6 +84,7 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
             effects.push(Effect::Send(Command::UndoGrant));
         }
         ("policy", what) => policy::policy(model, what, now, effects),
+        ("diff" | "changes", "") => changes::ask(model, now, effects),
         ("ps" | "bashes" | "tasks", "") => commands::list(model, now, effects),
         ("stop", id) => commands::stop(model, id, now, effects),
         ("theme", name) => theme(model, name, now, effects),
