@@ -173,6 +173,7 @@ impl ToolRouter for Router {
             let places = if plan.changes { changes::places(&plan.actions) } else { Vec::new() };
             let tracked = settings.changes.clone().filter(|_| !places.is_empty());
             if let Some(changes) = &tracked {
+                changes.note_others(&settings).await;
                 changes.keep(places.clone()).await;
             }
             let result = match tool.run(payload, Arc::clone(&settings), context).await {

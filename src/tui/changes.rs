@@ -190,6 +190,3 @@ fn note_rows(file: &ChangedFile, width: u16) -> Vec<String> {
 fn line(words: &str) -> String {
     text::reveal(words).replace(['\n', '\r'], " ")
 }
-
-#[cfg(test)]
-mod tests;

@@ -145,7 +145,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
                 done(&tell);
             }
             Command::Quit => return,
-            Command::UndoGrant | Command::ListGrants => {}
+            Command::UndoGrant | Command::ListGrants | Command::ListChanges { .. } => {}
             Command::Preview { .. } | Command::Background { .. } | Command::Stop { .. } => {}
             Command::SaveDraft { .. }
             | Command::Resolve { .. }

@@ -1,7 +1,7 @@
 //! What stood at the paths that a session changed, before it changed them, and who changed them.
 
 use super::Trouble;
-use super::index::{Index, files_at, forget_contents, keep, mode_of, root_key};
+use super::index::{Index, forget_contents, keep, mode_of, root_key};
 use super::look::{Look, Stamp, look};
 use super::objects::Objects;
 use crate::ports::{Changed, Checkpoint, ContentId, Difference, Differences, Noted, Owner, Span, Stood};
@@ -210,11 +210,16 @@ impl<'a> Tracked<'a> {
         Ok(())
     }
 
-    /// Whether anything is known of a path in any task.
+    /// Whether anything is known of a path in any task, or a tool was about to make a directory that it lies in.
     fn knows(&self, path: &Path) -> rusqlite::Result<bool> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM baselines WHERE session = ?1 AND path = ?2)";
-        let key = params![self.session, path.as_os_str().as_bytes()];
-        self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0))
+        let sql = "SELECT EXISTS (SELECT 1 FROM baselines WHERE session = ?1 AND path = ?2 AND (?3 OR after IS NULL))";
+        let mut statement = self.transaction.prepare_cached(sql)?;
+        for (at, place) in path.ancestors().enumerate() {
+            if statement.query_row(params![self.session, place.as_os_str().as_bytes(), at == 0], |row| row.get(0))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn forget(&mut self, path: &Path) -> rusqlite::Result<()> {
@@ -305,7 +310,7 @@ impl Index {
                 let now = Standing::now(&path, limit);
                 if now.mark == before && tracked.left(&path)?.is_none() {
                     // It was not changed after all. What stood there is worth knowing all the same.
-                    if now.stood == Stood::Missing { tracked.forget(&path)? } else { tracked.nobodys(&path, &now.mark)? }
+                    tracked.nobodys(&path, &now.mark)?;
                 } else {
                     tracked.update(&path, Some(&now.mark), 0)?;
                 }
@@ -376,8 +381,25 @@ impl Index {
     pub(super) fn stood(&mut self, since: &Checkpoint, paths: &[PathBuf]) -> Result<Vec<Stood>, Trouble> {
         let transaction = self.connection.transaction()?;
         let key = root_key(&transaction, &since.root)?;
-        let then = files_at(&transaction, key, Some(since.number))?;
-        Ok(paths.iter().map(|path| then.get(path).map_or(Stood::Missing, |known| known.stood.clone())).collect())
+        let columns = "SELECT content, link, bytes, mode FROM versions WHERE root = ?1 AND path = ?2 AND since <= ?3 AND";
+        // Each is found by an index of its own.
+        let lasting = format!("{columns} until IS NULL");
+        let past = format!("{columns} until > ?3");
+        let mut found = Vec::with_capacity(paths.len());
+        for path in paths {
+            let mut stood = Stood::Missing;
+            for sql in [&lasting, &past] {
+                let values = params![key, path.as_os_str().as_bytes(), since.number];
+                let then = transaction.prepare_cached(sql)?.query_row(values, stood_then).optional()?;
+                if let Some(then) = then {
+                    stood = then;
+                    break;
+                }
+            }
+            found.push(stood);
+        }
+        transaction.commit()?;
+        Ok(found)
     }
 
     pub(super) fn differences(&mut self, session: &SessionId, task: Option<&TaskId>) -> Result<Differences, Trouble> {
@@ -459,6 +481,18 @@ struct Known {
     why: Option<String>,
     after: Option<Vec<u8>>,
     bits: i64,
+}
+
+fn stood_then(row: &rusqlite::Row<'_>) -> rusqlite::Result<Stood> {
+    let (content, link): (Option<[u8; 32]>, Option<Vec<u8>>) = (row.get(0)?, row.get(1)?);
+    let (bytes, mode): (i64, i64) = (row.get(2)?, row.get(3)?);
+    Ok(match (content, link) {
+        (Some(id), _) => {
+            Stood::File { content: ContentId(id), bytes: bytes.unsigned_abs(), mode: u32::try_from(mode).unwrap_or(0) }
+        }
+        (None, Some(to)) => Stood::Link { to: PathBuf::from(OsStr::from_bytes(&to)) },
+        (None, None) => Stood::Unkept,
+    })
 }
 
 fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: Noted, most: u64) -> rusqlite::Result<()> {

@@ -28,8 +28,8 @@ struct Newest {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Known {
-    pub(super) stood: Stood,
+struct Known {
+    stood: Stood,
     stamp: Stamp,
     looked_at: i64,
 }
@@ -266,11 +266,7 @@ fn newest_number(transaction: &Transaction<'_>, root: i64) -> rusqlite::Result<i
 }
 
 /// The files of a root in one snapshot, or in the newest.
-pub(super) fn files_at(
-    transaction: &Transaction<'_>,
-    root: i64,
-    number: Option<i64>,
-) -> rusqlite::Result<HashMap<PathBuf, Known>> {
+fn files_at(transaction: &Transaction<'_>, root: i64, number: Option<i64>) -> rusqlite::Result<HashMap<PathBuf, Known>> {
     let columns = "SELECT path, content, link, bytes, mode, inode, modified, changed, looked_at FROM versions";
     let mut rows = match number {
         None => transaction.prepare(&format!("{columns} WHERE root = ?1 AND until IS NULL AND since <= ?2"))?,

@@ -159,3 +159,6 @@ pub(in crate::tools) fn places(actions: &[Action]) -> Vec<PathBuf> {
 fn noticed<T>(done: Result<T, CheckpointError>) -> Option<T> {
     done.inspect_err(|error| tracing::warn!(%error, "the list of changed files is not whole")).ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -159,7 +159,6 @@ async fn baselines(touched: Vec<(PathBuf, bool)>, changes: &Changes, settings: &
     let noted = touched.into_iter().enumerate().map(|(at, (path, was_there))| {
         let known = stood.as_ref().and_then(|stood| stood.get(at)).cloned();
         let before = match known {
-            Some(Stood::Missing) if was_there => Stood::Unkept,
             Some(stood) => stood,
             None if was_there => Stood::Unkept,
             None => Stood::Missing,
