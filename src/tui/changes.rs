@@ -104,7 +104,9 @@ impl Changes {
     fn head(&self, theme: &Theme, glyphs: &Glyphs, width: u16) -> Line<'static> {
         let since = if self.changed.since_task.is_some() { "this task" } else { "this session" };
         let counts = self.changed.counts().map_or_else(String::new, |counts| format!(" {} {counts}", glyphs.dot));
-        let words = format!("Changed in {since}{counts}").replace('−', glyphs.minus);
+        let long = format!("Changed in {since}{counts}");
+        let words = if text::width(&long) <= width.into() { long } else { format!("Changed{counts}") };
+        let words = words.replace('−', glyphs.minus);
         Line::styled(text::truncate(&words, width.into()).into_owned(), theme.style(Token::Heading))
     }
 

@@ -84,7 +84,7 @@ fn exec_tells_what_changed_in_a_line_and_as_an_event() {
     let server = scripted();
     let events = project(&server).aye(&["exec", "--json", "do both"]).exits(0).events();
     events.in_order(&["task_completed", "changed_files", "session_completed"]);
-    let files = &events.only("changed_files")["payload"]["files"];
+    let files = &events.only("changed_files")["files"];
     assert_eq!(files[0]["path"], "run.txt");
     assert_eq!((&files[0]["status"], &files[0]["by"]), (&json!("modified"), &json!(["command"])));
     assert_eq!((&files[1]["status"], &files[1]["by"]), (&json!("modified"), &json!(["tool"])));

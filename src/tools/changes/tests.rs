@@ -259,6 +259,41 @@ fn what_cannot_be_read_by_the_policy_has_no_diff() {
     assert_eq!(file(&changed, "a").diff, "");
 }
 
+/// `cargo test --release --lib figures_of_changes -- --ignored --nocapture`
+#[test]
+#[ignore = "prints figures and promises nothing"]
+fn figures_of_changes() {
+    let session = Session::new(&[("a", "one\n")]);
+    for directory in 0..1000 {
+        for file in 0..100 {
+            session.bench.write(&format!("d{directory}/f{file}"), "text\n");
+        }
+    }
+    let timed = |what: &str, work: &dyn Fn()| {
+        let begun = std::time::Instant::now();
+        work();
+        println!("{what}: {:?}", begun.elapsed());
+    };
+    // A second session on it: the first began before the files were there.
+    let Session { bench, data, runtime, .. } = session;
+    let begun = std::time::Instant::now();
+    let session = Session::over(bench, data, runtime, false);
+    println!("remembering and watching 100,000 files in 1,000 directories: {:?}", begun.elapsed());
+    let place = || vec![session.bench.path("a")];
+    for _ in 0..3 {
+        let settings = Arc::new(session.bench.settings.clone());
+        timed("noting others", &|| session.runtime.block_on(session.changes.note_others(&settings)));
+        timed("keeping before an edit", &|| session.runtime.block_on(session.changes.keep(place())));
+        fs::write(session.bench.path("a"), "two\n").unwrap();
+        timed("settling after it", &|| session.runtime.block_on(session.changes.settle(place())));
+    }
+    timed("a list of one change", &|| drop(session.list()));
+    timed("the first command", &|| session.does("RunCommand", json!({"command": "echo x > d7/f7"})));
+    timed("another command", &|| session.does("RunCommand", json!({"command": "echo y > d7/f8"})));
+    timed("a list with open commands", &|| assert_eq!(session.list().files.len(), 3));
+    timed("the same again", &|| assert_eq!(session.list().files.len(), 3));
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Write(usize, u8),
