@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod calls;
+mod changes;
 mod commands;
 mod previews;
 mod rules;
@@ -17,7 +18,7 @@ use crate::policy::Enforcer;
 use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, Delta, Durability, Journal, Model, ModelError, ModelStream, Record, Rules, ToolRouter};
 use crate::protocol::{
-    Command, Event, EventKind, Failure, FailureKind, Mode, RunningCommand, SessionId, ToolResult, ToolUses, WorkspaceId,
+    Command, Event, EventKind, Failure, FailureKind, Mode, RunningCommand, SessionId, StepId, TaskId, ToolResult, ToolUses, WorkspaceId,
 };
 use calls::Runs;
 use commands::next_list;
@@ -55,6 +56,8 @@ pub struct Setup {
     pub sandbox_status: SandboxStatus,
     /// The commands that go on while the agent works, where the tools have such.
     pub running: Option<watch::Receiver<Vec<RunningCommand>>>,
+    /// Whether the list of what changed is told at the end without a question.
+    pub tell_changes: bool,
     /// Hides what is secret in what the person says and in what commands print while they run.
     pub redactor: Arc<Redactor>,
     /// What the status row calls the policy.
@@ -103,9 +106,9 @@ struct Host {
     rules: Arc<dyn Rules>,
     /// Changes of the person's files come one after the other, and are told in that order.
     rules_in_turn: Arc<tokio::sync::Mutex<()>>,
-    workspace_id: WorkspaceId,
-    session_id: SessionId,
-    events: mpsc::UnboundedSender<Event>,
+    teller: Teller,
+    /// The task that the tools were told of last.
+    task: Option<TaskId>,
     redactor: Arc<Redactor>,
     last_net: LastNet,
     pictures: Pictures,
@@ -138,7 +141,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         None => (None, None, None),
     };
     let held: EventKind = setup.sandbox_status.into();
-    let mut running = setup.running;
+    let (mut running, tell_changes) = (setup.running, setup.tell_changes);
     let mut host = Host {
         machine: Machine::new(setup.policy, setup.options),
         model: setup.model,
@@ -146,9 +149,8 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         journal: setup.journal,
         rules: setup.rules,
         rules_in_turn: Arc::default(),
-        workspace_id: setup.workspace_id,
-        session_id: setup.session_id,
-        events,
+        teller: Teller { workspace_id: setup.workspace_id, session_id: setup.session_id, events },
+        task: None,
         redactor: setup.redactor,
         last_net: LastNet::default(),
         pictures: Pictures::new(setup.artifacts),
@@ -206,6 +208,9 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     // Nobody takes what still comes in, and who brings it does not wait.
     drop(receive_inputs);
     host.end_what_runs().await;
+    if tell_changes {
+        host.tell_changes_at_the_end().await;
+    }
     host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, duration_ms, tools });
 }
 
@@ -279,6 +284,9 @@ impl Host {
     }
 
     async fn take(&mut self, input: Input) {
+        if let Input::Command(Command::ListChanges { task_id }) = input {
+            return self.list_changes(task_id);
+        }
         let input = self.without_secrets(input);
         self.note_end(&input);
         if let Input::Command(command @ (Command::ListArtifacts | Command::ReadArtifact { .. })) = input {
@@ -331,7 +339,7 @@ impl Host {
                 self.call_off_runs(|_, _| Some(stalled::stopped()));
                 self.call_off_rules();
             }
-            Input::Command(Command::SetMode { .. } | Command::ReloadPolicy)
+            Input::Command(Command::SetMode { .. } | Command::ReloadPolicy | Command::ListChanges { .. })
             | Input::Delta(_)
             | Input::ModelFailed(_)
             | Input::Planned(_)
@@ -393,6 +401,9 @@ impl Host {
                 if let EventKind::ToolCompleted { tool_name, status, latency_ms, .. } = &kind {
                     self.tool_uses.note(tool_name, *status, *latency_ms);
                 }
+                if let Some(task) = &task_id {
+                    self.note_task(task);
+                }
                 if let (EventKind::ModeChanged { mode }, Some(modes)) = (&kind, &self.modes) {
                     modes.send_replace(*mode);
                 }
@@ -441,7 +452,25 @@ impl Host {
         }
     }
 
-    fn emit(&self, task_id: Option<crate::protocol::TaskId>, step_id: Option<crate::protocol::StepId>, kind: EventKind) {
+    fn emit(&self, task_id: Option<TaskId>, step_id: Option<StepId>, kind: EventKind) {
+        self.teller.tell(task_id, step_id, kind);
+    }
+
+    fn teller(&self) -> Teller {
+        self.teller.clone()
+    }
+}
+
+/// Whoever has something to tell of the session.
+#[derive(Clone)]
+struct Teller {
+    workspace_id: WorkspaceId,
+    session_id: SessionId,
+    events: mpsc::UnboundedSender<Event>,
+}
+
+impl Teller {
+    fn tell(&self, task_id: Option<TaskId>, step_id: Option<StepId>, kind: EventKind) {
         let event = Event {
             workspace_id: self.workspace_id.clone(),
             session_id: self.session_id.clone(),

@@ -76,6 +76,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     }
     let (reload, updates) = Reload::new(place, common.policy.clone(), project, &session, &policy, standing);
     setup.policy_updates = Some(updates);
+    setup.tell_changes = true;
     let runtime = super::runtime()?;
     let format = match request.format {
         OutputFormat::Text => Format::Text,

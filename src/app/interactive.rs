@@ -14,10 +14,11 @@ use super::trouble::Trouble;
 use crate::agent::{self, Approver, Unfinished};
 use crate::config::NoModel;
 use crate::ports::Model;
-use crate::protocol::{Command, Event, EventKind, Mode};
+use crate::protocol::{ChangedFiles, Command, Event, EventKind, Mode};
 use crate::tui::{
     self, Colours, Ended, Front, Ground, Header, KeptAs, ModelAccess, Options, Outcome, Start, ThemeChoice, Trust, TrustAnswer,
 };
+use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -27,6 +28,8 @@ use tokio::task::JoinHandle;
 
 /// How long the session may take to save itself when the screen is gone.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// Changed files that are named then; the others are counted.
+const NAMED: usize = 12;
 
 /// What the command line asks of the screen.
 pub struct Request {
@@ -81,18 +84,19 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         let session = tokio::spawn(backstage.run(start, receive_commands, events));
         let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;
         // The screen's end dropped its sender of commands, so the session saves itself and ends.
-        let _ = tokio::time::timeout(FAREWELL, session).await;
-        Ok(farewell(&outcome))
+        let changed = tokio::time::timeout(FAREWELL, session).await.ok().and_then(Result::ok).unwrap_or_default();
+        Ok(farewell(&outcome, &changed))
     })
 }
 
 /// Says on the main screen what the other one ended with.
-fn farewell(outcome: &Outcome) -> Exit {
+fn farewell(outcome: &Outcome, changed: &ChangedFiles) -> Exit {
     let mut text = String::new();
     if let Some(answer) = &outcome.last_answer {
         text.push_str(&crate::text::clean(answer.trim_end()));
         text.push('\n');
     }
+    text.push_str(&changes(changed));
     if let Some(hint) = &outcome.resume_hint {
         text = format!("{text}\nTo go on: {hint}\n");
     }
@@ -106,6 +110,22 @@ fn farewell(outcome: &Outcome) -> Exit {
         Ended::Signal(signal) if signal == super::SIGINT => Exit::Interrupted,
         Ended::Signal(_) => Exit::Terminated,
     }
+}
+
+/// Which files are not what they were; the first of them by name.
+fn changes(changed: &ChangedFiles) -> String {
+    let Some(counts) = changed.counts() else { return String::new() };
+    let mut text = format!("\nChanged: {counts}\n");
+    for file in changed.files.iter().take(NAMED) {
+        let name = crate::text::reveal(&file.path).replace(['\n', '\r'], " ");
+        let lines = if file.added + file.removed > 0 { format!("  +{} −{}", file.added, file.removed) } else { String::new() };
+        let _ = writeln!(text, "  {} {name}{lines}", file.status.letter());
+    }
+    let more = changed.files.len().saturating_sub(NAMED) as u64 + changed.more_files;
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more");
+    }
+    text
 }
 
 fn options(place: &Place, policy: &Policy, color: Color) -> Options {
@@ -155,7 +175,14 @@ struct Backstage {
 }
 
 impl Backstage {
-    async fn run(self, start: oneshot::Sender<Start>, commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
+    /// Until the session ends; what it changed.
+    async fn run(
+        self,
+        start: oneshot::Sender<Start>,
+        commands: mpsc::Receiver<Command>,
+        events: mpsc::UnboundedSender<Event>,
+    ) -> ChangedFiles {
+        let nothing = ChangedFiles::default;
         let Self { mut place, mut policy, project, mut session, model, rules, file, max_steps } = self;
         let mut notices = std::mem::take(&mut session.notices);
         let mut project = project.unwrap_or_else(|| Brought::look(&place, TrustFlag::AsRecorded));
@@ -168,7 +195,7 @@ impl Backstage {
         let asks = project.waits() && model.is_ok() && Nesting::of_process() == Nesting::Outermost;
         let history = session.history(&place);
         let (own, trusted) = (place.clone(), !project.waits());
-        let Ok(mut standing) = tokio::task::spawn_blocking(move || Standing::find(&own, trusted)).await else { return };
+        let Ok(mut standing) = tokio::task::spawn_blocking(move || Standing::find(&own, trusted)).await else { return nothing() };
         let (header, model_access) = head(&place, &policy, &model, &standing);
         let trust = asks.then(|| Trust {
             place: place.workspace_for_people(),
@@ -180,9 +207,12 @@ impl Backstage {
             answer,
         });
         if start.send(Start { header, history, model_access, trust }).is_err() {
-            return;
+            return nothing();
         }
-        let Ok(model) = model else { return wait_for_the_end(commands).await };
+        let Ok(model) = model else {
+            wait_for_the_end(commands).await;
+            return nothing();
+        };
         if asks {
             match receive_answer.await {
                 Ok(TrustAnswer::Yes) => {
@@ -193,7 +223,10 @@ impl Backstage {
                     standing.trust(&place);
                 }
                 Ok(TrustAnswer::ReadOnly) => place.mode = Mode::Plan,
-                Ok(TrustAnswer::Quit) | Err(_) => return leave(&session, &place, commands).await,
+                Ok(TrustAnswer::Quit) | Err(_) => {
+                    leave(&session, &place, commands).await;
+                    return nothing();
+                }
             }
         }
         let instructions = project.instructions();
@@ -227,11 +260,14 @@ impl Backstage {
         if !draft.is_empty() {
             tell(EventKind::DraftRestored { text: draft });
         }
+        let router = setup.router.clone();
         let ended: JoinHandle<()> = agent::spawn(setup, commands, events);
         tokio::spawn(reload.run());
         let _ = ended.await;
+        let changed = router.changed_files(None).await;
         // The claim on the session is given back only now.
         drop(session);
+        changed
     }
 }
 

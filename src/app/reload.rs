@@ -11,7 +11,7 @@ use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
 use crate::ports::{Checkpoints, ToolRouter};
 use crate::protocol::{Mode, SessionId};
 use crate::sys::watch::Watch;
-use crate::tools::{self, Commands, Router, Seen};
+use crate::tools::{Changes, Commands, Router, Seen, self};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, watch};
@@ -29,6 +29,7 @@ pub struct Reload {
     commands: Commands,
     seen: Seen,
     checkpoints: Arc<dyn Checkpoints>,
+    changes: Changes,
     /// Of the policy in force.
     print: String,
     /// The last thing that was said about a file that cannot be taken.
@@ -72,6 +73,7 @@ impl Reload {
             commands: session.commands.clone(),
             seen: session.seen.clone(),
             checkpoints: session.checkpoints.clone(),
+            changes: session.changes.clone(),
             print: policy.print.clone(),
             policy: policy.clone(),
             modes: mode,
@@ -181,6 +183,7 @@ impl Reload {
             seen: self.seen.clone(),
             checkpoints: Some(self.checkpoints.clone()),
             artifacts: Some(session::artifacts(&self.place, Some(&self.session))),
+            changes: Some(self.changes.clone()),
             ..session::tool_settings(&self.place, &enforcer, holding)
         };
         let redactor = settings.redactor.clone();

@@ -18,7 +18,7 @@ use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
-use crate::tools::{self, Commands, Holding, Recovered, Router, Seen};
+use crate::tools::{self, Changes, Commands, Holding, Recovered, Router, Seen};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -43,6 +43,8 @@ pub struct Session {
     pub seen: Seen,
     /// The workspace as it was before what changed it.
     pub checkpoints: Arc<dyn Checkpoints>,
+    /// What is not as it was when the session began.
+    pub changes: Changes,
 }
 
 impl Session {
@@ -86,6 +88,13 @@ pub fn artifacts(place: &Place, session: Option<&SessionId>) -> Arc<dyn Artifact
     Arc::new(ArtifactStore::new(&place.directories.data, session))
 }
 
+/// The files of the workspace as they were, and what a session changed of them.
+fn kept(place: &Place, session: &SessionId, resumed: bool) -> (Arc<dyn Checkpoints>, Changes) {
+    let snapshots = Arc::new(Snapshots::new(&place.directories.data));
+    let changes = Changes::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed);
+    (snapshots, changes)
+}
+
 /// Takes the chosen session for this process, or makes a new one.
 pub fn open(
     store: Store,
@@ -113,6 +122,7 @@ pub fn open(
             workspace: place.workspace.clone(),
             model: model.to_owned(),
         });
+        let (checkpoints, changes) = kept(place, claim.id(), false);
         return Ok(Session {
             store,
             claim,
@@ -121,7 +131,8 @@ pub fn open(
             notices,
             commands: Commands::default(),
             seen: Seen::default(),
-            checkpoints: checkpoints(place),
+            checkpoints,
+            changes,
         });
     };
     let claim = store.claim(&summary.session_id)?;
@@ -129,8 +140,8 @@ pub fn open(
     if skipped > 0 {
         notices.push(format!("{skipped} records of this session cannot be read by this version; they stay where they are"));
     }
-    let checkpoints = checkpoints(place);
-    Ok(Session { store, claim, records, draft, notices, commands: Commands::default(), seen: Seen::default(), checkpoints })
+    let (checkpoints, changes) = kept(place, claim.id(), true);
+    Ok(Session { store, claim, records, draft, notices, commands: Commands::default(), seen: Seen::default(), checkpoints, changes })
 }
 
 /// The model to ask: the flag's, the resumed session's, or the one that is set.
@@ -194,6 +205,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         seen: session.seen.clone(),
         checkpoints: Some(session.checkpoints.clone()),
         artifacts: Some(artifacts(place, Some(session.id()))),
+        changes: Some(session.changes.clone()),
         ..tool_settings(place, &policy, holding)
     };
     let (redactor, artifacts) = (settings.redactor.clone(), settings.artifacts.clone());
@@ -238,6 +250,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         settled,
         sandbox_status,
         running: Some(session.commands.watch()),
+        tell_changes: false,
         redactor,
         policy_name,
         policy_updates: None,
@@ -309,6 +322,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         named: policy.named_commands().cloned().collect(),
         checkpoints: None,
         artifacts: None,
+        changes: None,
         holding,
         commands: Commands::default(),
         seen: Seen::default(),

@@ -6,7 +6,7 @@ use super::place::{Place, workspace_id};
 use super::trouble::Trouble;
 use crate::agent;
 use crate::protocol::EventKind;
-use crate::store::{SessionStatus, SessionSummary};
+use crate::store::{SessionStatus, SessionSummary, Snapshots};
 use crate::text::clean;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -85,6 +85,9 @@ pub fn delete(place: &Place, id: &str) -> Result<Exit, Trouble> {
     let store = super::open_store(place)?;
     let summary = store.find(id)?;
     store.delete(&summary.session_id)?;
+    if let Err(error) = Snapshots::new(&place.directories.data).forget(&summary.session_id) {
+        tracing::warn!(%error, "what the session changed is kept still");
+    }
     super::say(&format!("forgot session {}\n", summary.session_id));
     Ok(Exit::Completed)
 }

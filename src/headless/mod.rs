@@ -143,6 +143,7 @@ impl Verdict {
             | EventKind::CommandsRunning { .. }
             | EventKind::ArtifactsListed { .. }
             | EventKind::ArtifactRead { .. }
+            | EventKind::ChangedFiles(_)
             | EventKind::PolicyExpired { .. }
             | EventKind::Notice { .. }
             | EventKind::SessionCompleted { .. } => {}

@@ -69,6 +69,7 @@ impl Plain {
                 Some(format!("{verb} in {workspace} with {model}, mode {}", mode.as_str()))
             }
             EventKind::SandboxInForce { missing: Some(message), .. } => Some(message.clone()),
+            EventKind::ChangedFiles(changed) => changed.counts().map(|counts| format!("changed: {counts}")),
             EventKind::PromptQueued { prompt } => Some(format!("queued: {prompt}")),
             EventKind::SandboxInForce { missing: None, .. }
             | EventKind::PreviewStarted { .. }

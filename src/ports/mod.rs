@@ -1,6 +1,7 @@
 //! What the agent needs from the world, as traits; others implement them, `app` connects them.
 
 mod artifacts;
+mod baselines;
 mod checkpoints;
 mod journal;
 mod model;
@@ -8,6 +9,7 @@ mod router;
 mod rules;
 
 pub use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
+pub use baselines::{Baselines, Difference, Differences, Noted, Owner, Span};
 pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Stood};
 pub use journal::{Durability, Journal, JournalError, Record, TaskEnd};
 pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream};

@@ -3,8 +3,8 @@
 use super::{ArtifactError, BoxFuture};
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, Artifact, CallId, Effects, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError,
-    ToolResult,
+    Action, Artifact, CallId, ChangedFiles, Effects, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall, ToolDefinition,
+    ToolError, ToolResult,
 };
 use std::any::Any;
 use std::fmt;
@@ -89,6 +89,15 @@ pub trait ToolRouter: Send + Sync {
     fn read_artifact(&self, uri: &str) -> BoxFuture<'_, Result<(Artifact, String), ArtifactError>> {
         let message = format!("there is no {uri}");
         Box::pin(std::future::ready(Err(ArtifactError { message })))
+    }
+    /// What runs from now on belongs to this task.
+    fn began(&self, task: &TaskId) {
+        let _ = task;
+    }
+    /// What is not as it was when the session began; with a task, when that first changed it.
+    fn changed_files(&self, task: Option<TaskId>) -> BoxFuture<'_, ChangedFiles> {
+        let _ = task;
+        Box::pin(std::future::ready(ChangedFiles::default()))
     }
     /// Ends a command that goes on while the agent works, by the id the tools give it.
     fn stop_command(&self, id: &str) {

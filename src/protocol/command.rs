@@ -1,6 +1,6 @@
 //! All that a front end may ask for.
 
-use super::{ApprovalId, CallId, Decision, Mode};
+use super::{ApprovalId, CallId, Decision, Mode, TaskId};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,10 @@ pub enum Command {
     },
     /// Take back the rule that was kept last in this session.
     UndoGrant,
+    /// Say what changed since the session began, or since this task first changed it.
+    ListChanges {
+        task_id: Option<TaskId>,
+    },
     /// Say which rules are kept.
     ListGrants,
     /// Say what this session kept whole.

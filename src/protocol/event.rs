@@ -1,7 +1,7 @@
 //! All that a front end may learn, in one stream.
 
 use super::{
-    Approval, ApprovalId, Arguments, CallId, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal, Redaction, RunningCommand, SandboxTier, SessionId, StepId, StopReason, TaskId, ToolError, ToolStatus, ToolUse, Usage, WorkspaceId, Artifact,
+    Approval, ApprovalId, Arguments, CallId, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal, Redaction, RunningCommand, SandboxTier, SessionId, StepId, StopReason, TaskId, ToolError, ToolStatus, ToolUse, Usage, WorkspaceId, Artifact, ChangedFiles,
 };
 use serde::{Deserialize, Serialize};
 
@@ -178,6 +178,8 @@ pub enum EventKind {
         artifact: Artifact,
         text: String,
     },
+    /// What changed, when it was asked for; without a front end that asks, at the end of the session.
+    ChangedFiles(ChangedFiles),
     PolicyExpired {
         message: String,
     },

@@ -5,6 +5,7 @@
 pub mod action;
 pub mod approval;
 mod artifact;
+mod changes;
 pub mod command;
 pub mod cut;
 pub mod event;
@@ -22,6 +23,7 @@ pub mod usage;
 pub use action::{Action, Place, Target};
 pub use approval::{Approval, Decision, Part as CommandPart, Risk, RuleOrigin, VerdictKind};
 pub use artifact::{ARTIFACT_SCHEME, Artifact, ArtifactKind, Image};
+pub use changes::{ChangeStatus, ChangedBy, ChangedFile, ChangedFiles};
 pub use command::{Command, Resolution};
 pub use cut::{cut_after, cut_before, size, truncated};
 pub use event::{Event, EventKind};

@@ -11,8 +11,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct Shape {
     /// Four letters, so that no other database is taken for this one.
     pub application_id: i64,
-    pub version: i64,
-    pub tables: &'static str,
+    /// What makes each version of the one before it; the first makes all.
+    pub versions: &'static [&'static str],
 }
 
 /// Why something beside the sessions could not be done.
@@ -71,17 +71,19 @@ fn connect(path: &Path, shape: &Shape) -> Result<Connection, Trouble> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let application: i64 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    match (version, application) {
-        (0, 0) => {
-            transaction.execute_batch(shape.tables)?;
-            transaction.pragma_update(None, "application_id", shape.application_id)?;
-            transaction.pragma_update(None, "user_version", shape.version)?;
-        }
-        (version, application) if version == shape.version && application == shape.application_id => {}
-        (_, application) if application == shape.application_id => {
-            return Err(Trouble::Said("it was written by a newer aye; use that version, or move it away".to_owned()));
-        }
-        (_, _) => return Err(Trouble::Said("it is a database of another program; move it away".to_owned())),
+    if application != shape.application_id && (version, application) != (0, 0) {
+        return Err(Trouble::Said("it is a database of another program; move it away".to_owned()));
+    }
+    let known = usize::try_from(version).ok().and_then(|version| shape.versions.get(version..));
+    let Some(missing) = known else {
+        return Err(Trouble::Said("it was written by a newer aye; use that version, or move it away".to_owned()));
+    };
+    for step in missing {
+        transaction.execute_batch(step)?;
+    }
+    if !missing.is_empty() {
+        transaction.pragma_update(None, "application_id", shape.application_id)?;
+        transaction.pragma_update(None, "user_version", shape.versions.len() as i64)?;
     }
     transaction.commit()?;
     Ok(connection)

@@ -10,4 +10,5 @@ pub mod process;
 pub mod programs;
 pub mod proxy;
 pub mod sandbox;
+pub mod tree_watch;
 pub mod watch;

@@ -2,6 +2,7 @@
 
 mod alias;
 mod arguments;
+mod changes;
 mod habits;
 mod http;
 mod markers;
@@ -20,6 +21,7 @@ mod text;
 mod tool;
 mod write;
 
+pub use changes::Changes;
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use seen::Seen;

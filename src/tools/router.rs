@@ -1,5 +1,6 @@
 //! The port's side of the tools: names to tools, plans to results, no plan run without its permit.
 
+use super::changes;
 use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
 use super::paths::Paths;
@@ -8,9 +9,10 @@ use super::tool::{AnyTool, Draft, Effect, Payload, Settings, invalid};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
 use crate::ports::{ArtifactError, Artifacts, BoxFuture, Plan, RunContext, ToolRouter};
 use crate::protocol::{
-    Action, Arguments, Artifact, CallId, ErrorCode, Outside, PreviewOffer, Proposal, ToolCall, ToolDefinition, ToolError,
-    ToolResult, ToolStatus,
+    Action, Arguments, Artifact, CallId, ChangedFiles, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall,
+    ToolDefinition, ToolError, ToolResult, ToolStatus,
 };
+use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::Work;
 use crate::tools::shell::preview::{self, Kept, Recovered, Resumed, Settled, Trial, recover};
 use futures_util::FutureExt;
@@ -155,7 +157,11 @@ impl ToolRouter for Router {
                     return ToolResult::refused(id, plan.tool_name, error);
                 }
                 Ok(kept) => {
+                    let before = checkpoint::before(&settings, &context.kill).await;
                     let (result, settled) = preview::commit(*kept, id, plan.tool_name, Arc::clone(&settings)).await;
+                    if let Ok(Some(before)) = before {
+                        before.changed(&settings).await;
+                    }
                     if let Some(settled) = settled {
                         self.keep_settled(settled);
                     }
@@ -168,6 +174,12 @@ impl ToolRouter for Router {
             let bound = settings.text.binds(&plan.tool_name, &plan.call.tool_name);
             let settings = if bound { Arc::new(settings.text.narrowed(&settings)) } else { Arc::clone(&settings) };
             let context = RunContext { tool_call_id: Some(id.clone()), ..context };
+            let places = if plan.changes { changes::places(&plan.actions) } else { Vec::new() };
+            let tracked = settings.changes.clone().filter(|_| !places.is_empty());
+            if let Some(changes) = &tracked {
+                changes.note_others(&settings).await;
+                changes.keep(places.clone()).await;
+            }
             let result = match tool.run(payload, Arc::clone(&settings), context).await {
                 Ok(told) => ToolResult {
                     denied: told.denied,
@@ -184,6 +196,9 @@ impl ToolRouter for Router {
                     ..ToolResult::refused(id, plan.tool_name, failed.error)
                 },
             };
+            if let Some(changes) = &tracked {
+                changes.settle(places).await;
+            }
             with_diff(hide_in_result(&redactor, result), proposal, settings).await
         }
         .boxed()
@@ -196,6 +211,22 @@ impl ToolRouter for Router {
     fn read_artifact(&self, uri: &str) -> BoxFuture<'_, Result<(Artifact, String), ArtifactError>> {
         let uri = uri.to_owned();
         with_artifacts(&self.settings, move |artifacts| shown_to_person(artifacts, &uri))
+    }
+
+    fn began(&self, task: &TaskId) {
+        if let Some(changes) = &self.settings.changes {
+            changes.began(task.clone(), &self.settings);
+        }
+    }
+
+    fn changed_files(&self, task: Option<TaskId>) -> BoxFuture<'_, ChangedFiles> {
+        async move {
+            match &self.settings.changes {
+                Some(changes) => changes.list(task, &self.settings).await,
+                None => ChangedFiles::default(),
+            }
+        }
+        .boxed()
     }
 
     fn stop_command(&self, id: &str) {

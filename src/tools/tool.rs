@@ -11,6 +11,7 @@ use crate::protocol::{Action, Artifact, ErrorCode, Image, Outside, Proposal, Ses
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::seen::Seen;
+use crate::tools::changes::Changes;
 use crate::tools::shell::commands::Commands;
 use crate::tools::shell::confine::Holding;
 use crate::tools::text::TextTools;
@@ -70,6 +71,8 @@ pub struct Settings {
     pub fetcher: Fetcher,
     /// Where the workspace is kept before a command can change it; none where it is not.
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
+    /// What the session changed; none where nobody asks.
+    pub changes: Option<Changes>,
     /// Where what is too long for a thread is kept whole; none where nothing is.
     pub artifacts: Option<Arc<dyn Artifacts>>,
     /// What holds commands.

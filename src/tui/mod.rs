@@ -1,6 +1,7 @@
 //! The terminal screen: what the person sees and types.
 
 mod approval;
+mod changes;
 mod composer;
 mod diff;
 mod display;

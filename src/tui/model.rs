@@ -1,6 +1,7 @@
 //! All that the screen shows, and nothing about how.
 
 use super::approval::Panels;
+use super::changes::Changes;
 use super::composer::Composer;
 use super::front::{Ended, Ground, Header, ModelAccess, Options, ThemeChoice, TrustAnswer};
 use super::glyphs::{ASCII, Glyphs, UNICODE};
@@ -148,6 +149,10 @@ pub struct Model {
     pub reading: Option<Reading>,
     /// What the session kept whole, as it was listed last.
     pub artifacts: Vec<Artifact>,
+    /// What changed, while that is looked at; a key other than its own does not reach the composer.
+    pub changes: Option<Changes>,
+    /// The session was asked for it.
+    pub changes_asked: bool,
     pub search: Option<Search>,
     pub keys: Keys,
     /// Sent as soon as the start is over.
@@ -202,6 +207,8 @@ impl Model {
             help: None,
             reading: None,
             artifacts: Vec::new(),
+            changes: None,
+            changes_asked: false,
             search: None,
             keys: Keys::default(),
             waiting_prompt: prompt,
@@ -254,7 +261,10 @@ impl Model {
     }
 
     pub fn may_take_focus(&self, now: u64) -> bool {
-        !self.is_too_small() && self.search.is_none() && guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
+        !self.is_too_small()
+            && self.search.is_none()
+            && self.changes.is_none()
+            && guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
     }
 
     /// The transcript and what its rows are made with.
@@ -268,7 +278,7 @@ impl Model {
         let guard = self.panels.open().and_then(|panel| panel.guard.deadline(now).filter(|_| panel.words.is_none()));
         let said = self.said.as_ref().map(|(_, until)| *until);
         let elapsed = (self.is_running() && !self.waits_for_person()).then(|| self.next_second(now));
-        let focus = (self.panels.waits_for_idle() && self.composer.is_empty())
+        let focus = (self.panels.waits_for_idle() && self.composer.is_empty() && self.changes.is_none())
             .then(|| self.keys.last_key.map_or(now, |at| at + guard::IDLE_MS));
         [guard, said, elapsed, focus, self.save_draft_at].into_iter().flatten().min()
     }

@@ -102,7 +102,7 @@ fn context(model: &Model, left: Left) -> Item {
 pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let mut hints = hints(model, now);
     let style = model.theme.style(Token::Faint);
-    let right = match (model.panels.is_open() || model.help.is_some() || model.reading.is_some(), model.composer.is_empty()) {
+    let right = match (model.panels.is_open() || model.help.is_some() || model.reading.is_some() || model.changes.is_some(), model.composer.is_empty()) {
         (true, _) => "",
         (false, true) => "? keys",
         (false, false) => "f1 keys",
@@ -120,6 +120,9 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
 fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     if (model.help.is_some() || model.reading.is_some()) && !model.panels.is_open() {
         return vec!["esc closes", "up down pgup pgdn scroll"];
+    }
+    if model.changes.is_some() && !model.panels.is_open() {
+        return vec!["esc closes", "n p other file", "up down pgup pgdn scroll", "r look again"];
     }
     if let Some(panel) = model.panels.open() {
         return approval::hints(panel, panel.guard.look(now), model.panels.len());
@@ -152,6 +155,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
     if model.waits_for_person() {
         return None;
     }
+    let keys = |words| if model.changes.is_some() && !model.panels.is_open() { "" } else { words };
     let elapsed = format!("{} s", now.saturating_sub(model.task.since) / 1000);
     let mut words = match &model.task.activity {
         Activity::Idle => return None,
@@ -162,11 +166,11 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
         Activity::Retrying { at, attempt, max_attempts, message } => {
             let left = at.saturating_sub(now).div_ceil(1000);
             let words = format!("{message} {} attempt {attempt} of {max_attempts} in {left} s", g.dot);
-            return Some((g.running, words, "esc stops the task"));
+            return Some((g.running, words, keys("esc stops the task")));
         }
         Activity::Stopping => {
             let words = "Stopping: nothing new starts, what runs may finish";
-            return Some((g.running, format!("{words} {} {elapsed}", g.dot), "esc kills it"));
+            return Some((g.running, format!("{words} {} {elapsed}", g.dot), keys("esc kills it")));
         }
     };
     words.push(elapsed);
@@ -178,7 +182,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
         let (sent, got) = (tokens(model.task.tokens_in), tokens(model.task.tokens_out));
         words.push(format!("{} {sent} {} {got} tokens", g.up_tokens, g.down_tokens));
     }
-    Some((g.running, words.join(&format!(" {} ", g.dot)), "esc stops the task"))
+    Some((g.running, words.join(&format!(" {} ", g.dot)), keys("esc stops the task")))
 }
 
 /// What the model is putting together while it writes the arguments of a call.

@@ -145,7 +145,8 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
                 done(&tell);
             }
             Command::Quit => return,
-            Command::UndoGrant | Command::ListGrants | Command::ListArtifacts | Command::ReadArtifact { .. } => {}
+            Command::UndoGrant | Command::ListGrants | Command::ListChanges { .. } => {}
+            Command::ListArtifacts | Command::ReadArtifact { .. } => {}
             Command::Preview { .. } | Command::Background { .. } | Command::Stop { .. } => {}
             Command::SaveDraft { .. }
             | Command::Resolve { .. }

@@ -194,6 +194,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         settled: Vec::new(),
         sandbox_status: SandboxStatus { tier: SandboxTier::Bare, words: String::new(), missing: None },
         running: None,
+        tell_changes: false,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
         policy_name: "test".to_owned(),
         policy_updates: None,

@@ -114,6 +114,7 @@ impl Machine {
                 | Command::ListGrants
                 | Command::ListArtifacts
                 | Command::ReadArtifact { .. }
+                | Command::ListChanges { .. }
                 | Command::Resolve { .. }
                 | Command::Cancel
                 | Command::Kill

@@ -374,6 +374,8 @@ impl Machine {
             Command::ListGrants => self.list_grants(),
             // The host answers these: nothing of the session depends on them.
             Command::ListArtifacts | Command::ReadArtifact { .. } => {}
+            // The host answers.
+            Command::ListChanges { .. } => {}
             Command::Cancel => self.cancel(at),
             Command::Kill => self.kill(at),
             Command::Continue => self.go_on(at),

@@ -19,8 +19,7 @@ const GIVEN_UP: u64 = 10_000;
 /// `ayea`.
 const SHAPE: Shape = Shape {
     application_id: 0x6179_6561,
-    version: 1,
-    tables: "
+    versions: &["
     CREATE TABLE contents (hash TEXT PRIMARY KEY, bytes INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE artifacts (
         key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -34,7 +33,7 @@ const SHAPE: Shape = Shape {
     );
     CREATE INDEX artifacts_session ON artifacts (session);
     CREATE TABLE given_up (key INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT NOT NULL UNIQUE);
-",
+"],
 };
 
 pub(super) struct Index {

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 const NAMED: usize = 20;
 
 pub(super) struct Index {
-    connection: Connection,
-    objects: Objects,
-    limits: Limits,
+    pub(super) connection: Connection,
+    pub(super) objects: Objects,
+    pub(super) limits: Limits,
     roots: HashMap<PathBuf, Newest>,
 }
 
@@ -120,7 +120,7 @@ impl Index {
     }
 
     /// Removes the contents that no snapshot has any more.
-    fn sweep(&mut self) -> Result<(), Trouble> {
+    pub(super) fn sweep(&mut self) -> Result<(), Trouble> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let wanted: HashSet<ContentId> = {
             let mut rows = transaction.prepare("SELECT id FROM contents")?;
@@ -201,7 +201,7 @@ fn now(path: &Path, before: Option<&Known>, limit: u64) -> Option<Stood> {
     (stood(before) != after).then_some(after)
 }
 
-fn mode_of(stamp: Stamp) -> u32 {
+pub(super) fn mode_of(stamp: Stamp) -> u32 {
     u32::try_from(stamp.mode).unwrap_or(0)
 }
 
@@ -238,7 +238,7 @@ fn survey(root: &Path, files: Vec<PathBuf>, known: &HashMap<PathBuf, Known>, obj
 }
 
 /// Keeps one file's content, or says why not.
-fn keep(place: &Path, stamp: Stamp, objects: &Objects, limits: Limits, new_bytes: &mut u64) -> Result<Kept, String> {
+pub(super) fn keep(place: &Path, stamp: Stamp, objects: &Objects, limits: Limits, new_bytes: &mut u64) -> Result<Kept, String> {
     let bytes = stamp.bytes.unsigned_abs();
     if bytes > limits.file_bytes {
         return Err(format!("{bytes} bytes, more than the {} that are kept", limits.file_bytes));
@@ -251,7 +251,7 @@ fn keep(place: &Path, stamp: Stamp, objects: &Objects, limits: Limits, new_bytes
     Ok(kept)
 }
 
-fn root_key(transaction: &Transaction<'_>, root: &Path) -> rusqlite::Result<i64> {
+pub(super) fn root_key(transaction: &Transaction<'_>, root: &Path) -> rusqlite::Result<i64> {
     let path = root.as_os_str().as_bytes();
     let found = transaction.query_row("SELECT key FROM roots WHERE path = ?1", [path], |row| row.get(0)).optional()?;
     if let Some(key) = found {
@@ -346,8 +346,16 @@ fn over_quota(transaction: &Transaction<'_>, all_bytes: u64, keep: i64) -> rusql
             Some(next) => transaction.execute("DELETE FROM versions WHERE root = ?1 AND until <= ?2", [root, next])?,
             None => transaction.execute("DELETE FROM versions WHERE root = ?1", [root])?,
         };
-        transaction
-            .execute("DELETE FROM contents WHERE id NOT IN (SELECT content FROM versions WHERE content IS NOT NULL)", [])?;
+        forget_contents(transaction)?;
     }
     Ok(any)
+}
+
+/// Those that no snapshot and no session has any more.
+pub(super) fn forget_contents(transaction: &Transaction<'_>) -> rusqlite::Result<usize> {
+    transaction.execute(
+        "DELETE FROM contents WHERE id NOT IN (SELECT content FROM versions WHERE content IS NOT NULL)
+         AND id NOT IN (SELECT content FROM baselines WHERE content IS NOT NULL)",
+        [],
+    )
 }

@@ -1,5 +1,6 @@
 //! Snapshots of a workspace: contents named by their hash, and which path had which content when.
 
+mod baselines;
 mod index;
 mod look;
 mod objects;
@@ -9,7 +10,10 @@ mod tests;
 
 use super::index_file::Trouble;
 use super::locked;
-use crate::ports::{BoxFuture, Changed, Checkpoint, CheckpointError, Checkpoints, ContentId};
+use crate::ports::{
+    Baselines, BoxFuture, Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Differences, Noted, Owner, Span, Stood,
+};
+use crate::protocol::{ChangedBy, SessionId, TaskId};
 use index::Index;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -27,9 +31,20 @@ pub(super) struct Limits {
     /// Of all contents; beyond it the oldest snapshots are given up.
     pub all_bytes: u64,
     pub files: usize,
+    /// Paths of one session whose baselines are kept.
+    pub session_files: u64,
+    /// New contents of those.
+    pub session_bytes: u64,
 }
 
-const LIMITS: Limits = Limits { file_bytes: 64 << 20, snapshot_bytes: 1 << 30, all_bytes: 4 << 30, files: 200_000 };
+const LIMITS: Limits = Limits {
+    file_bytes: 64 << 20,
+    snapshot_bytes: 1 << 30,
+    all_bytes: 4 << 30,
+    files: 200_000,
+    session_files: 20_000,
+    session_bytes: 512 << 20,
+};
 
 /// The snapshots of a data directory. Nothing is opened before the first is taken.
 pub struct Snapshots {
@@ -98,5 +113,53 @@ impl Checkpoints for Snapshots {
 
     fn content(&self, id: ContentId) -> BoxFuture<'_, Result<Vec<u8>, CheckpointError>> {
         self.with_index(move |index| index.content(id))
+    }
+}
+
+impl Snapshots {
+    /// Gives up what is kept of a session's changes.
+    pub fn forget(&self, session: &SessionId) -> Result<(), CheckpointError> {
+        if !self.inner.directory.exists() {
+            return Ok(());
+        }
+        self.inner.work(|index| index.forget_session(session))
+    }
+}
+
+impl Baselines for Snapshots {
+    fn keep(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        self.with_index(move |index| index.keep_baselines(&owner, &paths))
+    }
+
+    fn settle(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        self.with_index(move |index| index.settle_baselines(&owner, &paths))
+    }
+
+    fn note(&self, owner: Owner, by: ChangedBy, noted: Vec<Noted>) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        self.with_index(move |index| index.note_baselines(&owner, by, noted))
+    }
+
+    fn begin(&self, owner: Owner, since: Checkpoint) -> BoxFuture<'_, Result<Span, CheckpointError>> {
+        self.with_index(move |index| index.begin_span(owner, since))
+    }
+
+    fn end(&self, span: Span, changed: Vec<Changed>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        self.with_index(move |index| index.end_span(&span, changed, goes_on))
+    }
+
+    fn open_spans(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Span>, CheckpointError>> {
+        self.with_index(move |index| index.open_spans(&session))
+    }
+
+    fn first(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Checkpoint>, CheckpointError>> {
+        self.with_index(move |index| index.first_snapshots(&session))
+    }
+
+    fn stood(&self, since: Checkpoint, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<Stood>, CheckpointError>> {
+        self.with_index(move |index| index.stood(&since, &paths))
+    }
+
+    fn differences(&self, session: SessionId, task: Option<TaskId>) -> BoxFuture<'_, Result<Differences, CheckpointError>> {
+        self.with_index(move |index| index.differences(&session, task.as_ref()))
     }
 }

@@ -3,7 +3,7 @@
 use crate::store::index_file::Shape;
 
 /// `ayes`.
-pub(super) const SHAPE: Shape = Shape { application_id: 0x6179_6573, version: 1, tables: TABLES };
+pub(super) const SHAPE: Shape = Shape { application_id: 0x6179_6573, versions: &[TABLES, BASELINES] };
 
 const TABLES: &str = "
     CREATE TABLE roots (key INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE);
@@ -31,4 +31,38 @@ const TABLES: &str = "
     CREATE INDEX versions_past ON versions (root, until) WHERE until IS NOT NULL;
     CREATE INDEX versions_content ON versions (content);
     CREATE TABLE contents (id BLOB PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
+";
+
+/// What stood where before a session changed it, and the commands that may be changing more. `stood` and `after` are what
+/// `baselines` makes of them; the number tells which of a path came first.
+const BASELINES: &str = "
+    CREATE TABLE tracked (
+        session TEXT PRIMARY KEY,
+        number INTEGER NOT NULL,
+        bytes INTEGER NOT NULL DEFAULT 0,
+        files INTEGER NOT NULL DEFAULT 0,
+        left_out INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE TABLE baselines (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        session TEXT NOT NULL,
+        task TEXT NOT NULL,
+        path BLOB NOT NULL,
+        stood BLOB NOT NULL,
+        content BLOB,
+        why TEXT,
+        after BLOB,
+        authors INTEGER NOT NULL,
+        UNIQUE (session, path, task)
+    );
+    CREATE INDEX baselines_content ON baselines (content) WHERE content IS NOT NULL;
+    CREATE TABLE spans (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        session TEXT NOT NULL,
+        task TEXT NOT NULL,
+        root BLOB NOT NULL,
+        snapshot INTEGER NOT NULL,
+        open INTEGER NOT NULL
+    );
+    CREATE INDEX spans_session ON spans (session, open);
 ";

@@ -1,3 +1,5 @@
+mod baselines;
+
 use super::*;
 use crate::ports::Stood;
 use proptest::prelude::*;

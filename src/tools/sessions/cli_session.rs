@@ -7,6 +7,7 @@ use crate::protocol::{Action, Proposal, ToolError};
 use crate::sys::process::TerminalSize;
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths};
+use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::{self, environment_note, failed, off_thread, unchanged};
 use crate::tools::shell::commands::{Entry, Kind, New, Reads, session};
 use crate::tools::shell::confine::Wanted;
@@ -183,6 +184,10 @@ impl Tool for CliSession {
             let redactor = Arc::clone(&settings.redactor);
             let entry = Entry::new(New { line, cwd, call: context.tool_call_id, kind, writes, redactor });
             settings.commands.admit(&entry)?;
+            // What it changes is looked at whenever somebody asks.
+            if let Err(error) = checkpoint::before(&settings, &context.kill).await {
+                tracing::warn!(%error, "no snapshot was taken before a session");
+            }
             let after = Box::new(move |_: Option<&_>| hold.over().map(|gone| format!("[sandbox: {gone}]")).into_iter().collect());
             if let Err(error) = session(&entry, spec, after).await {
                 entry.end(error.to_string());

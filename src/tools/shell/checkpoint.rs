@@ -3,6 +3,7 @@
 use super::confine::Writes;
 use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, Stood};
 use crate::protocol::{Place, Proposal, Target, ToolError};
+use crate::tools::changes::Watched;
 use crate::tools::search::unread::Unread;
 use crate::tools::search::walk::{Depth, Reach, walk};
 use crate::tools::tool::Settings;
@@ -25,6 +26,8 @@ const LOOKED_AT_AGAIN: usize = 20_000;
 pub(in crate::tools) struct Before {
     checkpoints: Arc<dyn Checkpoints>,
     taken: Vec<Checkpoint>,
+    /// The same, as the session's list of changes has them.
+    watched: Vec<Option<Watched>>,
     files: usize,
 }
 
@@ -37,11 +40,20 @@ pub(in crate::tools) async fn before(
     else {
         return Ok(None);
     };
-    let mut before = Before { checkpoints, taken: Vec::new(), files: 0 };
+    let mut before = Before { checkpoints, taken: Vec::new(), watched: Vec::new(), files: 0 };
+    if let Some(changes) = &settings.changes {
+        changes.note_others(settings).await;
+    }
     for root in roots(settings) {
         let files = files(settings, &root, kill).await.map_err(|error| CheckpointError { message: error.message })?;
         before.files += files.len();
-        before.taken.push(before.checkpoints.take(root, files).await?);
+        let taken = before.checkpoints.take(root, files).await?;
+        let watched = match &settings.changes {
+            Some(changes) => changes.begin(&taken).await,
+            None => None,
+        };
+        before.watched.push(watched);
+        before.taken.push(taken);
     }
     Ok(Some(before))
 }
@@ -61,7 +73,7 @@ impl Before {
             return None;
         }
         let mut shown = Shown { notes: self.left_out().into_iter().collect(), ..Shown::default() };
-        for taken in self.taken {
+        for (taken, watched) in self.taken.into_iter().zip(self.watched) {
             let root = taken.root.clone();
             let found = match files(settings, &root, &CancellationToken::new()).await {
                 Ok(files) => self.checkpoints.changes(taken, files).await,
@@ -69,6 +81,9 @@ impl Before {
             };
             match found {
                 Ok(changes) => {
+                    if let Some(watched) = watched {
+                        watched.changed(changes.clone()).await;
+                    }
                     for one in changes {
                         shown.add(one, &root, &*self.checkpoints, settings).await;
                     }
@@ -86,7 +101,11 @@ fn roots(settings: &Settings) -> Vec<PathBuf> {
 }
 
 /// All files and links below a root that git does not ignore, relative to it.
-async fn files(settings: &Arc<Settings>, root: &Path, kill: &CancellationToken) -> Result<Vec<PathBuf>, ToolError> {
+pub(in crate::tools) async fn files(
+    settings: &Arc<Settings>,
+    root: &Path,
+    kill: &CancellationToken,
+) -> Result<Vec<PathBuf>, ToolError> {
     let (settings, root, kill) = (Arc::clone(settings), root.to_owned(), kill.clone());
     super::command_run::off_thread(move || {
         let target = Target { given: ".".to_owned(), real: root.clone(), place: Place::Directory };

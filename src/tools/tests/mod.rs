@@ -129,6 +129,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         helper: Helper::default(),
         checkpoints: None,
         artifacts: None,
+        changes: None,
         holding: Holding::nothing(),
         commands: Commands::default(),
         seen: Seen::default(),

@@ -58,6 +58,7 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
         | EventKind::CommandsRunning { .. }
         | EventKind::ArtifactsListed { .. }
         | EventKind::ArtifactRead { .. }
+        | EventKind::ChangedFiles(_)
         | EventKind::SessionCompleted { .. }
         | EventKind::LlmRetry { .. } => {}
         kind => shared(model, kind, now),
@@ -183,6 +184,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::CommandsRunning { commands } => model.commands = commands,
         EventKind::ArtifactsListed { artifacts } => artifacts::listed(model, artifacts),
         EventKind::ArtifactRead { artifact, text } => model.reading = Some(Reading::new(&artifact, &text)),
+        EventKind::ChangedFiles(changed) => super::changes::told(model, changed),
         EventKind::PolicyExpired { message } => note(model, &message, Tone::Failure),
         EventKind::TaskCompleted { cost_usd, text, .. } => {
             ended(model, now);

@@ -1,6 +1,7 @@
 //! What changes when something happens: the model and a message in, effects out.
 
 mod artifacts;
+mod changes;
 pub mod commands;
 mod events;
 mod greeting;
@@ -95,7 +96,7 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             model.dirty = true;
             if model.panels.is_open() {
                 panel::key(model, key, now, effects);
-            } else {
+            } else if !changes::key(model, key, now, effects) {
                 keys::key(model, key, now, effects);
             }
         }
@@ -111,6 +112,9 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             if let Some(reading) = &mut model.reading {
                 reading.top = if up { reading.top.saturating_sub(WHEEL_ROWS) } else { reading.top + WHEEL_ROWS };
                 return;
+            }
+            if let Some(changes) = &mut model.changes {
+                return changes.scroll_by(if up { -WHEEL_ROWS.cast_signed() } else { WHEEL_ROWS.cast_signed() });
             }
             let (transcript, look) = model.transcript_look(now);
             if up {

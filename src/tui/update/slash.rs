@@ -1,7 +1,7 @@
 //! Commands that begin with `/`.
 
 use super::keys::take;
-use super::{artifacts, commands, draft_changed, policy, quit, stats};
+use super::{artifacts, changes, commands, draft_changed, policy, quit, stats};
 use crate::protocol::Command;
 use crate::text;
 use crate::tui::front::ThemeChoice;
@@ -17,6 +17,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("/policy reload", "read the files again now"),
     ("/policy grants", "which rules are kept"),
     ("/policy undo", "take back the rule that was kept last"),
+    ("/diff", "what changed since the session began"),
     ("/ps", "sessions and commands in the background"),
     ("/stop", "end one of them: /stop s1"),
     ("/stats", "how often each tool was used, and how long it took"),
@@ -85,6 +86,7 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
             effects.push(Effect::Send(Command::UndoGrant));
         }
         ("policy", what) => policy::policy(model, what, now, effects),
+        ("diff" | "changes", "") => changes::ask(model, now, effects),
         ("ps" | "bashes" | "tasks", "") => commands::list(model, now, effects),
         ("stop", id) => commands::stop(model, id, now, effects),
         ("stats", "") => stats::show(model, now, effects),

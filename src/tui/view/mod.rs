@@ -31,12 +31,15 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let [rest, bottom] = split_bottom(rest, 1);
     let lower = lower_height(model, rest);
     let [rest, lower] = split_bottom(rest, lower);
-    let commands = menu::rows(model, rest.height / 2);
+    let commands = if reads_changes(model) { Vec::new() } else { menu::rows(model, rest.height / 2) };
     let [rest, menu] = split_bottom(rest, commands.len() as u16);
     let rows = strip::rows(model, area.width, rest.height / 3, now);
     let [transcript, strip] = split_bottom(rest, rows.len() as u16);
 
-    let scroll = if model.help.is_some() && !model.panels.is_open() {
+    let scroll = if let Some(changes) = &mut model.changes {
+        changes.draw(transcript, buffer, &model.theme, &model.glyphs);
+        None
+    } else if model.help.is_some() && !model.panels.is_open() {
         help::draw(model, transcript, buffer);
         None
     } else if model.reading.is_some() && !model.panels.is_open() {
@@ -49,8 +52,13 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     };
     strip::draw(model, &rows, strip, buffer);
     menu::draw(model, &commands, menu, buffer);
-    let cursor =
-        if model.panels.is_open() { draw_panel(model, lower, buffer, now) } else { Some(draw_composer(model, lower, buffer)) };
+    let cursor = if model.panels.is_open() {
+        draw_panel(model, lower, buffer, now)
+    } else if reads_changes(model) {
+        None
+    } else {
+        Some(draw_composer(model, lower, buffer))
+    };
     status::draw_status(model, bottom, buffer, now);
     status::draw_hints(model, hints, buffer, now);
     if model.options.ascii {
@@ -81,6 +89,11 @@ fn first_line(draft: &str) -> &str {
     draft.split('\n').next().unwrap_or_default()
 }
 
+/// Whether the list of changes has the keyboard, and the composer's place.
+fn reads_changes(model: &Model) -> bool {
+    model.changes.is_some() && !model.panels.is_open()
+}
+
 /// The composer, or the panel in its place.
 fn lower_height(model: &Model, rest: Rect) -> u16 {
     match model.panels.open() {
@@ -91,6 +104,7 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
             };
             approval::height(panel, rest.width, limit, !model.composer.is_empty())
         }
+        None if reads_changes(model) => 0,
         None => model.composer.rows(composer_width(rest.width)).min(rest.height.saturating_sub(4).max(1)) + 2,
     }
 }

@@ -59,6 +59,7 @@ pub(super) fn show(kind: &EventKind) -> String {
         | EventKind::LlmRequestCompleted { .. }
         | EventKind::ToolStarted { .. }
         | EventKind::ToolOutputChunk { .. }
+        | EventKind::ChangedFiles(_)
         | EventKind::SessionCompleted { .. } => String::new(),
     };
     format!("{name} {detail}").trim_end().to_owned()

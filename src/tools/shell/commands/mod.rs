@@ -108,6 +108,11 @@ impl Commands {
         self.inner.told.subscribe()
     }
 
+    /// Whether one of them has not ended.
+    pub(in crate::tools) fn any_runs(&self) -> bool {
+        locked(&self.inner.list).entries.iter().any(|entry| entry.ended().is_none())
+    }
+
     /// Ends one with all it started; nothing happens where there is none of this name.
     pub fn stop(&self, id: &str) {
         if let Ok(entry) = self.find(id) {

@@ -1,0 +1,529 @@
+//! What stood at the paths that a session changed, before it changed them, and who changed them.
+
+use super::Trouble;
+use super::index::{Index, forget_contents, keep, mode_of, root_key};
+use super::look::{Look, Stamp, look};
+use super::objects::Objects;
+use crate::ports::{Changed, Checkpoint, ContentId, Difference, Differences, Noted, Owner, Span, Stood};
+use crate::protocol::{ChangedBy, SessionId, TaskId};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Sessions whose baselines are kept; those that began to change something longest ago are given up first.
+const SESSIONS: i64 = 100;
+/// Directories below one path; what lies deeper is no project's.
+const MAX_DEPTH: usize = 128;
+
+/// What stands at a path, and a mark that two have only if they are the same.
+struct Standing {
+    stood: Stood,
+    mark: Vec<u8>,
+    why: Option<String>,
+    bytes: u64,
+}
+
+impl Standing {
+    fn of(stood: Stood) -> Self {
+        let bytes = if let Stood::File { bytes, .. } = stood { bytes } else { 0 };
+        Self { mark: mark(&stood), stood, why: None, bytes }
+    }
+
+    /// Something whose content is not kept: its stamp tells whether it is the same.
+    fn unkept(stamp: Stamp, why: String) -> Self {
+        let mut mark = mark(&Stood::Unkept);
+        for number in [stamp.inode, stamp.bytes, stamp.modified, stamp.mode] {
+            mark.extend(number.to_le_bytes());
+        }
+        Self { stood: Stood::Unkept, mark, why: Some(why), bytes: 0 }
+    }
+
+    /// As it is now; a content of more than `limit` bytes is not read.
+    fn now(path: &Path, limit: u64) -> Self {
+        match look(path) {
+            Ok(Look::Missing) => Self::of(Stood::Missing),
+            Ok(Look::Link(_, to)) => Self::of(Stood::Link { to }),
+            Ok(Look::File(stamp)) => match Objects::hash(path, limit) {
+                Ok(Some((content, bytes))) => Self::of(Stood::File { content, bytes, mode: mode_of(stamp) }),
+                Ok(None) => Self::unkept(stamp, format!("more than the {limit} bytes that are kept of a file")),
+                Err(error) => Self::unkept(stamp, error.to_string()),
+            },
+            Ok(Look::Special(_)) if is_directory(path) => Self::of(Stood::Missing),
+            Ok(Look::Special(stamp)) => Self::unkept(stamp, "neither a file nor a link".to_owned()),
+            Err(error) => Self::unkept(Stamp::default(), error.to_string()),
+        }
+    }
+}
+
+fn mark(stood: &Stood) -> Vec<u8> {
+    match stood {
+        Stood::Missing => vec![0],
+        Stood::File { content, bytes, mode } => [&[1][..], &content.0, &mode.to_le_bytes(), &bytes.to_le_bytes()].concat(),
+        Stood::Link { to } => [&[2], to.as_os_str().as_bytes()].concat(),
+        Stood::Unkept => vec![3],
+    }
+}
+
+/// What has this mark; what cannot be read is not kept.
+fn marked(mark: &[u8]) -> Stood {
+    match mark {
+        [0] => Stood::Missing,
+        [1, rest @ ..] if rest.len() == 44 => {
+            let (mut id, mut mode, mut bytes) = ([0; 32], [0; 4], [0; 8]);
+            id.copy_from_slice(&rest[..32]);
+            mode.copy_from_slice(&rest[32..36]);
+            bytes.copy_from_slice(&rest[36..]);
+            Stood::File { content: ContentId(id), bytes: u64::from_le_bytes(bytes), mode: u32::from_le_bytes(mode) }
+        }
+        [2, to @ ..] => Stood::Link { to: PathBuf::from(OsStr::from_bytes(to)) },
+        _ => Stood::Unkept,
+    }
+}
+
+fn is_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
+}
+
+/// The path itself, or where it is a directory all that is below it and is none; at most `most`, and how many more there are.
+fn below(path: &Path, most: usize) -> (Vec<PathBuf>, u64) {
+    let (mut found, mut more) = (Vec::new(), 0);
+    let mut waiting = vec![(path.to_owned(), 0)];
+    while let Some((path, depth)) = waiting.pop() {
+        let entries = if is_directory(&path) { std::fs::read_dir(&path).ok() } else { None };
+        match entries {
+            Some(entries) if depth < MAX_DEPTH && found.len() < most => {
+                waiting.extend(entries.flatten().map(|entry| (entry.path(), depth + 1)));
+            }
+            Some(_) => more += 1,
+            None if found.len() < most => found.push(path),
+            None => more += 1,
+        }
+    }
+    (found, more)
+}
+
+fn bit(by: ChangedBy) -> i64 {
+    match by {
+        ChangedBy::Tool => 1,
+        ChangedBy::Command => 2,
+        ChangedBy::Outside => 4,
+    }
+}
+
+fn authors(bits: i64) -> Vec<ChangedBy> {
+    [ChangedBy::Tool, ChangedBy::Command, ChangedBy::Outside].into_iter().filter(|by| bits & bit(*by) != 0).collect()
+}
+
+/// What is counted of one session while something is added to it.
+struct Tracked<'a> {
+    transaction: &'a Transaction<'a>,
+    session: &'a str,
+    task: &'a str,
+    bytes: u64,
+    files: u64,
+    left_out: u64,
+}
+
+impl<'a> Tracked<'a> {
+    fn open(transaction: &'a Transaction<'a>, owner: &'a Owner) -> rusqlite::Result<Self> {
+        let session = owner.session.as_str();
+        let new = transaction.execute(
+            "INSERT OR IGNORE INTO tracked (session, number) VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM tracked))",
+            [session],
+        )?;
+        if new > 0 {
+            give_up_oldest(transaction)?;
+        }
+        let (bytes, files, left_out) =
+            transaction.query_row("SELECT bytes, files, left_out FROM tracked WHERE session = ?1", [session], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
+            })?;
+        let task = owner.task.as_ref().map_or("", TaskId::as_str);
+        let [bytes, files, left_out] = [bytes, files, left_out].map(i64::unsigned_abs);
+        Ok(Self { transaction, session, task, bytes, files, left_out })
+    }
+
+    fn save(self) -> rusqlite::Result<()> {
+        self.transaction.execute(
+            "UPDATE tracked SET bytes = ?2, files = ?3, left_out = ?4 WHERE session = ?1",
+            params![self.session, self.bytes.cast_signed(), self.files.cast_signed(), self.left_out.cast_signed()],
+        )?;
+        Ok(())
+    }
+
+    /// The mark of the baseline that this task has of a path.
+    fn baseline(&self, path: &Path) -> rusqlite::Result<Option<Vec<u8>>> {
+        let sql = "SELECT stood FROM baselines WHERE session = ?1 AND path = ?2 AND task = ?3";
+        let key = params![self.session, path.as_os_str().as_bytes(), self.task];
+        self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional()
+    }
+
+    /// What was left at a path by whom, the last time that was seen.
+    fn left(&self, path: &Path) -> rusqlite::Result<Option<Vec<u8>>> {
+        let sql = "SELECT after FROM baselines WHERE session = ?1 AND path = ?2 ORDER BY number DESC LIMIT 1";
+        let key = params![self.session, path.as_os_str().as_bytes()];
+        self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional().map(Option::flatten)
+    }
+
+    /// Makes the path one of the session's; whether there was room.
+    fn add(&mut self, path: &Path, before: &Standing, after: Option<&[u8]>, bits: i64, most: u64) -> rusqlite::Result<bool> {
+        if self.files >= most {
+            self.left_out += 1;
+            return Ok(false);
+        }
+        let content = if let Stood::File { content, .. } = before.stood { Some(content.0) } else { None };
+        if let Some(id) = content {
+            let sql = "INSERT OR IGNORE INTO contents (id, bytes) VALUES (?1, ?2)";
+            self.transaction.prepare_cached(sql)?.execute(params![id, before.bytes.cast_signed()])?;
+        }
+        let sql = "INSERT INTO baselines (session, task, path, stood, content, why, after, authors)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let path = path.as_os_str().as_bytes();
+        self.transaction.prepare_cached(sql)?.execute(params![
+            self.session,
+            self.task,
+            path,
+            before.mark,
+            content,
+            before.why,
+            after,
+            bits
+        ])?;
+        self.files += 1;
+        Ok(true)
+    }
+
+    fn update(&self, path: &Path, after: Option<&[u8]>, bits: i64) -> rusqlite::Result<()> {
+        let sql = "UPDATE baselines SET after = coalesce(?4, after), authors = authors | ?5
+                   WHERE session = ?1 AND path = ?2 AND task = ?3";
+        let path = path.as_os_str().as_bytes();
+        self.transaction.prepare_cached(sql)?.execute(params![self.session, path, self.task, after, bits])?;
+        Ok(())
+    }
+
+    fn nobodys(&self, path: &Path, after: &[u8]) -> rusqlite::Result<()> {
+        let sql = "UPDATE baselines SET after = ?4, authors = 0 WHERE session = ?1 AND path = ?2 AND task = ?3";
+        let path = path.as_os_str().as_bytes();
+        self.transaction.prepare_cached(sql)?.execute(params![self.session, path, self.task, after])?;
+        Ok(())
+    }
+
+    /// Whether anything is known of a path in any task, or a tool was about to make a directory that it lies in.
+    fn knows(&self, path: &Path) -> rusqlite::Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM baselines WHERE session = ?1 AND path = ?2 AND (?3 OR after IS NULL))";
+        let mut statement = self.transaction.prepare_cached(sql)?;
+        for (at, place) in path.ancestors().enumerate() {
+            if statement.query_row(params![self.session, place.as_os_str().as_bytes(), at == 0], |row| row.get(0))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn forget(&mut self, path: &Path) -> rusqlite::Result<()> {
+        let sql = "DELETE FROM baselines WHERE session = ?1 AND path = ?2 AND task = ?3";
+        let key = params![self.session, path.as_os_str().as_bytes(), self.task];
+        self.files -= (self.transaction.prepare_cached(sql)?.execute(key)? as u64).min(self.files);
+        Ok(())
+    }
+
+    /// Paths of this task at or below one, whose maker has not said yet what it left.
+    fn unsettled(&self, path: &Path) -> rusqlite::Result<Vec<(PathBuf, Vec<u8>)>> {
+        let sql = "SELECT path, stood FROM baselines
+                   WHERE session = ?1 AND task = ?2 AND (path = ?3 OR (path > ?4 AND path < ?5))";
+        let at = path.as_os_str().as_bytes();
+        let (from, to) = ([at, b"/"].concat(), [at, b"0"].concat());
+        let mut rows = self.transaction.prepare_cached(sql)?;
+        let found = rows.query_map(params![self.session, self.task, at, from, to], |row| {
+            Ok((PathBuf::from(OsStr::from_bytes(&row.get::<_, Vec<u8>>(0)?)), row.get(1)?))
+        })?;
+        found.collect()
+    }
+}
+
+fn give_up_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let old = "SELECT session FROM tracked ORDER BY number DESC LIMIT -1 OFFSET ?1";
+    for table in ["baselines", "spans"] {
+        transaction.execute(&format!("DELETE FROM {table} WHERE session IN ({old})"), [SESSIONS])?;
+    }
+    transaction.execute(&format!("DELETE FROM tracked WHERE session IN ({old})"), [SESSIONS])?;
+    Ok(())
+}
+
+impl Index {
+    fn writing(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+        connection.transaction_with_behavior(TransactionBehavior::Immediate)
+    }
+
+    pub(super) fn keep_baselines(&mut self, owner: &Owner, paths: &[PathBuf]) -> Result<(), Trouble> {
+        let transaction = Self::writing(&mut self.connection)?;
+        let mut tracked = Tracked::open(&transaction, owner)?;
+        let limits = super::Limits { snapshot_bytes: self.limits.session_bytes, ..self.limits };
+        let goes_on = any_open(&transaction, owner.session.as_str())?;
+        for path in paths {
+            let room = limits.session_files.saturating_sub(tracked.files);
+            let (found, more) = below(path, usize::try_from(room).unwrap_or(usize::MAX).max(1));
+            tracked.left_out += more;
+            for path in found {
+                let left = tracked.left(&path)?;
+                let known = tracked.baseline(&path)?.is_some();
+                if known && left.is_none() {
+                    continue;
+                }
+                let before = if known {
+                    Standing::now(&path, limits.file_bytes)
+                } else {
+                    kept(&path, &self.objects, limits, &mut tracked)
+                };
+                let outside = left.is_some_and(|left| left != before.mark) && !goes_on;
+                let bits = bit(ChangedBy::Tool) | if outside { bit(ChangedBy::Outside) } else { 0 };
+                if known {
+                    tracked.update(&path, None, bits)?;
+                } else {
+                    tracked.add(&path, &before, None, bits, limits.session_files)?;
+                }
+            }
+        }
+        tracked.save()?;
+        Ok(transaction.commit()?)
+    }
+
+    pub(super) fn settle_baselines(&mut self, owner: &Owner, paths: &[PathBuf]) -> Result<(), Trouble> {
+        let transaction = Self::writing(&mut self.connection)?;
+        let mut tracked = Tracked::open(&transaction, owner)?;
+        let (most, limit) = (self.limits.session_files, self.limits.file_bytes);
+        for path in paths {
+            // What came with a directory stands for itself from now on.
+            if is_directory(path) && tracked.baseline(path)?.is_some_and(|mark| marked(&mark) == Stood::Missing) {
+                tracked.forget(path)?;
+                let (found, more) = below(path, usize::try_from(most.saturating_sub(tracked.files)).unwrap_or(usize::MAX));
+                tracked.left_out += more;
+                for path in found {
+                    if tracked.baseline(&path)?.is_none() {
+                        tracked.add(&path, &Standing::of(Stood::Missing), None, bit(ChangedBy::Tool), most)?;
+                    }
+                }
+            }
+            for (path, before) in tracked.unsettled(path)? {
+                let now = Standing::now(&path, limit);
+                if now.mark == before && tracked.left(&path)?.is_none() {
+                    // It was not changed after all. What stood there is worth knowing all the same.
+                    tracked.nobodys(&path, &now.mark)?;
+                } else {
+                    tracked.update(&path, Some(&now.mark), 0)?;
+                }
+            }
+        }
+        tracked.save()?;
+        Ok(transaction.commit()?)
+    }
+
+    pub(super) fn note_baselines(&mut self, owner: &Owner, by: ChangedBy, noted: Vec<Noted>) -> Result<(), Trouble> {
+        let transaction = Self::writing(&mut self.connection)?;
+        let mut tracked = Tracked::open(&transaction, owner)?;
+        for one in noted {
+            if !tracked.knows(&one.path)? {
+                note(&mut tracked, by, one, self.limits.session_files)?;
+            }
+        }
+        tracked.save()?;
+        Ok(transaction.commit()?)
+    }
+
+    pub(super) fn begin_span(&mut self, owner: Owner, since: Checkpoint) -> Result<Span, Trouble> {
+        let transaction = Self::writing(&mut self.connection)?;
+        let tracked = Tracked::open(&transaction, &owner)?;
+        transaction.execute(
+            "INSERT INTO spans (session, task, root, snapshot, open) VALUES (?1, ?2, ?3, ?4, 1)",
+            params![tracked.session, tracked.task, since.root.as_os_str().as_bytes(), since.number],
+        )?;
+        let number = transaction.last_insert_rowid();
+        transaction.commit()?;
+        Ok(Span { number, owner, since })
+    }
+
+    pub(super) fn end_span(&mut self, span: &Span, changed: Vec<Changed>, goes_on: bool) -> Result<(), Trouble> {
+        let transaction = Self::writing(&mut self.connection)?;
+        let mut tracked = Tracked::open(&transaction, &span.owner)?;
+        for Changed { path, before, after } in changed {
+            let path = span.since.root.join(path);
+            let why = (before == Stood::Unkept).then(|| "it was not kept".to_owned());
+            let noted = Noted { path, before, why, after: Some(after) };
+            note(&mut tracked, ChangedBy::Command, noted, self.limits.session_files)?;
+        }
+        tracked.save()?;
+        if !goes_on {
+            transaction.execute("UPDATE spans SET open = 0 WHERE number = ?1", [span.number])?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    pub(super) fn open_spans(&mut self, session: &SessionId) -> Result<Vec<Span>, Trouble> {
+        let sql = "SELECT number, task, root, snapshot FROM spans WHERE session = ?1 AND open = 1 ORDER BY number";
+        let mut rows = self.connection.prepare_cached(sql)?;
+        let spans = rows.query_map([session.as_str()], |row| {
+            let task = Some(row.get::<_, String>(1)?).filter(|task| !task.is_empty()).map(TaskId::new);
+            let since = checkpoint(row.get(3)?, &row.get::<_, Vec<u8>>(2)?);
+            Ok(Span { number: row.get(0)?, owner: Owner { session: session.clone(), task }, since })
+        })?;
+        Ok(spans.collect::<Result<_, _>>()?)
+    }
+
+    pub(super) fn first_snapshots(&mut self, session: &SessionId) -> Result<Vec<Checkpoint>, Trouble> {
+        let sql = "SELECT root, min(snapshot) FROM spans WHERE session = ?1 GROUP BY root ORDER BY root";
+        let mut rows = self.connection.prepare_cached(sql)?;
+        let found = rows.query_map([session.as_str()], |row| Ok(checkpoint(row.get(1)?, &row.get::<_, Vec<u8>>(0)?)))?;
+        Ok(found.collect::<Result<_, _>>()?)
+    }
+
+    pub(super) fn stood(&mut self, since: &Checkpoint, paths: &[PathBuf]) -> Result<Vec<Stood>, Trouble> {
+        let transaction = self.connection.transaction()?;
+        let key = root_key(&transaction, &since.root)?;
+        let columns = "SELECT content, link, bytes, mode FROM versions WHERE root = ?1 AND path = ?2 AND since <= ?3 AND";
+        // Each is found by an index of its own.
+        let lasting = format!("{columns} until IS NULL");
+        let past = format!("{columns} until > ?3");
+        let mut found = Vec::with_capacity(paths.len());
+        for path in paths {
+            let mut stood = Stood::Missing;
+            for sql in [&lasting, &past] {
+                let values = params![key, path.as_os_str().as_bytes(), since.number];
+                let then = transaction.prepare_cached(sql)?.query_row(values, stood_then).optional()?;
+                if let Some(then) = then {
+                    stood = then;
+                    break;
+                }
+            }
+            found.push(stood);
+        }
+        transaction.commit()?;
+        Ok(found)
+    }
+
+    pub(super) fn differences(&mut self, session: &SessionId, task: Option<&TaskId>) -> Result<Differences, Trouble> {
+        let session = session.as_str();
+        let left_out: Option<i64> = self
+            .connection
+            .query_row("SELECT left_out FROM tracked WHERE session = ?1", [session], |row| row.get(0))
+            .optional()?;
+        let Some(left_out) = left_out else { return Ok(Differences::default()) };
+        let goes_on = any_open(&self.connection, session)?;
+        let known = self.baselines(session, task)?;
+        let limit = self.limits.file_bytes;
+        let mut files = BTreeMap::new();
+        for (path, Known { before, why, after, bits }) in &known {
+            // Who made a directory here was stopped before it said what it put there.
+            if is_directory(path) {
+                let (found, _) = below(path, usize::try_from(self.limits.session_files).unwrap_or(usize::MAX));
+                for inner in found.into_iter().filter(|inner| after.is_none() && !known.contains_key(inner)) {
+                    let now = Standing::now(&inner, limit).stood;
+                    let by = authors(*bits);
+                    files.insert(inner.clone(), Difference { path: inner, before: Stood::Missing, why: None, now, by });
+                }
+            }
+            let now = Standing::now(path, limit);
+            if now.mark == *before {
+                continue;
+            }
+            let outside = after.as_ref().is_some_and(|after| *after != now.mark) && !goes_on;
+            let by = authors(bits | if outside { bit(ChangedBy::Outside) } else { 0 });
+            let why = why.clone().or(now.why);
+            files.insert(path.clone(), Difference { path: path.clone(), before: marked(before), why, now: now.stood, by });
+        }
+        Ok(Differences { files: files.into_values().collect(), left_out: left_out.unsigned_abs() })
+    }
+
+    /// Of each path the first baseline, what was left there last, and all who had to do with it.
+    fn baselines(&self, session: &str, task: Option<&TaskId>) -> rusqlite::Result<BTreeMap<PathBuf, Known>> {
+        let sql = "SELECT path, stood, why, after, authors, task FROM baselines WHERE session = ?1 ORDER BY number";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query([session])?;
+        let mut known: BTreeMap<PathBuf, Known> = BTreeMap::new();
+        let mut others = HashSet::new();
+        while let Some(row) = rows.next()? {
+            let path = PathBuf::from(OsStr::from_bytes(&row.get::<_, Vec<u8>>(0)?));
+            let (after, bits): (Option<Vec<u8>>, i64) = (row.get(3)?, row.get(4)?);
+            if task.is_some_and(|task| row.get_ref(5).is_ok_and(|of| of.as_str() != Ok(task.as_str()))) {
+                others.insert(path);
+                continue;
+            }
+            if let Some(earlier) = known.get_mut(&path) {
+                earlier.after = after;
+                earlier.bits |= bits;
+            } else {
+                known.insert(path, Known { before: row.get(1)?, why: row.get(2)?, after, bits });
+            }
+        }
+        // What a later task left there is not said to be somebody else's.
+        for path in others {
+            if let Some(known) = known.get_mut(&path) {
+                known.after = None;
+            }
+        }
+        Ok(known)
+    }
+
+    pub(super) fn forget_session(&mut self, session: &SessionId) -> Result<(), Trouble> {
+        let transaction = Self::writing(&mut self.connection)?;
+        for table in ["baselines", "spans", "tracked"] {
+            transaction.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [session.as_str()])?;
+        }
+        let gone = forget_contents(&transaction)?;
+        transaction.commit()?;
+        if gone > 0 { self.sweep() } else { Ok(()) }
+    }
+}
+
+struct Known {
+    before: Vec<u8>,
+    why: Option<String>,
+    after: Option<Vec<u8>>,
+    bits: i64,
+}
+
+fn stood_then(row: &rusqlite::Row<'_>) -> rusqlite::Result<Stood> {
+    let (content, link): (Option<[u8; 32]>, Option<Vec<u8>>) = (row.get(0)?, row.get(1)?);
+    let (bytes, mode): (i64, i64) = (row.get(2)?, row.get(3)?);
+    Ok(match (content, link) {
+        (Some(id), _) => {
+            Stood::File { content: ContentId(id), bytes: bytes.unsigned_abs(), mode: u32::try_from(mode).unwrap_or(0) }
+        }
+        (None, Some(to)) => Stood::Link { to: PathBuf::from(OsStr::from_bytes(&to)) },
+        (None, None) => Stood::Unkept,
+    })
+}
+
+fn note(tracked: &mut Tracked<'_>, by: ChangedBy, noted: Noted, most: u64) -> rusqlite::Result<()> {
+    let Noted { path, before, why, after } = noted;
+    let after = after.as_ref().map(mark);
+    if tracked.baseline(&path)?.is_some() {
+        // What a tool left there and is there still, the command did not make.
+        let same = after.is_some() && tracked.left(&path)? == after;
+        return tracked.update(&path, after.as_deref(), if same { 0 } else { bit(by) });
+    }
+    tracked.add(&path, &Standing { why, ..Standing::of(before) }, after.as_deref(), bit(by), most)?;
+    Ok(())
+}
+
+/// What stands there, its content kept where it fits.
+fn kept(path: &Path, objects: &Objects, limits: super::Limits, tracked: &mut Tracked<'_>) -> Standing {
+    match look(path) {
+        Ok(Look::File(stamp)) => match keep(path, stamp, objects, limits, &mut tracked.bytes) {
+            Ok(kept) => Standing::of(Stood::File { content: kept.id, bytes: kept.bytes, mode: mode_of(kept.stamp) }),
+            Err(why) => Standing::unkept(stamp, why),
+        },
+        _ => Standing::now(path, limits.file_bytes),
+    }
+}
+
+fn any_open(connection: &Connection, session: &str) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM spans WHERE session = ?1 AND open = 1)";
+    connection.prepare_cached(sql)?.query_row([session], |row| row.get(0))
+}
+
+fn checkpoint(number: i64, root: &[u8]) -> Checkpoint {
+    let root = PathBuf::from(OsStr::from_bytes(root));
+    Checkpoint { number, root, left_out: Vec::new(), left_out_count: 0 }
+}

@@ -1,0 +1,117 @@
+//! Remembers what is touched in the directories of a tree until somebody asks. Nothing wakes: the kernel keeps the list.
+
+use nix::errno::Errno;
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+
+const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
+    .union(AddWatchFlags::IN_CLOSE_WRITE)
+    .union(AddWatchFlags::IN_DELETE)
+    .union(AddWatchFlags::IN_MOVED_FROM)
+    .union(AddWatchFlags::IN_MOVED_TO)
+    .union(AddWatchFlags::IN_ONLYDIR)
+    .union(AddWatchFlags::IN_DONT_FOLLOW);
+/// One read of the kernel's list gives a part of it; its own bound is below this many.
+const MAX_READS: usize = 10_000;
+
+pub struct TreeWatch {
+    queue: Inotify,
+    directories: HashMap<WatchDescriptor, PathBuf>,
+}
+
+/// What was touched since the last time.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    pub files: BTreeSet<PathBuf>,
+    /// New ones, not watched yet.
+    pub directories: BTreeSet<PathBuf>,
+    /// Something was lost: only a look at everything tells.
+    pub incomplete: bool,
+}
+
+impl TreeWatch {
+    pub fn new() -> io::Result<Self> {
+        let queue = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
+        Ok(Self { queue, directories: HashMap::new() })
+    }
+
+    /// Watches one directory, not those in it. One that is gone by now is no error.
+    pub fn add(&mut self, directory: &Path) -> io::Result<()> {
+        match self.queue.add_watch(directory, CHANGES) {
+            Ok(watch) => drop(self.directories.insert(watch, directory.to_owned())),
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        Ok(())
+    }
+
+    pub fn directories(&self) -> usize {
+        self.directories.len()
+    }
+
+    /// Takes what the kernel has kept; it never waits.
+    pub fn touched(&mut self) -> Touched {
+        let mut touched = Touched::default();
+        for _ in 0..MAX_READS {
+            let events = match self.queue.read_events() {
+                Ok(events) => events,
+                Err(Errno::EINTR) => continue,
+                Err(Errno::EAGAIN) => return touched,
+                Err(_) => break,
+            };
+            for event in events {
+                if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
+                    touched.incomplete = true;
+                } else if event.mask.contains(AddWatchFlags::IN_IGNORED) {
+                    self.directories.remove(&event.wd);
+                } else if let (Some(directory), Some(name)) = (self.directories.get(&event.wd), &event.name) {
+                    let path = directory.join(name);
+                    if event.mask.contains(AddWatchFlags::IN_ISDIR) {
+                        // One that moved away is watched under a name that it has no more.
+                        touched.incomplete |= event.mask.contains(AddWatchFlags::IN_MOVED_FROM);
+                        if event.mask.intersects(AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO) {
+                            touched.directories.insert(path);
+                        }
+                    } else {
+                        touched.files.insert(path);
+                    }
+                }
+            }
+        }
+        touched.incomplete = true;
+        touched
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn what_is_written_created_moved_and_deleted_is_told_once_and_only_when_asked() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = tree.path().canonicalize().unwrap();
+        fs::write(root.join("old"), "one").unwrap();
+        fs::write(root.join("gone"), "one").unwrap();
+        let mut watch = TreeWatch::new().unwrap();
+        watch.add(&root).unwrap();
+        watch.add(&root.join("never")).unwrap();
+        assert_eq!((watch.directories(), watch.touched()), (1, Touched::default()));
+        fs::read(root.join("old")).unwrap();
+        assert_eq!(watch.touched(), Touched::default(), "reading is no change");
+        fs::write(root.join("old"), "two").unwrap();
+        fs::write(root.join("new"), "").unwrap();
+        fs::rename(root.join("new"), root.join("newer")).unwrap();
+        fs::remove_file(root.join("gone")).unwrap();
+        fs::create_dir(root.join("directory")).unwrap();
+        let touched = watch.touched();
+        let files = ["gone", "new", "newer", "old"].map(|name| root.join(name));
+        assert_eq!(touched.files, BTreeSet::from(files));
+        assert_eq!(touched.directories, BTreeSet::from([root.join("directory")]));
+        assert!(!touched.incomplete);
+        assert_eq!(watch.touched(), Touched::default());
+    }
+}

@@ -1,0 +1,164 @@
+//! What a session changed: kept before aye's own changes, found after those of commands, looked for where others write.
+
+mod outside;
+mod told;
+
+use super::shell::checkpoint;
+use super::tool::Settings;
+use crate::ports::{Baselines, Changed, Checkpoint, CheckpointError, Checkpoints, Owner, Span};
+use crate::protocol::{Action, ChangedFiles, SessionId, TaskId};
+use outside::Outside;
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// The changes of one session, whatever policy its tools are under. Cheap to clone.
+#[derive(Clone)]
+pub struct Changes {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    baselines: Arc<dyn Baselines>,
+    checkpoints: Arc<dyn Checkpoints>,
+    session: SessionId,
+    /// Whether there was something in the session before this process.
+    resumed: bool,
+    task: Mutex<Option<TaskId>>,
+    /// Of the commands that are waited for.
+    running: Mutex<HashSet<i64>>,
+    outside: tokio::sync::Mutex<Outside>,
+}
+
+/// A command that may change something: over when it is dropped, its changes told or not.
+pub(in crate::tools) struct Watched {
+    inner: Arc<Inner>,
+    span: Span,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.span.number);
+    }
+}
+
+impl Watched {
+    pub(in crate::tools) async fn changed(self, changed: Vec<Changed>) {
+        noticed(self.inner.baselines.end(self.span.clone(), changed, false).await);
+    }
+}
+
+impl Changes {
+    pub fn new(baselines: Arc<dyn Baselines>, checkpoints: Arc<dyn Checkpoints>, session: SessionId, resumed: bool) -> Self {
+        let inner = Inner {
+            baselines,
+            checkpoints,
+            session,
+            resumed,
+            task: Mutex::default(),
+            running: Mutex::default(),
+            outside: tokio::sync::Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// From here on what happens belongs to this task. Before the first one nobody looks who else writes.
+    pub(in crate::tools) fn began(&self, task: TaskId, settings: &Arc<Settings>) {
+        let first = self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).replace(task).is_none();
+        if first {
+            let (inner, settings) = (Arc::clone(&self.inner), Arc::clone(settings));
+            tokio::spawn(async move { inner.outside.lock().await.begin(&settings).await });
+        }
+    }
+
+    fn owner(&self) -> Owner {
+        let task = self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Owner { session: self.inner.session.clone(), task }
+    }
+
+    /// What a tool is about to change is kept before it does. That it cannot be is no reason to do nothing.
+    pub(in crate::tools) async fn keep(&self, paths: Vec<PathBuf>) {
+        noticed(self.inner.baselines.keep(self.owner(), paths).await);
+    }
+
+    pub(in crate::tools) async fn settle(&self, paths: Vec<PathBuf>) {
+        noticed(self.inner.baselines.settle(self.owner(), paths).await);
+    }
+
+    /// A command is about to run that can change what was just kept.
+    pub(in crate::tools) async fn begin(&self, since: &Checkpoint) -> Option<Watched> {
+        let span = noticed(self.inner.baselines.begin(self.owner(), since.clone()).await)?;
+        self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).insert(span.number);
+        Some(Watched { inner: Arc::clone(&self.inner), span })
+    }
+
+    /// What others did until now is told from what comes next.
+    pub(in crate::tools) async fn note_others(&self, settings: &Arc<Settings>) {
+        let mut outside = self.inner.outside.lock().await;
+        noticed(outside.note(self, settings).await);
+    }
+
+    /// All that is not what it was when the session began, or when the task first changed it.
+    pub(in crate::tools) async fn list(&self, task: Option<TaskId>, settings: &Arc<Settings>) -> ChangedFiles {
+        if !self.inner.resumed && self.owner().task.is_none() {
+            return ChangedFiles::default();
+        }
+        let mut notes = Vec::new();
+        if let Err(error) = self.look_at_commands(settings).await {
+            notes.push(format!("what a command changed is not known: {error}"));
+        }
+        {
+            let mut outside = self.inner.outside.lock().await;
+            match outside.note(self, settings).await {
+                Ok(()) => notes.extend(outside.words()),
+                Err(error) => notes.push(format!("what others changed is not known: {error}")),
+            }
+        }
+        match self.inner.baselines.differences(self.inner.session.clone(), task.clone()).await {
+            Ok(differences) => {
+                let told = told::told(differences, notes, &*self.inner.checkpoints, settings).await;
+                ChangedFiles { since_task: task, ..told }
+            }
+            Err(error) => {
+                notes.push(format!("what this session changed cannot be read: {error}"));
+                ChangedFiles { notes, since_task: task, ..ChangedFiles::default() }
+            }
+        }
+    }
+
+    /// The changes of commands that nobody has looked at: they run still, or aye ended while they did.
+    async fn look_at_commands(&self, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
+        for span in self.inner.baselines.open_spans(self.inner.session.clone()).await? {
+            let waited_for = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).contains(&span.number);
+            let goes_on = waited_for || settings.commands.any_runs();
+            let files = checkpoint::files(settings, &span.since.root, &CancellationToken::new()).await;
+            let files = files.map_err(|error| CheckpointError { message: error.message })?;
+            let changed = self.inner.checkpoints.changes(span.since.clone(), files).await;
+            // Of a snapshot that is gone nothing more will be known.
+            self.inner.baselines.end(span, changed.clone().unwrap_or_default(), goes_on).await?;
+            changed?;
+        }
+        Ok(())
+    }
+}
+
+/// The places that a tool changes itself; none for what runs a command.
+pub(in crate::tools) fn places(actions: &[Action]) -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    for action in actions {
+        match action {
+            Action::Write { target } | Action::Delete { target } => places.push(target.real.clone()),
+            Action::Exec { .. } | Action::Named { .. } => return Vec::new(),
+            Action::Read { .. } | Action::Fetch { .. } | Action::Invoke { .. } => {}
+        }
+    }
+    places
+}
+
+fn noticed<T>(done: Result<T, CheckpointError>) -> Option<T> {
+    done.inspect_err(|error| tracing::warn!(%error, "the list of changed files is not whole")).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,395 @@
+use super::*;
+use crate::policy::Permit;
+use crate::ports::ToolRouter;
+use crate::protocol::{ChangeStatus, ChangedBy, ChangedFile, ToolStatus};
+use crate::store::Snapshots;
+use crate::tools::Router;
+use crate::tools::tests::{Bench, call, context};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use ChangedBy::{Command, Outside, Tool};
+
+/// A session on a workspace of its own, with the store that a real one has.
+struct Session {
+    bench: Bench,
+    data: TempDir,
+    runtime: Runtime,
+    changes: Changes,
+    router: Router,
+}
+
+impl Session {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let bench = Bench::new();
+        for (name, content) in files {
+            bench.write(name, content);
+        }
+        let data = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        Self::over(bench, data, runtime, false)
+    }
+
+    fn over(mut bench: Bench, data: TempDir, runtime: Runtime, resumed: bool) -> Self {
+        let snapshots = Arc::new(Snapshots::new(data.path()));
+        let changes = Changes::new(snapshots.clone(), snapshots.clone(), SessionId::new("s"), resumed);
+        bench.settings.checkpoints = Some(snapshots);
+        bench.settings.changes = Some(changes.clone());
+        let router = Router::new(bench.settings.clone());
+        let session = Self { bench, data, runtime, changes, router };
+        session.begins("1");
+        session
+    }
+
+    /// As if the process had been killed, and the session resumed.
+    fn resumed(self) -> Self {
+        let Self { bench, data, runtime, .. } = self;
+        Self::over(bench, data, runtime, true)
+    }
+
+    fn begins(&self, task: &str) {
+        self.runtime.block_on(async {
+            self.router.began(&TaskId::new(task));
+            self.changes.inner.outside.lock().await.begin(&Arc::new(self.bench.settings.clone())).await;
+        });
+    }
+
+    fn call(&self, tool: &str, arguments: Value) -> ToolStatus {
+        self.runtime.block_on(async {
+            let Ok(plan) = self.router.plan(call(tool, arguments)).await else { return ToolStatus::Failed };
+            let permit = Permit::for_test(plan.actions.clone());
+            self.router.run(plan, permit, context()).await.status
+        })
+    }
+
+    #[track_caller]
+    fn does(&self, tool: &str, arguments: Value) {
+        assert_eq!(self.call(tool, arguments), ToolStatus::Succeeded, "{tool}");
+    }
+
+    fn list(&self) -> ChangedFiles {
+        self.runtime.block_on(self.router.changed_files(None))
+    }
+
+    fn list_of(&self, task: &str) -> ChangedFiles {
+        self.runtime.block_on(self.router.changed_files(Some(TaskId::new(task))))
+    }
+
+    fn remove(&self, name: &str) {
+        fs::remove_file(self.bench.path(name)).unwrap();
+    }
+}
+
+fn short(changed: &ChangedFiles) -> Vec<(&str, char, Vec<ChangedBy>)> {
+    changed.files.iter().map(|file| (file.path.as_str(), file.status.letter(), file.by.clone())).collect()
+}
+
+fn file<'a>(changed: &'a ChangedFiles, path: &str) -> &'a ChangedFile {
+    changed.files.iter().find(|file| file.path == path).unwrap_or_else(|| panic!("no {path} in {changed:?}"))
+}
+
+#[test]
+fn what_tools_commands_and_others_change_is_listed_with_its_diff() {
+    let session = Session::new(&[("a", "one\ntwo\n"), ("b", "b\n"), ("c", "c\n"), ("d", "d\n"), (".gitignore", "*.log\n")]);
+    session.does("EditFile", json!({"path": "a", "edits": [{"oldText": "two", "newText": "2"}]}));
+    session.does("WriteFile", json!({"path": "new/x.log", "content": "new\n"}));
+    session.does("Delete", json!({"path": "b"}));
+    session.does("RunCommand", json!({"command": "echo more >> c; echo e > e; echo no > no.log"}));
+    session.bench.write("d", "D\n");
+    session.bench.write("deep/er/f", "f\n");
+    session.bench.write("other.log", "ignored\n");
+    let changed = session.list();
+    let expected = [
+        ("a", 'M', vec![Tool]),
+        ("b", 'D', vec![Tool]),
+        ("c", 'M', vec![Command]),
+        ("d", 'M', vec![Outside]),
+        ("deep/er/f", 'A', vec![Outside]),
+        ("e", 'A', vec![Command]),
+        ("new/x.log", 'A', vec![Tool]),
+    ];
+    assert_eq!(short(&changed), expected, "{changed:?}");
+    assert_eq!(changed.notes, [""; 0]);
+    assert!(file(&changed, "a").diff.contains("-two\n+2\n"), "{changed:?}");
+    assert!(file(&changed, "b").diff.contains("+++ /dev/null\n"), "{changed:?}");
+    assert!(file(&changed, "d").diff.contains("-d\n+D\n"), "the command's snapshot has what stood there: {changed:?}");
+    assert_eq!((changed.added, changed.removed), (6, 3));
+    assert_eq!(changed.counts().unwrap(), "7 files (+6 −3)");
+}
+
+#[test]
+fn without_a_snapshot_a_change_of_others_has_no_earlier_content_and_a_new_file_has() {
+    let session = Session::new(&[("a", "one\n"), ("gone", "x\n")]);
+    session.bench.write("a", "two two\n");
+    session.bench.write("new", "new\n");
+    session.remove("gone");
+    let changed = session.list();
+    assert_eq!(short(&changed), [("a", 'M', vec![Outside]), ("gone", 'D', vec![Outside]), ("new", 'A', vec![Outside])]);
+    assert_eq!(file(&changed, "a").note.as_deref(), Some("no earlier content kept"));
+    assert!(file(&changed, "new").diff.contains("+new\n"));
+}
+
+#[test]
+fn what_is_undone_is_no_change_and_a_failed_call_is_none() {
+    let session = Session::new(&[("a", "one\n"), ("b", "b\n")]);
+    session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
+    session.does("WriteFile", json!({"path": "new", "content": "new\n"}));
+    assert_eq!(session.list().files.len(), 2);
+    session.does("RunCommand", json!({"command": "echo one > a"}));
+    session.does("Delete", json!({"path": "new"}));
+    assert_eq!(session.call("WriteFile", json!({"path": "no/x", "content": "", "createDirectories": false})), ToolStatus::Failed);
+    let changed = session.list();
+    assert_eq!(short(&changed), [], "{changed:?}");
+    assert_eq!(changed.counts(), None);
+    session.bench.write("a", "three\n");
+    let changed = session.list();
+    assert_eq!(short(&changed), [("a", 'M', vec![Tool, Command, Outside])]);
+    assert!(file(&changed, "a").diff.contains("-one\n+three\n"), "against the session's start: {changed:?}");
+}
+
+#[test]
+fn a_moved_tree_is_deleted_here_and_added_there() {
+    let session = Session::new(&[("old/a", "a\n"), ("old/deep/b", "b\n"), (".gitignore", "target\n")]);
+    session.does("Move", json!({"source": "old", "destination": "new"}));
+    session.bench.write("new/target/built", "x");
+    let changed = session.list();
+    let expected = [("new/a", 'A'), ("new/deep/b", 'A'), ("old/a", 'D'), ("old/deep/b", 'D')];
+    assert_eq!(short(&changed), expected.map(|(path, letter)| (path, letter, vec![Tool])), "{changed:?}");
+    session.does("Delete", json!({"path": "new", "recursive": true}));
+    let changed = session.list();
+    let expected = [("new/target/built", 'D'), ("old/a", 'D'), ("old/deep/b", 'D')];
+    assert_eq!(short(&changed), expected.map(|(path, letter)| (path, letter, vec![Tool])), "{changed:?}");
+}
+
+#[test]
+fn modes_links_binary_and_large_files_are_told_as_such() {
+    let session = Session::new(&[("script", "true\n"), ("file", "text\n"), ("binary", "a\0b"), ("large", "x\n")]);
+    symlink("file", session.bench.path("link")).unwrap();
+    let line = "chmod 755 script; rm file; ln -s script file; printf 'c\\0d' > binary; head -c 2000000 /dev/zero > large; \
+                ln -sfn script link";
+    session.does("RunCommand", json!({"command": line}));
+    let changed = session.list();
+    let status = |path| file(&changed, path).status;
+    assert_eq!(status("script"), ChangeStatus::ModeChanged);
+    assert!(file(&changed, "script").diff.contains("old mode 100644\nnew mode 100755\n"));
+    assert_eq!(status("file"), ChangeStatus::TypeChanged);
+    assert_eq!(file(&changed, "binary").note.as_deref(), Some("not text: 3 bytes before, 3 now"));
+    assert_eq!(file(&changed, "large").note.as_deref(), Some("large: 2000000 bytes, no diff here"));
+    let link = file(&changed, "link");
+    assert!(link.status == ChangeStatus::Added && link.diff.contains("+script"), "{link:?}");
+    assert_eq!(fs::metadata(session.bench.path("script")).unwrap().permissions().mode() & 0o777, 0o755);
+}
+
+#[test]
+fn a_secret_is_hidden_on_both_sides() {
+    let secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let session = Session::new(&[("config", &format!("token = \"{secret}\"\n"))]);
+    session.does("RunCommand", json!({"command": "echo port = 1 >> config"}));
+    let changed = session.list();
+    let diff = &file(&changed, "config").diff;
+    assert!(diff.contains("+port = 1") && !diff.contains(secret), "{diff}");
+}
+
+#[test]
+fn it_is_all_there_after_a_kill_and_so_is_what_was_under_way() {
+    let session = Session::new(&[("a", "one\n"), ("b", "b\n"), ("c", "c\n"), ("d", "d\n")]);
+    session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
+    // Killed in the middle: kept and written, and nobody said that it was.
+    session.runtime.block_on(session.changes.keep(vec![session.bench.path("b"), session.bench.path("tree")]));
+    session.bench.write("b", "B\n");
+    session.bench.write("tree/inner", "inner\n");
+    let settings = Arc::new(session.bench.settings.clone());
+    let before = session.runtime.block_on(checkpoint::before(&settings, &CancellationToken::new())).unwrap();
+    session.bench.write("c", "C\n");
+    std::mem::forget(before);
+    let session = session.resumed();
+    session.bench.write("d", "D\n");
+    let changed = session.list();
+    let expected = [("a", vec![Tool]), ("b", vec![Tool]), ("c", vec![Command]), ("d", vec![Command]), ("tree/inner", vec![Tool])];
+    let found: Vec<_> = changed.files.iter().map(|file| (file.path.as_str(), file.by.clone())).collect();
+    assert_eq!(found, expected, "{changed:?}");
+    assert!(file(&changed, "b").diff.contains("-b\n+B\n") && file(&changed, "c").diff.contains("-c\n+C\n"), "{changed:?}");
+    let again = session.resumed().list();
+    assert_eq!(again.files, changed.files);
+}
+
+#[test]
+fn what_changes_while_no_aye_runs_is_found_by_the_first_snapshot() {
+    let session = Session::new(&[("a", "one\n"), ("b", "b\n")]);
+    session.does("RunCommand", json!({"command": "echo B > b"}));
+    let Session { bench, data, runtime, .. } = session;
+    bench.write("a", "two\n");
+    let changed = Session::over(bench, data, runtime, true).list();
+    assert_eq!(short(&changed), [("a", 'M', vec![Outside]), ("b", 'M', vec![Command])]);
+    assert!(file(&changed, "a").diff.contains("-one\n+two\n"));
+}
+
+#[test]
+fn a_task_has_a_start_of_its_own() {
+    let session = Session::new(&[("a", "one\n"), ("b", "b\n")]);
+    session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
+    session.begins("2");
+    session.does("WriteFile", json!({"path": "a", "content": "three\n"}));
+    session.does("WriteFile", json!({"path": "b", "content": "B\n"}));
+    session.begins("3");
+    let diff = |changed: &ChangedFiles, path: &str| file(changed, path).diff.clone();
+    let all = session.list();
+    assert!(diff(&all, "a").contains("-one\n+three\n") && all.files.len() == 2);
+    let second = session.list_of("2");
+    assert!(diff(&second, "a").contains("-two\n+three\n") && second.files.len() == 2, "{second:?}");
+    assert_eq!(second.since_task, Some(TaskId::new("2")));
+    assert_eq!(session.list_of("3").files, []);
+    assert_eq!(short(&session.list_of("1")), [("a", 'M', vec![Tool])]);
+}
+
+#[test]
+fn what_cannot_be_read_by_the_policy_has_no_diff() {
+    let mut session = Session::new(&[("a", "one\n")]);
+    session.does("WriteFile", json!({"path": "a", "content": "two\n"}));
+    session.bench.settings.may_read = Arc::new(|path: &Path| !path.ends_with("a"));
+    session.router = Router::new(session.bench.settings.clone());
+    let changed = session.list();
+    assert_eq!(file(&changed, "a").note.as_deref(), Some("the policy lets nothing be read here"));
+    assert_eq!(file(&changed, "a").diff, "");
+}
+
+/// `cargo test --release --lib figures_of_changes -- --ignored --nocapture`
+#[test]
+#[ignore = "prints figures and promises nothing"]
+fn figures_of_changes() {
+    let session = Session::new(&[("a", "one\n")]);
+    for directory in 0..1000 {
+        for file in 0..100 {
+            session.bench.write(&format!("d{directory}/f{file}"), "text\n");
+        }
+    }
+    let timed = |what: &str, work: &dyn Fn()| {
+        let begun = std::time::Instant::now();
+        work();
+        println!("{what}: {:?}", begun.elapsed());
+    };
+    // A second session on it: the first began before the files were there.
+    let Session { bench, data, runtime, .. } = session;
+    let begun = std::time::Instant::now();
+    let session = Session::over(bench, data, runtime, false);
+    println!("remembering and watching 100,000 files in 1,000 directories: {:?}", begun.elapsed());
+    let place = || vec![session.bench.path("a")];
+    for _ in 0..3 {
+        let settings = Arc::new(session.bench.settings.clone());
+        timed("noting others", &|| session.runtime.block_on(session.changes.note_others(&settings)));
+        timed("keeping before an edit", &|| session.runtime.block_on(session.changes.keep(place())));
+        fs::write(session.bench.path("a"), "two\n").unwrap();
+        timed("settling after it", &|| session.runtime.block_on(session.changes.settle(place())));
+    }
+    timed("a list of one change", &|| drop(session.list()));
+    timed("the first command", &|| session.does("RunCommand", json!({"command": "echo x > d7/f7"})));
+    timed("another command", &|| session.does("RunCommand", json!({"command": "echo y > d7/f8"})));
+    timed("a list with open commands", &|| assert_eq!(session.list().files.len(), 3));
+    timed("the same again", &|| assert_eq!(session.list().files.len(), 3));
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Write(usize, u8),
+    Edit(usize, u8),
+    Delete(usize),
+    Move(usize, usize),
+    Command(usize, u8),
+    CommandDeletes(usize),
+    Outside(usize, u8),
+    OutsideDeletes(usize),
+    List,
+    Killed,
+    NextTask,
+}
+
+const NAMES: [&str; 6] = ["a", "b", "dir/a", "dir/b", "dir/deep/c", "d"];
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let name = 0..NAMES.len();
+    let step = prop_oneof![
+        3 => (name.clone(), 0..4_u8).prop_map(|(name, text)| Step::Write(name, text)),
+        2 => (name.clone(), 0..4_u8).prop_map(|(name, text)| Step::Edit(name, text)),
+        2 => name.clone().prop_map(Step::Delete),
+        2 => (name.clone(), name.clone()).prop_map(|(from, to)| Step::Move(from, to)),
+        2 => (name.clone(), 0..4_u8).prop_map(|(name, text)| Step::Command(name, text)),
+        1 => name.clone().prop_map(Step::CommandDeletes),
+        2 => (name.clone(), 0..4_u8).prop_map(|(name, text)| Step::Outside(name, text)),
+        1 => name.prop_map(Step::OutsideDeletes),
+        1 => Just(Step::List),
+        1 => Just(Step::Killed),
+        1 => Just(Step::NextTask),
+    ];
+    proptest::collection::vec(step, 1..14)
+}
+
+fn tree(session: &Session) -> BTreeMap<&'static str, String> {
+    NAMES.iter().filter_map(|name| Some((*name, fs::read_to_string(session.bench.path(name)).ok()?))).collect()
+}
+
+fn text(number: u8) -> String {
+    format!("first\ntext {number}\nlast\n")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_list_is_what_a_comparison_of_the_trees_says(steps in steps()) {
+        let mut session = Session::new(&[("a", &text(0)), ("dir/a", &text(1)), ("dir/deep/c", &text(2))]);
+        let start = tree(&session);
+        // The first snapshot: what others change from here on has an earlier content.
+        session.does("RunCommand", json!({"command": "touch a"}));
+        let mut tasks = 1;
+        for step in steps {
+            match step {
+                Step::Write(name, number) => drop(session.call("WriteFile", json!({"path": NAMES[name], "content": text(number)}))),
+                Step::Edit(name, number) => {
+                    let edit = json!([{"oldText": "first", "newText": format!("first {number}")}]);
+                    session.call("EditFile", json!({"path": NAMES[name], "edits": edit}));
+                }
+                Step::Delete(name) => drop(session.call("Delete", json!({"path": NAMES[name]}))),
+                Step::Move(from, to) => drop(session.call("Move", json!({"source": NAMES[from], "destination": NAMES[to]}))),
+                Step::Command(name, number) => {
+                    let line = format!("mkdir -p dir/deep; printf 'first\\ntext {number}\\nlast\\n' > {}", NAMES[name]);
+                    session.call("RunCommand", json!({"command": line}));
+                }
+                Step::CommandDeletes(name) => drop(session.call("RunCommand", json!({"command": format!("rm -f {}", NAMES[name])}))),
+                Step::Outside(name, number) => session.bench.write(NAMES[name], text(number)),
+                Step::OutsideDeletes(name) => drop(fs::remove_file(session.bench.path(NAMES[name]))),
+                Step::List => drop(session.list()),
+                Step::Killed => session = session.resumed(),
+                Step::NextTask => {
+                    tasks += 1;
+                    session.begins(&tasks.to_string());
+                }
+            }
+        }
+        let end = tree(&session);
+        let changed = session.list();
+        let mut expected: Vec<_> = NAMES.iter().filter(|name| start.get(*name) != end.get(*name)).map(|name| {
+            let letter = match (start.get(name), end.get(name)) {
+                (None, _) => 'A',
+                (_, None) => 'D',
+                _ => 'M',
+            };
+            ((*name).to_owned(), letter)
+        }).collect();
+        expected.sort();
+        let found: Vec<_> = changed.files.iter().map(|file| (file.path.clone(), file.status.letter())).collect();
+        prop_assert_eq!(&found, &expected, "{:?}", changed);
+        for file in &changed.files {
+            let (old, new) = (start.get(file.path.as_str()), end.get(file.path.as_str()));
+            let side = |text: Option<&String>, side: &str| text.map_or("/dev/null".to_owned(), |_| format!("{side}/{}", file.path));
+            let (old_text, new_text) = (old.cloned().unwrap_or_default(), new.cloned().unwrap_or_default());
+            let (diff, ..) = crate::tools::write::file_change::unified(&old_text, &new_text, &side(old, "a"), &side(new, "b"));
+            prop_assert!(file.diff.ends_with(&diff), "{:?}: {}", file, diff);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Differences in the words of the person: which file, what happened to it, the diff without secrets, who it was.
+
+use super::Settings;
+use crate::ports::{Checkpoints, ContentId, Difference, Differences, Stood};
+use crate::protocol::{ChangeStatus, ChangedFile, ChangedFiles};
+use crate::sys::file;
+use crate::tools::paths::shown_in_one_line;
+use crate::tools::write::document::Document;
+use crate::tools::write::file_change::unified;
+use crate::tools::write::replacement::with_lf;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Files that are told one by one; the others are counted.
+const MAX_FILES: usize = 1_000;
+/// A larger file has no diff here.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// The diff of one file; of a longer one only the lines are counted.
+const MAX_FILE_DIFF_BYTES: usize = 256 << 10;
+/// All diffs together.
+const MAX_DIFF_BYTES: usize = 2 << 20;
+/// The search for diffs ends then; what is left has none.
+const MAX_TIME: Duration = Duration::from_secs(4);
+
+pub(super) async fn told(
+    differences: Differences,
+    mut notes: Vec<String>,
+    checkpoints: &dyn Checkpoints,
+    settings: &Arc<Settings>,
+) -> ChangedFiles {
+    let mut told = ChangedFiles::default();
+    let (begun, mut room) = (Instant::now(), MAX_DIFF_BYTES);
+    let mut files = differences.files;
+    told.more_files = files.len().saturating_sub(MAX_FILES) as u64;
+    files.truncate(MAX_FILES);
+    for one in files {
+        let before = content(&one.before, checkpoints).await;
+        let (for_file, late) = (Arc::clone(settings), begun.elapsed() > MAX_TIME);
+        let made = tokio::task::spawn_blocking(move || file_of(&one, before, late, room, &for_file)).await;
+        match made {
+            Ok(file) => {
+                room = room.saturating_sub(file.diff.len());
+                told.added += file.added;
+                told.removed += file.removed;
+                told.files.push(file);
+            }
+            Err(error) => notes.push(format!("the diff of a file could not be made: {error}")),
+        }
+    }
+    if differences.left_out > 0 {
+        notes.push(format!("{} more paths were changed than are kept of one session; they are not listed", differences.left_out));
+    }
+    told.notes = notes;
+    told
+}
+
+/// One side of a diff: its bytes, or why there are none.
+type Side = Result<Vec<u8>, String>;
+
+async fn content(stood: &Stood, checkpoints: &dyn Checkpoints) -> Option<Side> {
+    let Stood::File { content, bytes, .. } = stood else { return None };
+    Some(if *bytes > MAX_FILE_BYTES { Err(too_large(*bytes)) } else { kept(*content, checkpoints).await })
+}
+
+async fn kept(id: ContentId, checkpoints: &dyn Checkpoints) -> Side {
+    checkpoints.content(id).await.map_err(|error| {
+        tracing::warn!(%error, "a baseline cannot be read");
+        "the earlier content is not kept any more".to_owned()
+    })
+}
+
+fn too_large(bytes: u64) -> String {
+    format!("large: {bytes} bytes, no diff here")
+}
+
+fn file_of(one: &Difference, before: Option<Side>, late: bool, room: usize, settings: &Settings) -> ChangedFile {
+    let name = settings.redactor.redact(&shown_in_one_line(&one.path, settings)).text.into_owned();
+    let mut file = ChangedFile {
+        path: name.clone(),
+        status: status(&one.before, &one.now),
+        diff: String::new(),
+        added: 0,
+        removed: 0,
+        by: one.by.clone(),
+        note: None,
+    };
+    if let Err(why) = diff(one, before, late, room, &name, settings, &mut file) {
+        file.note = Some(settings.redactor.redact(&why).text.into_owned());
+    }
+    file
+}
+
+fn status(before: &Stood, now: &Stood) -> ChangeStatus {
+    match (before, now) {
+        (Stood::Missing, _) => ChangeStatus::Added,
+        (_, Stood::Missing) => ChangeStatus::Deleted,
+        (Stood::File { content: old, .. }, Stood::File { content: new, .. }) if old == new => ChangeStatus::ModeChanged,
+        (Stood::Link { .. }, Stood::File { .. }) | (Stood::File { .. }, Stood::Link { .. }) => ChangeStatus::TypeChanged,
+        _ => ChangeStatus::Modified,
+    }
+}
+
+/// Fills in the diff, or says why there is none.
+fn diff(
+    one: &Difference,
+    before: Option<Side>,
+    late: bool,
+    room: usize,
+    name: &str,
+    settings: &Settings,
+    file: &mut ChangedFile,
+) -> Result<(), String> {
+    if one.before == Stood::Unkept || one.now == Stood::Unkept {
+        return Err(one.why.clone().unwrap_or_else(|| "no earlier content kept".to_owned()));
+    }
+    if !(settings.may_read)(&one.path) {
+        return Err("the policy lets nothing be read here".to_owned());
+    }
+    let head = head(one, name);
+    if file.status == ChangeStatus::ModeChanged {
+        file.diff = head;
+        return Ok(());
+    }
+    if late {
+        return Err("no diff here: there are too many changes to look at all of them".to_owned());
+    }
+    let before = match (&one.before, before) {
+        (Stood::File { .. }, Some(side)) => side?,
+        (other, _) => plain(other),
+    };
+    let now = match &one.now {
+        Stood::File { bytes, .. } if *bytes > MAX_FILE_BYTES => return Err(too_large(*bytes)),
+        Stood::File { .. } => read(&one.path)?,
+        other => plain(other),
+    };
+    let sizes = (before.len(), now.len());
+    let [old, new] = [before, now].map(|bytes| text(&bytes, settings));
+    let (Some(old), Some(new)) = (old, new) else {
+        return Err(format!("not text: {} bytes before, {} now", sizes.0, sizes.1));
+    };
+    let side = |stood: &Stood, side| if *stood == Stood::Missing { "/dev/null".to_owned() } else { format!("{side}/{name}") };
+    let (diff, added, removed) = unified(&old, &new, &side(&one.before, 'a'), &side(&one.now, 'b'));
+    (file.added, file.removed) = (added as u64, removed as u64);
+    if diff.is_empty() && one.before != Stood::Missing && one.now != Stood::Missing {
+        return Err("only what a diff of lines does not show changed: line endings, the encoding or a secret".to_owned());
+    }
+    if diff.len() > MAX_FILE_DIFF_BYTES || diff.len() > room {
+        return Err(format!("the diff is long ({} bytes) and not shown here", diff.len()));
+    }
+    file.diff = format!("{head}{diff}");
+    Ok(())
+}
+
+/// The line that begins a file in a diff, and the modes where they changed.
+fn head(one: &Difference, name: &str) -> String {
+    let mut head = format!("diff --git a/{name} b/{name}\n");
+    if let (Stood::File { mode: old, .. }, Stood::File { mode: new, .. }) = (&one.before, &one.now)
+        && old != new
+    {
+        let _ = writeln!(head, "old mode {:06o}\nnew mode {:06o}", 0o100_000 | old, 0o100_000 | new);
+    }
+    head
+}
+
+/// Of what is no file, as the diff has it.
+fn plain(stood: &Stood) -> Vec<u8> {
+    match stood {
+        Stood::Link { to } => to.display().to_string().into_bytes(),
+        Stood::Missing | Stood::File { .. } | Stood::Unkept => Vec::new(),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    file::read(path, MAX_FILE_BYTES).map_err(|error| format!("it cannot be read: {error}"))
+}
+
+/// Without its secrets; nothing where it is no text.
+fn text(bytes: &[u8], settings: &Settings) -> Option<String> {
+    let document = Document::decode(bytes).ok()?;
+    Some(settings.redactor.redact(&with_lf(&document.text)).text.into_owned())
+}

@@ -1,0 +1,194 @@
+//! What the session changed, on all of the screen: the files, and the diff of one of them.
+
+use super::diff::Diff;
+use super::glyphs::Glyphs;
+use super::status::counted;
+use super::theme::{Theme, Token};
+use super::view::GUTTER;
+use crate::protocol::{ChangedFile, ChangedFiles};
+use crate::text;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use std::path::Path;
+
+/// Rows that notes may take; they are few and short.
+const MAX_NOTES: usize = 4;
+/// Cells of a name that is cut at least.
+const NAME: usize = 12;
+
+pub struct Changes {
+    changed: ChangedFiles,
+    /// The file whose diff is shown.
+    at: usize,
+    diff: Option<Diff>,
+    /// The first row of it on the screen.
+    top: usize,
+    /// Rows of it that the screen had last, and that there are.
+    shown: usize,
+    rows: usize,
+}
+
+impl Changes {
+    pub fn new(changed: ChangedFiles) -> Self {
+        let mut changes = Self { changed, at: 0, diff: None, top: 0, shown: 1, rows: 0 };
+        changes.open(0);
+        changes
+    }
+
+    /// The same list looked at again: the file that was open stays open.
+    pub fn renewed(self, changed: ChangedFiles) -> Self {
+        let open = self.changed.files.get(self.at).map(|file| file.path.clone());
+        let at = changed.files.iter().position(|file| Some(&file.path) == open.as_ref());
+        let mut renewed = Self::new(changed);
+        if let Some(at) = at {
+            renewed.open(at);
+            renewed.top = self.top;
+        }
+        renewed
+    }
+
+    fn open(&mut self, at: usize) {
+        self.at = at;
+        self.top = 0;
+        let file = self.changed.files.get(at).filter(|file| !file.diff.is_empty());
+        self.diff = file.map(|file| Diff::parse(&file.diff, Some(Path::new(&file.path))));
+    }
+
+    /// The next file, or the one before, around the ends.
+    pub fn turn(&mut self, forward: bool) {
+        let count = self.changed.files.len();
+        if count > 0 {
+            self.open((self.at + if forward { 1 } else { count - 1 }) % count);
+        }
+    }
+
+    pub fn scroll_by(&mut self, rows: isize) {
+        self.top = self.top.saturating_add_signed(rows).min(self.rows.saturating_sub(self.shown));
+    }
+
+    pub fn page(&self) -> usize {
+        self.shown.max(1)
+    }
+
+    pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) {
+        let inner = Rect { x: area.x + GUTTER, width: area.width.saturating_sub(GUTTER), ..area };
+        let mut y = area.y;
+        let mut put = |buffer: &mut Buffer, x: u16, line: &Line<'_>| {
+            if y < area.bottom() {
+                buffer.set_line(x, y, line, area.right().saturating_sub(x));
+            }
+            y = y.saturating_add(1);
+        };
+        put(buffer, inner.x, &self.head(theme, glyphs, inner.width));
+        for note in self.notes(inner.width) {
+            put(buffer, inner.x, &Line::styled(note, theme.style(Token::Warn)));
+        }
+        if self.changed.files.is_empty() {
+            let words = "Everything is as it was: no file differs from what it was then.";
+            for part in text::wrap(words, inner.width.into()) {
+                put(buffer, inner.x, &Line::styled(&words[part], theme.style(Token::Text)));
+            }
+            return;
+        }
+        let room = (usize::from(area.height) / 3).max(3).min(self.changed.files.len());
+        let first = self.at.saturating_sub(room / 2).min(self.changed.files.len() - room);
+        for at in first..first + room {
+            put(buffer, area.x, &self.row(at, area.width, theme, glyphs));
+        }
+        put(buffer, area.x, &Line::styled(glyphs.rule.repeat(area.width.into()), theme.style(Token::Faint)));
+        let body = Rect { y, height: area.bottom().saturating_sub(y), ..inner };
+        self.draw_body(body, buffer, theme, glyphs);
+    }
+
+    fn head(&self, theme: &Theme, glyphs: &Glyphs, width: u16) -> Line<'static> {
+        let since = if self.changed.since_task.is_some() { "this task" } else { "this session" };
+        let counts = self.changed.counts().map_or_else(String::new, |counts| format!(" {} {counts}", glyphs.dot));
+        let long = format!("Changed in {since}{counts}");
+        let words = if text::width(&long) <= width.into() { long } else { format!("Changed{counts}") };
+        let words = words.replace('−', glyphs.minus);
+        Line::styled(text::truncate(&words, width.into()).into_owned(), theme.style(Token::Heading))
+    }
+
+    fn notes(&self, width: u16) -> Vec<String> {
+        let more = match self.changed.more_files {
+            0 => None,
+            more => Some(format!("{} more are not listed", counted(usize::try_from(more).unwrap_or(usize::MAX), "file"))),
+        };
+        let notes = more.iter().chain(&self.changed.notes).map(|note| line(note));
+        let rows = notes.flat_map(|note| {
+            let parts = text::wrap(&note, width.into());
+            parts.into_iter().map(|part| note[part].to_owned()).collect::<Vec<_>>()
+        });
+        rows.take(MAX_NOTES).collect()
+    }
+
+    /// `❯ M src/main.rs  +3 −1  aye, a command`
+    fn row(&self, at: usize, width: u16, theme: &Theme, glyphs: &Glyphs) -> Line<'static> {
+        let Some(file) = self.changed.files.get(at) else { return Line::default() };
+        let open = at == self.at;
+        let by: Vec<_> = file.by.iter().map(|by| by.words()).collect();
+        let counts = if file.added + file.removed > 0 {
+            format!("  +{} {}{}", file.added, glyphs.minus, file.removed)
+        } else {
+            String::new()
+        };
+        let by = format!("  {}", by.join(", "));
+        let sign = if open { glyphs.user } else { "" };
+        let lead = format!("{sign:<2}{} ", file.status.letter());
+        let room = usize::from(width).saturating_sub(text::width(&lead) + text::width(&counts));
+        let name = line(&file.path);
+        let by = if text::width(&name).max(NAME) + text::width(&by) <= room { by } else { String::new() };
+        let name = text::truncate_middle(&name, room.saturating_sub(text::width(&by)).max(NAME)).into_owned();
+        Line::from(vec![
+            Span::styled(lead, theme.style(if open { Token::Accent } else { Token::Muted })),
+            Span::styled(name, theme.style(if open { Token::Heading } else { Token::Text })),
+            Span::styled(counts, theme.style(Token::Muted)),
+            Span::styled(by, theme.style(Token::Faint)),
+        ])
+    }
+
+    fn draw_body(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) {
+        let Some(file) = self.changed.files.get(self.at) else { return };
+        let notes = note_rows(file, area.width);
+        let height = self.diff.as_ref().map_or(0, |diff| diff.height(area.width));
+        self.rows = notes.len() + height;
+        let room = usize::from(area.height);
+        // The counter takes the last row while something is below.
+        let counts = self.rows.saturating_sub(self.top) > room && room > 1;
+        self.shown = room - usize::from(counts);
+        self.top = self.top.min(self.rows.saturating_sub(self.shown));
+        let range = self.top..self.top + self.shown;
+        let mut lines: Vec<Line<'static>> = notes
+            .iter()
+            .map(|note| Line::styled(note.clone(), theme.style(Token::Muted)))
+            .skip(range.start)
+            .take(range.len())
+            .collect();
+        if let Some(diff) = &self.diff {
+            let at = |row: usize| row.saturating_sub(notes.len());
+            lines.extend(diff.rows(area.width, at(range.start)..at(range.end), theme));
+        }
+        for (y, line) in (area.y..area.bottom()).zip(&lines) {
+            buffer.set_line(area.x, y, line, area.width);
+        }
+        if counts {
+            let left = self.rows - self.top - self.shown.min(self.rows - self.top);
+            let words = format!("{} {} below {} pgdn", glyphs.down, counted(left, "line"), glyphs.dot);
+            let line = Line::styled(words, theme.style(Token::Warn));
+            buffer.set_line(area.x - GUTTER, area.bottom() - 1, &line, area.width + GUTTER);
+        }
+    }
+}
+
+/// Why there is no diff, or what happened beside it.
+fn note_rows(file: &ChangedFile, width: u16) -> Vec<String> {
+    let Some(note) = &file.note else { return Vec::new() };
+    let note = line(note);
+    text::wrap(&note, width.into()).into_iter().map(|part| note[part].to_owned()).collect()
+}
+
+/// As one line that no terminal obeys.
+fn line(words: &str) -> String {
+    text::reveal(words).replace(['\n', '\r'], " ")
+}

@@ -1,0 +1,67 @@
+//! `/diff`: asked for, shown, and the keys while it is open.
+
+use super::keys::take;
+use crate::protocol::{ChangedFiles, Command};
+use crate::tui::changes::Changes;
+use crate::tui::front::ModelAccess;
+use crate::tui::model::{Effect, Model};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+pub fn ask(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    take(model, now, effects);
+    if model.access != Some(ModelAccess::Ready) {
+        return model.say("nothing has changed: there is no session yet", now);
+    }
+    look(model, now, effects);
+}
+
+fn look(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    model.changes_asked = true;
+    model.say("looking at what changed", now);
+    effects.push(Effect::Send(Command::ListChanges { task_id: None }));
+}
+
+/// Shown only where the person asked.
+pub fn told(model: &mut Model, changed: ChangedFiles) {
+    if !std::mem::take(&mut model.changes_asked) {
+        return;
+    }
+    model.said = None;
+    model.help = None;
+    model.changes = Some(match model.changes.take() {
+        Some(open) => open.renewed(changed),
+        None => Changes::new(changed),
+    });
+}
+
+/// Whether the list is open: then the key was for it.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let Some(changes) = &mut model.changes else { return false };
+    model.keys.last_key = Some(now);
+    let page = changes.page().cast_signed();
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Char('c') if ctrl => model.changes = None,
+        KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+        KeyCode::Char('u') if ctrl => changes.scroll_by(-page / 2),
+        KeyCode::Char('d') if ctrl => changes.scroll_by(page / 2),
+        KeyCode::Char(_) if ctrl => {}
+        KeyCode::Esc | KeyCode::Char('q') => model.changes = None,
+        KeyCode::Up | KeyCode::Char('k') => changes.scroll_by(-1),
+        KeyCode::Down | KeyCode::Char('j') => changes.scroll_by(1),
+        KeyCode::PageUp => changes.scroll_by(-page),
+        KeyCode::PageDown | KeyCode::Char(' ') => changes.scroll_by(page),
+        KeyCode::Home | KeyCode::Char('g') => changes.scroll_by(isize::MIN),
+        KeyCode::End | KeyCode::Char('G') => changes.scroll_by(isize::MAX),
+        // What waits for the person comes first.
+        KeyCode::Tab if waits => {
+            model.panels.open_current(model.keys.last_text);
+        }
+        KeyCode::Char('n') | KeyCode::Tab | KeyCode::Right => changes.turn(true),
+        KeyCode::Char('p') | KeyCode::BackTab | KeyCode::Left => changes.turn(false),
+        KeyCode::Char('r') => look(model, now, effects),
+        _ => {}
+    }
+    true
+}

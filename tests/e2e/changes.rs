@@ -1,0 +1,109 @@
+//! What a session changed: seen with `/diff`, told by `aye exec`, printed at the end, and still known after `kill -9`.
+
+use crate::support::{Answer, PATIENCE, Project, Server, Terminal, wait_until};
+use serde_json::json;
+use std::fs;
+
+fn scripted() -> Server {
+    Server::new([
+        Answer::call("call_1", "WriteFile", json!({"path": "written.txt", "content": "by a tool\n"})),
+        Answer::call("call_2", "RunCommand", json!({"command": "echo by a command >> run.txt"})),
+        Answer::text("Both are done."),
+        Answer::text("Nothing to do."),
+    ])
+}
+
+fn project(server: &Server) -> Project {
+    Project::with(server).without_questions().file("written.txt", "old\n").file("run.txt", "first\n").file("mine.txt", "mine\n")
+}
+
+#[track_caller]
+fn opened(terminal: &mut Terminal) -> String {
+    terminal.prompt("/diff");
+    terminal.wait_that("the list is open", |screen| screen.contains("esc closes") && screen.contains("Changed in this session"))
+}
+
+#[test]
+fn edits_commands_and_the_persons_own_changes_are_listed_and_survive_a_kill() {
+    let server = scripted();
+    let project = project(&server);
+    let mut terminal = project.open_sized(&[], 100, 30);
+    terminal.prompt("do both");
+    terminal.wait_for("Both are done.");
+    fs::write(project.path("mine.txt"), "mine, changed\n").unwrap();
+    let screen = opened(&mut terminal);
+    for words in ["3 files", "M mine.txt", "outside of aye", "M run.txt", "a command", "M written.txt", "mine, changed"] {
+        assert!(screen.contains(words), "{words}\n{screen}");
+    }
+    terminal.send("n");
+    terminal.wait_for("by a command");
+    terminal.send("\t");
+    terminal.wait_for("by a tool");
+    terminal.send("p");
+    terminal.wait_gone("by a tool");
+    fs::write(project.path("mine.txt"), "mine\n").unwrap();
+    terminal.send("r");
+    terminal.wait_that("what is undone is no change", |screen| screen.contains("2 files") && !screen.contains("mine.txt"));
+    terminal.send("\x1b");
+    terminal.wait_for("Both are done.");
+    terminal.kill();
+
+    let mut terminal = project.open_sized(&["--resume"], 100, 30);
+    terminal.wait_for("Both are done.");
+    let screen = opened(&mut terminal);
+    assert!(screen.contains("2 files (+2 −1)") && screen.contains("M run.txt") && screen.contains("M written.txt"), "{screen}");
+    terminal.send("\x1b");
+    terminal.wait_gone("Changed in this session");
+    assert!(terminal.quit().success());
+    let printed = terminal.screen();
+    for words in ["Changed: 2 files (+2 −1)", "M run.txt  +1 −0", "M written.txt  +1 −1", "aye --resume"] {
+        assert!(printed.contains(words), "{words}\n{printed}");
+    }
+}
+
+#[test]
+fn without_a_change_the_list_says_so() {
+    let server = Server::new([Answer::text("Nothing to do.")]);
+    let project = Project::with(&server);
+    let mut terminal = project.open_sized(&[], 60, 20);
+    terminal.prompt("look");
+    terminal.wait_for("Nothing to do.");
+    terminal.prompt("/changes");
+    terminal.wait_for("Everything is as it was");
+    terminal.send("\x1b");
+    terminal.wait_for("Nothing to do.");
+    assert!(terminal.quit().success());
+    assert!(!terminal.screen().contains("Changed:"), "{}", terminal.screen());
+}
+
+#[test]
+fn exec_tells_what_changed_in_a_line_and_as_an_event() {
+    let server = scripted();
+    let output = project(&server).aye(&["exec", "do both"]).exits(0);
+    assert!(output.stderr.contains("changed: 2 files (+2 −1)"), "{}", output.stderr);
+    let server = scripted();
+    let events = project(&server).aye(&["exec", "--json", "do both"]).exits(0).events();
+    events.in_order(&["task_completed", "changed_files", "session_completed"]);
+    let files = &events.only("changed_files")["files"];
+    assert_eq!(files[0]["path"], "run.txt");
+    assert_eq!((&files[0]["status"], &files[0]["by"]), (&json!("modified"), &json!(["command"])));
+    assert_eq!((&files[1]["status"], &files[1]["by"]), (&json!("modified"), &json!(["tool"])));
+    assert!(files[1]["diff"].as_str().unwrap().ends_with("@@ -1 +1 @@\n-old\n+by a tool\n"), "{files}");
+}
+
+#[test]
+fn what_a_command_changed_until_it_was_killed_with_aye_is_known() {
+    let line = "echo half >> run.txt; echo begun > begun; sleep 61.25";
+    let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": line}))]);
+    let project = project(&server);
+    let mut terminal = project.open_sized(&[], 100, 30);
+    terminal.prompt("run it");
+    assert!(wait_until(PATIENCE, || project.exists("begun")), "it never ran\n{}", terminal.screen());
+    terminal.kill();
+    let mut terminal = project.open_sized(&["--resume"], 100, 30);
+    terminal.wait_for("outcome unknown");
+    terminal.send("\x1b");
+    terminal.wait_for("tab to review");
+    let screen = opened(&mut terminal);
+    assert!(screen.contains("A begun") && screen.contains("M run.txt") && screen.contains("a command"), "{screen}");
+}
