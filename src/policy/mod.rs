@@ -2,6 +2,7 @@
 
 mod bundle;
 mod command;
+mod custom;
 mod danger;
 mod decided;
 mod effective;
@@ -11,6 +12,7 @@ mod git;
 mod invoke;
 mod layer;
 mod named;
+mod opening;
 mod paths;
 pub mod permit;
 mod reads;
@@ -22,6 +24,7 @@ pub use bundle::{
     ArgumentKind, Bundle, BundleError, Cache, Environment, NamedCommand, Network, Preview, SandboxSetting, Test, ToolPattern,
     entry_at, warnings,
 };
+pub use custom::line_of;
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation, Held, Kept, Marks};
 pub use git::{GitWrites, git_writes};

@@ -121,7 +121,8 @@ fn what(action: &Action) -> String {
         Action::Delete { target } => format!("delete {}", target.given),
         Action::Exec { command, .. } => command.clone(),
         Action::Fetch { url, method } => format!("{method} {url}"),
-        Action::Named { argv, .. } => argv.join(" "),
+        Action::Open { target } => format!("open {}", target.given),
+        Action::Named { argv, .. } | Action::Custom { argv, .. } => argv.join(" "),
         Action::Invoke { server, tool, .. } => format!("call {server}/{tool}"),
     }
 }

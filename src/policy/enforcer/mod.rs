@@ -10,6 +10,7 @@ pub use held::{Held, Kept, Marks};
 
 use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
 use super::command::{self, Scene};
+use super::custom::{self, Custom};
 use super::danger::obeys_repository;
 use super::decided::{Decided, Finding};
 use super::effective::{Entry, entries};
@@ -17,6 +18,7 @@ use super::files::{self, Access};
 use super::invoke::{self, Offered};
 use super::layer::{Layer, Ready};
 use super::named::{self, Filled};
+use super::opening;
 use super::paths::{Context, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Verdict};
 use super::url;
@@ -170,7 +172,7 @@ impl Enforcer {
         }
         // A call that touches nothing needs no leave.
         let whole = whole.unwrap_or_else(|| plain(Decided::allow("built-in", "it touches nothing")));
-        let shell = actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. }));
+        let shell = actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. }));
         let needs =
             (shell && whole.decided.verdict == VerdictKind::Allow && self.sandbox() != SandboxSetting::Off).then_some("sandbox");
         self.told(whole, actions, needs)
@@ -206,6 +208,8 @@ impl Enforcer {
             Some(Action::Fetch { .. }) => "Request",
             Some(Action::Named { .. }) => "Named command",
             Some(Action::Invoke { .. }) => "Tool",
+            Some(Action::Custom { .. }) => "Custom tool",
+            Some(Action::Open { .. }) => "Open",
         };
         named.unwrap_or_else(|| ApprovalRule { title: otherwise.to_owned(), description: None })
     }
@@ -222,6 +226,15 @@ impl Enforcer {
             Action::Named { name, argv, cwd: _, inputs, paths } => {
                 let filled = Filled { name, argv, inputs, paths };
                 return self.held(self.loosened(false, named::judge(&filled, &self.layers, &self.context, now)));
+            }
+            Action::Open { target } => {
+                return self.loosened(false, opening::judge(target, &self.layers, &self.context, now));
+            }
+            Action::Custom { name, argv, cwd, input, fingerprint, known, reads_only } => {
+                let holds = self.context.sandbox == Sandbox::Present && self.sandbox() != SandboxSetting::Off;
+                let reads_only = *reads_only && holds;
+                let custom = Custom { name, argv, input: input.as_deref(), fingerprint, known: *known, reads_only };
+                return self.held(self.loosened(false, custom::judge(&custom, cwd, &self.scene(cwd, now))));
             }
             Action::Invoke { server, tool, fingerprint } => {
                 let offered = Offered { server, tool, fingerprint };
