@@ -20,6 +20,7 @@ mod session;
 mod sessions;
 mod standing;
 mod tool;
+mod toolset;
 mod trouble;
 
 use crate::agent::Approver;

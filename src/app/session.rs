@@ -95,8 +95,9 @@ pub fn open(
     }
     let named: Vec<String> =
         policy.layers.iter().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
-    notices.extend(policy.layers.iter().flat_map(|layer| disables_nothing(layer, &named)));
+    notices.extend(policy.layers.iter().flat_map(|layer| disables_nothing(layer, &named, &place.tools.custom)));
     notices.extend(policy.layers.iter().flat_map(taken_names));
+    notices.extend(place.tools.problems.iter().cloned());
     let Some(summary) = chosen else {
         let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
         let claim = store.create(NewSession {
@@ -255,7 +256,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
             judge.explain(&[action(target)], jiff::Timestamp::UNIX_EPOCH).verdict != VerdictKind::Deny
         })
     };
-    let (web, addresses, places) = (policy.clone(), policy.clone(), policy.clone());
+    let (web, addresses, places, offers) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
@@ -280,6 +281,10 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         follow_links: place.settings.tools.follow_symlinks,
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
+        custom: place.tools.custom.clone(),
+        may_use: Arc::new(move |name| {
+            offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
+        }),
         checkpoints: None,
         artifacts: None,
         holding,
@@ -306,10 +311,10 @@ pub fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
 }
 
 /// Names in `[tools] disabled` that no tool has: a slip there would leave a tool that nobody wants.
-fn disables_nothing(layer: &Layer, named: &[String]) -> Vec<String> {
+fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::CustomTool>]) -> Vec<String> {
     let of_server = |text: &str| text.to_ascii_lowercase().starts_with("mcp.");
     let idle = layer.bundle.disabled.iter().filter(|one| {
-        !of_server(&one.text) && !named.iter().any(|name| one.hits(name)) && !tools::built_in_names().any(|name| one.hits(name))
+        !of_server(&one.text) && tools::name_of(&one.text).is_none() && !custom.iter().any(|tool| one.hits(&tool.name)) && !named.iter().any(|name| one.hits(name)) && !tools::built_in_names().any(|name| one.hits(name))
     });
     let told = |one: &policy::ToolPattern| {
         let rule = layer.scope.rule(one.line);

@@ -32,6 +32,8 @@ const fn key(pattern: &'static [&'static str], kind: Kind, default: &'static str
 
 pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
 
+pub(super) const CONFLICTS: [&str; 3] = ["local-first", "mcp-first", "error"];
+
 pub(super) const KEYS: &[Key] = &[
     key(&["model", "default"], Kind::ModelName, "", "the model of new sessions; unset: by the keys in the environment"),
     key(&["providers", "*", "api"], Kind::Choice(&APIS), "", "the language the server speaks"),
@@ -55,6 +57,14 @@ pub(super) const KEYS: &[Key] = &[
     key(&["ui", "plain"], Kind::Flag, "false", "append-only lines; accepted, not used by this version"),
     key(&["tools", "absolute_paths_only"], Kind::Flag, "false", "true refuses relative paths in the arguments of tools"),
     key(&["tools", "follow_symlinks"], Kind::Flag, "true", "false refuses every path with a link in it"),
+    key(&["tools", "disabled"], Kind::TextList, "[]", "tools that are not to be had: names, aliases, patterns such as \"Cli*\""),
+    key(&["tools", "enabled"], Kind::TextList, "", "the only tools that are to be had; unset: all"),
+    key(
+        &["tools", "conflict"],
+        Kind::Choice(&CONFLICTS),
+        "\"local-first\"",
+        "which tool a name means that one here and one of an MCP server have",
+    ),
     key(
         &["approval", "timeout_seconds"],
         Kind::Number { min: 1, max: 86_400 },

@@ -4,6 +4,7 @@ pub mod file;
 pub mod http;
 pub mod instance;
 pub mod layer;
+pub mod opener;
 pub mod path;
 pub mod process;
 pub mod proxy;

@@ -2,9 +2,13 @@
 
 mod alias;
 mod arguments;
+mod custom;
 mod habits;
 mod http;
 mod markers;
+#[cfg_attr(not(test), expect(dead_code, reason = "no server brings tools yet"))]
+mod naming;
+mod open;
 mod paths;
 mod read;
 mod registry;
@@ -17,6 +21,7 @@ mod tests;
 mod tool;
 mod write;
 
+pub use custom::{CustomTool, ManifestError, Source, manifest_schema};
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use shell::caches::Caches;

@@ -10,6 +10,7 @@ use crate::ports::{Artifacts, BoxFuture, Checkpoints, RunContext};
 use crate::protocol::{Action, Artifact, ErrorCode, Image, Outside, Proposal, SessionId, ToolError};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper};
+use crate::tools::custom::CustomTool;
 use crate::tools::shell::commands::Commands;
 use crate::tools::shell::confine::Holding;
 use futures_util::FutureExt;
@@ -55,6 +56,10 @@ pub struct Settings {
     pub helper: Helper,
     /// Commands of the policy that are tools of their own.
     pub named: Vec<NamedCommand>,
+    /// Tools of manifests.
+    pub custom: Vec<Arc<CustomTool>>,
+    /// Whether a tool of this name may be used at all, or why not.
+    pub may_use: Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>,
     /// What the policy says of a request by this method to this URL; asked again for each redirect.
     pub may_fetch: MayFetch,
     /// Whether a connection for this URL may be opened to this address.

@@ -16,6 +16,7 @@ mod exec;
 mod grants;
 mod harness;
 mod mechanisms;
+mod opening;
 mod paths;
 mod policy_cli;
 mod preview;

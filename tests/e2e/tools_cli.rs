@@ -3,7 +3,7 @@
 use crate::support::{Output, Project};
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 18] = [
+const TOOLS: [&str; 20] = [
     "ReadFile",
     "WriteFile",
     "EditFile",
@@ -21,6 +21,8 @@ const TOOLS: [&str; 18] = [
     "CliStop",
     "CliGetPlatform",
     "CliEnv",
+    "OpenPath",
+    "RevealInOs",
     "HttpRequest",
 ];
 

@@ -14,6 +14,7 @@ impl Enforcer {
         self.source.extend(session);
         self.context = new.context;
         self.context.mode = mode;
+        self.limits = new.limits;
         self.settle();
     }
 

@@ -17,6 +17,7 @@ use super::effective::{Entry, entries};
 use super::files::{self, Access};
 use super::invoke::{self, Offered};
 use super::layer::{Layer, Ready};
+use super::limit::ToolLimit;
 use super::named::{self, Filled};
 use super::opening;
 use super::paths::{Context, Sandbox};
@@ -42,6 +43,8 @@ pub struct Enforcer {
     context: Context,
     grants: Vec<Grant>,
     terms: Terms,
+    /// What is not to be had, whatever the layers say.
+    limits: Vec<ToolLimit>,
 }
 
 /// A verdict with all that led to it, as `aye policy check` prints it.
@@ -102,9 +105,15 @@ impl Explanation {
 
 impl Enforcer {
     pub fn new(layers: Vec<Layer>, context: Context) -> Self {
-        let mut enforcer = Self { source: layers, layers: Vec::new(), context, grants: Vec::new(), terms: Terms::default() };
+        let (grants, limits) = (Vec::new(), Vec::new());
+        let mut enforcer = Self { source: layers, layers: Vec::new(), context, grants, terms: Terms::default(), limits };
         enforcer.settle();
         enforcer
+    }
+
+    /// The same with these limits on tools.
+    pub fn limited(self, limits: Vec<ToolLimit>) -> Self {
+        Self { limits, ..self }
     }
 
     /// Makes the layers ready, after any of them changed.
@@ -127,7 +136,9 @@ impl Enforcer {
             let pattern = layer.bundle.disabled.iter().find(|pattern| pattern.hits(tool_name))?;
             Some(layer.scope.rule(pattern.line))
         };
-        let Some(rule) = self.layers.iter().find_map(disables) else { return Ok(()) };
+        let Some(rule) = self.layers.iter().find_map(disables) else {
+            return self.limits.iter().find_map(|limit| limit.denies(tool_name)).map_or(Ok(()), Err);
+        };
         Err(Denial { rule, reason: format!("the tool `{tool_name}` is disabled"), parts: Vec::new() })
     }
 

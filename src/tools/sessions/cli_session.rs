@@ -158,6 +158,8 @@ impl Tool for CliSession {
                     pinned: Some(pinned),
                     opens: Vec::new(),
                     background: true,
+                    answer: None,
+                    narrow: command_run::Narrow::default(),
                 },
                 reads,
                 size,

@@ -158,6 +158,27 @@ impl Holding {
         }
     }
 
+    /// Lets a command see one directory in what is hidden; all else beside the way there stays hidden.
+    pub(in crate::tools) fn uncover(&mut self, seen: &Path) {
+        let Ok(seen) = seen.canonicalize() else { return };
+        let mut hidden = Vec::new();
+        for place in std::mem::take(&mut self.hidden) {
+            let real = place.canonicalize().unwrap_or_else(|_| place.clone());
+            let Ok(below) = seen.strip_prefix(&real) else {
+                hidden.push(place);
+                continue;
+            };
+            let mut level = real;
+            for part in below.components() {
+                let next = level.join(part);
+                let beside = std::fs::read_dir(&level).into_iter().flatten().flatten().map(|entry| entry.path());
+                hidden.extend(beside.filter(|path| *path != next));
+                level = next;
+            }
+        }
+        self.hidden = hidden;
+    }
+
     /// Looks through the workspace in a thread of its own.
     pub fn look_through(&self) {
         if let Some(survey) = &self.survey {

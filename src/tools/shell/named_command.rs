@@ -1,6 +1,6 @@
 //! A command of the policy as a tool: its program and words are fixed there, the model gives the arguments.
 
-use super::command_run::{self, Work, environment_note};
+use super::command_run::{self, Narrow, Work, environment_note};
 use crate::policy::{ArgumentKind, NamedCommand, quoted};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::action::NAMED;
@@ -83,6 +83,8 @@ impl AnyTool for NamedCommand {
             pinned: None,
             opens: Vec::new(),
             background: false,
+            answer: None,
+            narrow: Narrow::default(),
         };
         Ok(Draft {
             summary: format!("{} $ {shown}", self.name),

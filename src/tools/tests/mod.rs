@@ -101,6 +101,8 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         secret_names: Vec::new(),
         may_read: Arc::new(|_| true),
         named: Vec::new(),
+        custom: Vec::new(),
+        may_use: Arc::new(|_| Ok(())),
         may_write: Arc::new(|_| true),
         may_delete: Arc::new(|_| true),
         may_open: Arc::new(|_| true),
@@ -278,7 +280,7 @@ fn a_schema_is_plain_and_names_no_alias() {
     let names: Vec<_> = definitions.iter().map(|definition| definition.tool_name.as_str()).collect();
     const SESSIONS: [&str; 6] = ["CliSession", "CliWrite", "CliRead", "CliStop", "CliGetPlatform", "CliEnv"];
     let files = ["ReadFile", "WriteFile", "EditFile", "Delete", "Move", "Copy", "CreateDirectory"];
-    assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"], &SESSIONS, &["HttpRequest"]].concat());
+    assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"], &SESSIONS, &["OpenPath", "RevealInOs", "HttpRequest"]].concat());
     let edit = &definitions[2].input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");

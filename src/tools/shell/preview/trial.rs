@@ -7,7 +7,7 @@ use crate::protocol::{CallId, Effects, ErrorCode, Proposal, ToolError};
 use crate::sys::layer::{self, Changes};
 use crate::sys::process::{End, Finished, run as run_process};
 use crate::sys::sandbox::{Confinement, Layered, NetworkAccess, Strength, View as Seen};
-use crate::tools::shell::command_run::{Work, answer, asked_for, failed, how_it_ended, kept_from, off_thread, spec, unchanged};
+use crate::tools::shell::command_run::{Work, asked_for, failed, how_it_ended, kept_from, off_thread, spec, unchanged};
 use crate::tools::shell::confine::Wanted;
 use crate::tools::tool::{Output, Settings};
 use std::io;
@@ -50,6 +50,7 @@ pub(in crate::tools) async fn run(
     settings: Arc<Settings>,
     context: RunContext,
 ) -> Result<Trial, ToolError> {
+    let settings = work.narrow.of(settings);
     unchanged(&mut work, &settings).await?;
     let call = Call { tool_call_id, tool_name, session_id: settings.session.clone() };
     let making = Arc::clone(&settings);
@@ -64,7 +65,7 @@ pub(in crate::tools) async fn run(
             changes.push(found.map_err(|error| trouble("what the command did could not be read", &error))?);
         }
         let (effects, proposal) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
-        let output = answer(&finished, work.timeout_seconds, settings.max_output_bytes);
+        let output = work.told(&finished, settings.max_output_bytes);
         Ok(Trial { kept: Kept { view, changes, output }, effects, proposal })
     })
     .await?
@@ -122,7 +123,7 @@ fn looked_at(
     confinement: &Confinement,
     settings: &Settings,
 ) -> (Effects, Proposal) {
-    let told = match answer(finished, work.timeout_seconds, settings.max_output_bytes) {
+    let told = match work.told(finished, settings.max_output_bytes) {
         Ok(told) => told.text,
         Err(failed) => failed.printed,
     };
