@@ -63,7 +63,7 @@ pub(super) const KEYS: &[Key] = &[
         &["tools", "conflict"],
         Kind::Choice(&CONFLICTS),
         "\"local-first\"",
-        "which tool a name means that one here and one of an MCP server have",
+        "which tool a bare name means that one here and one of an MCP server have; accepted, no server brings tools yet",
     ),
     key(
         &["approval", "timeout_seconds"],

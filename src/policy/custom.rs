@@ -8,6 +8,7 @@ use super::named::quoted;
 use super::paths::Context;
 use super::shell::Arg;
 use crate::protocol::{Mode, Target};
+use std::path::Path;
 
 /// A use of a tool, as its manifest and its programs are now.
 pub struct Custom<'a> {
@@ -38,8 +39,9 @@ pub fn judge(custom: &Custom<'_>, cwd: &Target, scene: &Scene<'_>) -> Finding {
     // The mode is applied to the tool, not to its words.
     let context = Context { mode: Mode::Ask, ..scene.context.clone() };
     let as_command = Scene { context: &context, grants: &[], ..*scene };
-    let mut finding = command::judge(&line_of(custom.argv, custom.input), cwd, &as_command);
-    let words: Vec<Arg> = custom.argv.iter().map(Arg::plain).collect();
+    let argv: Vec<String> = custom.argv.iter().map(|word| as_named(word, &context)).collect();
+    let mut finding = command::judge(&line_of(&argv, custom.input), cwd, &as_command);
+    let words: Vec<Arg> = argv.iter().map(Arg::plain).collect();
     let asked = scene.layers.iter().filter_map(|layer| command::asked(&words, layer, scene.now));
     let of_command = Some(finding.decided).filter(|decided| decided.is_denial() || decided.locked);
     finding.decided = of_command.into_iter().chain(asked).fold(by_rules(custom, scene), Decided::stricter);
@@ -47,6 +49,14 @@ pub fn judge(custom: &Custom<'_>, cwd: &Target, scene: &Scene<'_>) -> Finding {
     finding.remember = None;
     finding.reads_only = custom.reads_only;
     finding
+}
+
+/// A person's tools lie in a directory of aye's own, which no command may name; the program is judged by its name alone.
+fn as_named(word: &str, context: &Context) -> String {
+    let path = Path::new(word);
+    let own = context.own.iter().any(|own| path.starts_with(own.join("tools")));
+    let name = path.file_name().filter(|_| own).and_then(|name| name.to_str());
+    name.unwrap_or(word).to_owned()
 }
 
 fn by_rules(custom: &Custom<'_>, scene: &Scene<'_>) -> Decided {
@@ -62,7 +72,8 @@ fn by_rules(custom: &Custom<'_>, scene: &Scene<'_>) -> Decided {
     }
     if let Some((scope, owned)) = rules(Decision::Ask).next() {
         let mut asked = Decided::ask(named(owned), reason(&owned.rule.reason, "a rule asks"));
-        asked.locked = scope == Scope::Managed;
+        // No mode runs what nobody looked at.
+        asked.locked = scope == Scope::Managed || !custom.known;
         return asked;
     }
     let mut changed = None;

@@ -9,6 +9,7 @@ mod approve;
 mod bad_input;
 mod confine;
 mod crash;
+mod custom_tools;
 mod demo;
 mod doctor;
 mod effects;

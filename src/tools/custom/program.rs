@@ -71,6 +71,8 @@ impl AnyTool for CustomTool {
         // The words are given as they are; `exec` keeps the shell from taking the first for one of its own.
         let words: Vec<String> = started.words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
         let timeout_seconds = program.timeout_seconds;
+        let beside = self.is_own().then(|| program.directory.clone());
+        let sees = beside.into_iter().chain(started.print.paths()).collect();
         Ok(Draft {
             summary: format!("{} $ {shown}", self.name),
             proposal: Some(Proposal { summary: format!("Run: {shown}"), notes, ..Proposal::default() }),
@@ -88,7 +90,7 @@ impl AnyTool for CustomTool {
                 narrow: Narrow {
                     read_only: program.read_only_sandbox,
                     no_network: program.no_network,
-                    sees: self.is_own().then(|| program.directory.clone()),
+                    sees,
                 },
             }),
         })

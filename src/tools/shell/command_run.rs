@@ -50,8 +50,8 @@ pub(in crate::tools) type Answer = Arc<dyn Fn(&Finished, usize) -> Option<Output
 pub(in crate::tools) struct Narrow {
     pub read_only: bool,
     pub no_network: bool,
-    /// A directory of aye's own that it runs from, and so has to see.
-    pub sees: Option<PathBuf>,
+    /// Where it runs from, and so has to see also where others do not.
+    pub sees: Vec<PathBuf>,
 }
 
 impl Work {
@@ -72,9 +72,7 @@ impl Narrow {
         if self.no_network && narrowed.holding.tier.holds() {
             narrowed.holding.network = NetworkAccess::Proxied;
         }
-        if let Some(seen) = &self.sees {
-            narrowed.holding.uncover(seen);
-        }
+        narrowed.holding.shown.extend(self.sees.iter().cloned());
         Arc::new(narrowed)
     }
 }

@@ -31,6 +31,8 @@ pub struct Holding {
     pub reopened: Vec<PathBuf>,
     /// What no command sees: aye's own places, credentials, what the policy blocks for reading.
     pub hidden: Vec<PathBuf>,
+    /// What of that, and of what each command has an own of, is seen all the same.
+    pub shown: Vec<PathBuf>,
     pub network: NetworkAccess,
     pub limits: ResourceLimits,
     /// Where commands are previewed, or why they are not.
@@ -78,6 +80,7 @@ impl Holding {
             read_only_if_there: Vec::new(),
             reopened: Vec::new(),
             hidden: Vec::new(),
+            shown: Vec::new(),
             network: NetworkAccess::Open,
             limits: ResourceLimits::default(),
             previews: Err("the sandbox is off".to_owned()),
@@ -111,6 +114,7 @@ impl Holding {
             read_only_if_there: held.read_only_if_there,
             reopened: held.reopened,
             hidden: held.hidden,
+            shown: Vec::new(),
             network: match held.network {
                 Network::Deny => NetworkAccess::Proxied,
                 Network::Allow => NetworkAccess::Open,
@@ -156,27 +160,6 @@ impl Holding {
             setting: self.setting.min(SandboxSetting::ReadOnly),
             ..self
         }
-    }
-
-    /// Lets a command see one directory in what is hidden; all else beside the way there stays hidden.
-    pub(in crate::tools) fn uncover(&mut self, seen: &Path) {
-        let Ok(seen) = seen.canonicalize() else { return };
-        let mut hidden = Vec::new();
-        for place in std::mem::take(&mut self.hidden) {
-            let real = place.canonicalize().unwrap_or_else(|_| place.clone());
-            let Ok(below) = seen.strip_prefix(&real) else {
-                hidden.push(place);
-                continue;
-            };
-            let mut level = real;
-            for part in below.components() {
-                let next = level.join(part);
-                let beside = std::fs::read_dir(&level).into_iter().flatten().flatten().map(|entry| entry.path());
-                hidden.extend(beside.filter(|path| *path != next));
-                level = next;
-            }
-        }
-        self.hidden = hidden;
     }
 
     /// Looks through the workspace in a thread of its own.
@@ -361,6 +344,7 @@ impl Settings {
             read_only: sorted(read_only),
             reopened: holding.reopened.clone(),
             hidden: sorted(hidden),
+            shown: real(&holding.shown, Missing::LeftOut),
             caches: Vec::new(),
             network: if wanted.opens.contains(&Outside::Network) { NetworkAccess::Open } else { holding.network },
             limits: holding.limits,
