@@ -120,9 +120,9 @@ impl Brought {
         }
         let known = self.project.texts_of(Kind::Tool, proof);
         let new = there.iter().filter(|(path, _)| !known.iter().any(|(file, _)| file == path));
-        found.changes.extend(new.map(|(path, _)| {
-            format!("`{}` is new and its tool is not taken; start aye again to look at it", path.display())
-        }));
+        found.changes.extend(
+            new.map(|(path, _)| format!("`{}` is new and its tool is not taken; start aye again to look at it", path.display())),
+        );
         found
     }
 

@@ -98,6 +98,7 @@ pub fn open(
     notices.extend(policy.layers.iter().flat_map(|layer| disables_nothing(layer, &named, &place.tools.custom)));
     notices.extend(policy.layers.iter().flat_map(taken_names));
     notices.extend(place.tools.problems.iter().cloned());
+    notices.extend(place.tools.custom.iter().filter_map(|tool| named_already(tool, &named)));
     let Some(summary) = chosen else {
         let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
         let claim = store.create(NewSession {
@@ -282,9 +283,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
         custom: place.tools.custom.clone(),
-        may_use: Arc::new(move |name| {
-            offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
-        }),
+        may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
         checkpoints: None,
         artifacts: None,
         holding,
@@ -314,13 +313,24 @@ pub fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
 fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::CustomTool>]) -> Vec<String> {
     let of_server = |text: &str| text.to_ascii_lowercase().starts_with("mcp.");
     let idle = layer.bundle.disabled.iter().filter(|one| {
-        !of_server(&one.text) && tools::name_of(&one.text).is_none() && !custom.iter().any(|tool| one.hits(&tool.name)) && !named.iter().any(|name| one.hits(name)) && !tools::built_in_names().any(|name| one.hits(name))
+        !of_server(&one.text)
+            && tools::name_of(&one.text).is_none()
+            && !custom.iter().any(|tool| one.hits(&tool.name))
+            && !named.iter().any(|name| one.hits(name))
+            && !tools::built_in_names().any(|name| one.hits(name))
     });
     let told = |one: &policy::ToolPattern| {
         let rule = layer.scope.rule(one.line);
         format!("no tool is called `{}`, which the policy disables ({rule}); `aye tool list` shows their names", one.text)
     };
     idle.map(told).collect()
+}
+
+/// A custom tool that nobody can call, because a command of the policy has its name.
+fn named_already(tool: &tools::CustomTool, named: &[String]) -> Option<String> {
+    let name = named.iter().find(|name| name.eq_ignore_ascii_case(&tool.name))?;
+    let file = tool.source.file.display();
+    Some(format!("the policy has a named command `{name}`, so the tool in `{file}` is not offered; give it another name"))
 }
 
 /// Named commands that nobody can call, because a tool has their name.

@@ -76,14 +76,16 @@ impl Toolset {
         files.sort();
         if files.len() > MOST_MANIFESTS {
             let more = files.len() - MOST_MANIFESTS;
-            self.problems.push(format!("`{}` has {more} manifests more than the {MOST_MANIFESTS} that are read", directory.display()));
+            self.problems
+                .push(format!("`{}` has {more} manifests more than the {MOST_MANIFESTS} that are read", directory.display()));
             files.truncate(MOST_MANIFESTS);
         }
         for file in files {
             // Links are the person's own to make; what lies behind them is a file all the same.
-            let read = file.canonicalize().map_err(|error| error.to_string()).and_then(|real| {
-                crate::sys::file::read(&real, MANIFEST_BYTES).map_err(|error| error.to_string())
-            });
+            let read = file
+                .canonicalize()
+                .map_err(|error| error.to_string())
+                .and_then(|real| crate::sys::file::read(&real, MANIFEST_BYTES).map_err(|error| error.to_string()));
             match read {
                 Ok(bytes) => self.add(&bytes, Source { file, project: None }),
                 Err(why) => self.problems.push(format!("`{}` cannot be read: {why}; the tool is left out", file.display())),

@@ -33,7 +33,10 @@ impl GrantRule {
             Self::Command { words, exact: true } => vec![format!("command = {}", list(words)), "exact = true".to_owned()],
             Self::Command { words, exact: false } => vec![format!("command = {}", list(words))],
             Self::Tool { name, fingerprint } => {
-                vec![format!("tools = {}", list(std::slice::from_ref(name))), format!("fingerprint = {}", toml::Value::from(fingerprint.as_str()))]
+                vec![
+                    format!("tools = {}", list(std::slice::from_ref(name))),
+                    format!("fingerprint = {}", toml::Value::from(fingerprint.as_str())),
+                ]
             }
             Self::Write { paths } => vec![format!("paths = {}", list(paths))],
         }

@@ -3,6 +3,7 @@
 use super::process::{Environment, command_environment};
 use nix::unistd::setsid;
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,9 @@ pub enum Opened {
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    #[error("there is no display here (neither DISPLAY nor WAYLAND_DISPLAY is set); tell the person the path, so that they open it")]
+    #[error(
+        "there is no display here (neither DISPLAY nor WAYLAND_DISPLAY is set); tell the person the path, so that they open it"
+    )]
     NoDisplay,
     #[error("there is no `{0}` on the PATH; install it (the package is mostly called xdg-utils), or tell the person the path")]
     NoOpener(&'static str),
@@ -187,7 +190,7 @@ fn uri(path: &Path) -> String {
     for byte in path.as_os_str().as_bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => uri.push(char::from(*byte)),
-            other => uri.push_str(&format!("%{other:02X}")),
+            other => drop(write!(uri, "%{other:02X}")),
         }
     }
     uri

@@ -152,7 +152,8 @@ impl Names {
     }
 
     fn bare(&self, called: &str) -> Result<Meaning, NameError> {
-        let local = self.local.iter().find(|name| *name == called).or_else(|| self.local.iter().find(|name| any_case(name, called)));
+        let local =
+            self.local.iter().find(|name| *name == called).or_else(|| self.local.iter().find(|name| any_case(name, called)));
         let mut remote: Vec<&Remote> = self.remote.iter().filter(|remote| remote.tool == called).collect();
         if remote.is_empty() {
             remote = self.remote.iter().filter(|remote| any_case(&remote.tool, called)).collect();
@@ -201,7 +202,8 @@ fn plain(server: &str, tool: &str) -> Option<String> {
 
 /// As much as can be read of both, and a hash of what they are.
 fn hashed(server: &str, tool: &str, taken: &HashSet<String>) -> String {
-    let readable: String = format!("{server}{BETWEEN}{tool}").chars().map(|letter| if is_letter(letter) { letter } else { '_' }).collect();
+    let readable: String =
+        format!("{server}{BETWEEN}{tool}").chars().map(|letter| if is_letter(letter) { letter } else { '_' }).collect();
     let most = MOST_LETTERS - HASH_LETTERS - 1;
     let readable: String = readable.chars().take(most).collect();
     let mut salt = 0_u32;
@@ -231,7 +233,11 @@ mod tests {
     }
 
     fn names(conflict: Conflict) -> Names {
-        Names::new(["ReadFile", "lint"], [("docs", "search"), ("docs", "lint"), ("web", "search"), ("files", "readfile")], conflict)
+        Names::new(
+            ["ReadFile", "lint"],
+            [("docs", "search"), ("docs", "lint"), ("web", "search"), ("files", "readfile")],
+            conflict,
+        )
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The list of all tools; a tool that is not here does not exist.
 
+use super::custom::CustomTool;
 use super::http::http_request;
 use super::open::{open_path, reveal_in_os};
 use super::read::read_file;
 use super::search::{glob, grep, list_directory};
 use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
 use super::shell::run_command;
-use super::custom::CustomTool;
 use super::tool::{AnyTool, Hidden, Settings};
 use super::write::{copy, create_directory, delete, edit_file, move_path, write_file};
 use crate::protocol::{ErrorCode, ToolError};

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(super) type MayFetch = Arc<dyn Fn(&str, &str) -> Explanation + Send + Sync>;
+pub(super) type MayUse = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 pub(super) type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Send + Sync>;
 
 /// What all tools are told once.
@@ -59,7 +60,7 @@ pub struct Settings {
     /// Tools of manifests.
     pub custom: Vec<Arc<CustomTool>>,
     /// Whether a tool of this name may be used at all, or why not.
-    pub may_use: Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>,
+    pub may_use: MayUse,
     /// What the policy says of a request by this method to this URL; asked again for each redirect.
     pub may_fetch: MayFetch,
     /// Whether a connection for this URL may be opened to this address.

@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-const COMMANDS: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"workspace-write\"\n";
+const COMMANDS: &str =
+    "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"workspace-write\"\n";
 
 fn manifest(name: &str, more: &str) -> String {
     format!("name = \"{name}\"\ndescription = \"Does {name}.\"\ncommand = [\"./{name}.sh\"]\n{more}")
@@ -63,7 +64,9 @@ fn a_tool_of_the_person_is_listed_and_runs_after_a_yes() {
     assert_eq!(project.aye(&["tool", "schema", "--manifest"]).exits(0).json()["required"], json!(["name", "description"]));
     let message = refused(call(&project, "shout", &json!({"text": "abc"}), &[]), "NO_APPROVER");
     assert!(message.contains("asks until a rule of yours allows it"), "{message}");
-    assert!(refused(call(&project, "shout", &json!({"txt": "abc"}), &["--yes"]), "INVALID_REQUEST").contains("`text` is missing"));
+    assert!(
+        refused(call(&project, "shout", &json!({"txt": "abc"}), &["--yes"]), "INVALID_REQUEST").contains("`text` is missing")
+    );
     assert!(!project.exists("made"));
     let told = call(&project, "shout", &json!({"text": "abc"}), &["--yes"]).exits(0).json();
     let text = told["outputText"].as_str().unwrap();
@@ -159,7 +162,9 @@ fn a_bad_manifest_is_said_with_its_line_and_the_rest_works() {
     put(&tools, "good2", &manifest("GOOD", ""), "echo second");
     let list = project.aye(&["tool", "list"]).exits(0);
     assert!(list.stdout.contains("good"));
-    for words in ["a.toml` line 3: unknown field `comand`", "b.toml` line 1", "built-in tool Grep", "c.toml` line 1", "that one counts"] {
+    for words in
+        ["a.toml` line 3: unknown field `comand`", "b.toml` line 1", "built-in tool Grep", "c.toml` line 1", "that one counts"]
+    {
         assert!(list.stderr.contains(words), "{words}: {}", list.stderr);
     }
     call(&project, "good", &json!({}), &["--yes"]).exits(0);
@@ -191,14 +196,19 @@ fn settings_take_tools_away_by_name_alias_and_pattern() {
         assert!(message.contains("config.toml:2"), "{message}");
     }
     assert!(list.contains("ReadFile"));
-    let project = project.config("[tools]\nenabled = [\"read_file\", \"Grep\"]\n").file(".aye/config.toml", "[tools]\ndisabled = [\"Grep\"]\nenabled = [\"Grep\", \"ReadFile\", \"RunCommand\"]\n");
+    let project = project
+        .config("[tools]\nenabled = [\"read_file\", \"Grep\"]\n")
+        .file(".aye/config.toml", "[tools]\ndisabled = [\"Grep\"]\nenabled = [\"Grep\", \"ReadFile\", \"RunCommand\"]\n");
     assert_eq!(listed(&project, &[]).lines().count(), 2);
     // A project only takes away, and only once it is trusted.
     let list = listed(&project, &["--trust"]);
     assert_eq!((list.lines().count(), list.contains("ReadFile")), (1, true), "{list}");
     let message = refused(call(&project, "grep", &json!({"pattern": "x"}), &["--trust"]), "POLICY_DENIED");
     assert!(message.contains(".aye/config.toml:2"), "{message}");
-    let check = project.aye_with_input(&["policy", "check", "--jsonl"], "{\"tool\": \"WriteFile\", \"arguments\": {\"path\": \"a\", \"content\": \"\"}}\n");
+    let check = project.aye_with_input(
+        &["policy", "check", "--jsonl"],
+        "{\"tool\": \"WriteFile\", \"arguments\": {\"path\": \"a\", \"content\": \"\"}}\n",
+    );
     assert_eq!(check.exits(0).json()["verdict"], "deny");
     project.aye(&["tool", "list", "--set", "tools.conflict=both"]).exits(2).says(&["local-first"]);
 }
@@ -261,4 +271,17 @@ fn several_tools_in_a_row_are_asked_about_at_once_and_each_by_the_policy() {
         "schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/src\"]\n[capabilities.\"Shell.Exec\"]\n[tools]\ndisabled = [\"count\"]\n",
     );
     refused(call(&project, "find_and_count", &json!({"pattern": "needle"}), &["--yes"]), "POLICY_DENIED");
+}
+
+#[test]
+fn a_policy_is_asked_about_custom_tools_as_about_any_other() {
+    let project = Project::empty();
+    brought(&project, "lint", "", "echo linted");
+    let line = "{\"tool\": \"lint\", \"arguments\": {}}\n";
+    let judged =
+        |flags: &[&str]| project.aye_with_input(&[&["policy", "check", "--jsonl"], flags].concat(), line).exits(0).json();
+    assert_eq!(judged(&[])["verdict"], "deny", "there is no such tool");
+    assert_eq!(judged(&["--trust"])["verdict"], "ask");
+    let told = project.aye(&["policy", "explain", "--trust", "--tool", "lint", "--args", "{}"]).exits(0).stdout;
+    assert!(told.contains("lint.sh") && told.contains("no longer"), "{told}");
 }

@@ -48,6 +48,7 @@ pub fn run(place: &Place, common: &Common, subject: Subject, json: bool) -> Resu
         }
     };
     let policy = super::in_force(place, common)?;
+    let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, place.mode);
     let settings = session::tool_settings(place, &enforcer, tools::Holding::nothing());
     let time = jiff::Timestamp::now();

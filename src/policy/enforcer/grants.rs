@@ -109,7 +109,8 @@ impl Enforcer {
         }
         // Only what is said for one project holds without a sandbox: a command can be another thing elsewhere.
         let unheld = real == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
-        if lasting.is_ok() && unheld && actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Custom { .. })) {
+        if lasting.is_ok() && unheld && actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Custom { .. }))
+        {
             asks_still.push(GrantScope::Everywhere);
         }
         let memory_only = lasting.err().map(|why| format!("a rule in a file would not help: {why}"));

@@ -183,7 +183,8 @@ impl Enforcer {
         }
         // A call that touches nothing needs no leave.
         let whole = whole.unwrap_or_else(|| plain(Decided::allow("built-in", "it touches nothing")));
-        let shell = actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. }));
+        let shell =
+            actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. }));
         let needs =
             (shell && whole.decided.verdict == VerdictKind::Allow && self.sandbox() != SandboxSetting::Off).then_some("sandbox");
         self.told(whole, actions, needs)

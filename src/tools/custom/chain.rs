@@ -60,9 +60,11 @@ fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, To
                     Piece::Named(name) => match name.strip_prefix("input.") {
                         Some(input) => {
                             let value = given.get(input).map_or(Some(String::new()), word_of);
-                            whole.push_str(&value.ok_or_else(|| invalid(format!("`{input}` is a list or an object, which is no part of a text")))?);
+                            whole.push_str(&value.ok_or_else(|| {
+                                invalid(format!("`{input}` is a list or an object, which is no part of a text"))
+                            })?);
                         }
-                        None => whole.push_str(&format!("{{{name}}}")),
+                        None => whole.extend(["{", name, "}"]),
                     },
                 }
             }
@@ -163,7 +165,11 @@ pub(super) fn draft(
             whole.notes.extend(new);
         }
         said.push(format!("{}. {summary}", at + 1));
-        planned.push(Planned { tool: of_step.name().to_owned(), payload: work, takes: waits(&Value::Object(step.arguments.clone())) });
+        planned.push(Planned {
+            tool: of_step.name().to_owned(),
+            payload: work,
+            takes: waits(&Value::Object(step.arguments.clone())),
+        });
     }
     let summary = format!("{}: {}", tool.name, said.join("; "));
     whole.summary.clone_from(&summary);
@@ -201,7 +207,8 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
                 whole.images.extend(told.images);
             }
             Err(failed) => {
-                let done = if at == 0 { "nothing was done before it".to_owned() } else { format!("done before it: {at} of {count}") };
+                let done =
+                    if at == 0 { "nothing was done before it".to_owned() } else { format!("done before it: {at} of {count}") };
                 let message = format!("step {} of {}, {name}: {} ({done})", at + 1, work.name, failed.error.message);
                 return Err(Failed { error: ToolError::new(failed.error.code, message), ..failed });
             }

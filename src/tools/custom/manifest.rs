@@ -166,7 +166,7 @@ impl CustomTool {
     pub fn parse(bytes: &[u8], source: Source) -> Result<Self, ManifestError> {
         let whole = |line: Option<usize>, message: String| ManifestError { file: source.file.clone(), line, message };
         let text = std::str::from_utf8(bytes).map_err(|error| {
-            let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+            let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
             whole(Some(line), "it is not UTF-8 text, expected a TOML file".to_owned())
         })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -180,7 +180,7 @@ impl CustomTool {
         let (name, description, input, body) = made;
         let hash = reader.hasher.finalize().to_hex().to_string();
         let parts = Print::of(reader.files);
-        Ok(Self { name, description, input, body, hash, parts, source })
+        Ok(Self { name, description, source, hash, parts, input, body })
     }
 
     /// Whether it is the person's own.
@@ -202,7 +202,10 @@ impl Reader<'_> {
         let name = self.name(&raw.name)?;
         let description = raw.description.get_ref().trim().to_owned();
         if description.is_empty() || description.len() > DESCRIPTION_BYTES {
-            let message = format!("`description` has {} bytes, expected 1 to {DESCRIPTION_BYTES}: it is all the model knows", description.len());
+            let message = format!(
+                "`description` has {} bytes, expected 1 to {DESCRIPTION_BYTES}: it is all the model knows",
+                description.len()
+            );
             return Err(self.error(&raw.description.span(), message));
         }
         let otherwise = json!({"type": "object", "properties": {}, "additionalProperties": false});
@@ -322,7 +325,8 @@ impl Reader<'_> {
             return Err(self.error(&command.span(), "`output_schema` needs `output = \"json\"`"));
         }
         let reads_only = raw.effects.as_ref().is_some_and(|effects| *effects.get_ref() == Effects::Reads);
-        if let Some(sandbox) = raw.sandbox.as_ref().filter(|sandbox| reads_only && *sandbox.get_ref() == Sandbox::WorkspaceWrite) {
+        if let Some(sandbox) = raw.sandbox.as_ref().filter(|sandbox| reads_only && *sandbox.get_ref() == Sandbox::WorkspaceWrite)
+        {
             return Err(self.error(&sandbox.span(), "a tool with `effects = \"reads\"` runs read-only; take one of the two away"));
         }
         Ok(Program {
@@ -345,7 +349,8 @@ impl Reader<'_> {
         if TIMEOUTS.contains(&seconds) {
             return Ok(seconds);
         }
-        let message = format!("`timeout` is {}, expected seconds from {} to {}", given.get_ref(), TIMEOUTS.start(), TIMEOUTS.end());
+        let message =
+            format!("`timeout` is {}, expected seconds from {} to {}", given.get_ref(), TIMEOUTS.start(), TIMEOUTS.end());
         Err(self.error(&given.span(), message))
     }
 

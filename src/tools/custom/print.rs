@@ -72,9 +72,10 @@ impl Print {
 
     /// Whether a person's yes was to these very bytes of what lies in their project.
     pub(super) fn is_known(&self, root: &Path, known: &BTreeMap<String, String>) -> bool {
-        self.files.iter().filter_map(|(path, hash)| Some((path.strip_prefix(root).ok()?, hash))).all(|(path, hash)| {
-            known.get(path.to_string_lossy().as_ref()).is_some_and(|kept| kept == hash)
-        })
+        self.files
+            .iter()
+            .filter_map(|(path, hash)| Some((path.strip_prefix(root).ok()?, hash)))
+            .all(|(path, hash)| known.get(path.to_string_lossy().as_ref()).is_some_and(|kept| kept == hash))
     }
 
     pub(super) fn paths(&self) -> Vec<PathBuf> {
@@ -85,8 +86,7 @@ impl Print {
     pub(in crate::tools) fn still_holds(&self) -> Result<(), ToolError> {
         for (path, before) in &self.files {
             if hash(path).ok().as_ref() != Some(before) {
-                let message =
-                    format!("`{}` changed since the call was checked; nothing was run, try again", path.display());
+                let message = format!("`{}` changed since the call was checked; nothing was run, try again", path.display());
                 return Err(ToolError::new(ErrorCode::Conflict, message));
             }
         }

@@ -64,7 +64,8 @@ impl AnyTool for CustomTool {
         let started = self.started(program, arguments)?;
         let cwd = directory(None, settings)?;
         let shown = started.words.iter().map(|word| crate::policy::quoted(word)).collect::<Vec<_>>().join(" ");
-        let mut notes = vec![self.origin(settings), format!("this very tool: {}", started.fingerprint(self)), environment_note(settings)];
+        let mut notes =
+            vec![self.origin(settings), format!("this very tool: {}", started.fingerprint(self)), environment_note(settings)];
         if program.read_only_sandbox {
             notes.push("it runs where nothing can be changed".to_owned());
         }
@@ -87,11 +88,7 @@ impl AnyTool for CustomTool {
                 opens: Vec::new(),
                 background: false,
                 answer: Some(answer(&self.name, program)),
-                narrow: Narrow {
-                    read_only: program.read_only_sandbox,
-                    no_network: program.no_network,
-                    sees,
-                },
+                narrow: Narrow { read_only: program.read_only_sandbox, no_network: program.no_network, sees },
             }),
         })
     }
@@ -137,7 +134,9 @@ impl CustomTool {
     /// The arguments as the schema has them, or what is wrong with them and what to do.
     pub(super) fn checked(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
         let value = Value::Object(arguments);
-        self.input.check(&value).map_err(|why| invalid(format!("{why}; give the arguments of {} as its schema has them", self.name)))?;
+        self.input
+            .check(&value)
+            .map_err(|why| invalid(format!("{why}; give the arguments of {} as its schema has them", self.name)))?;
         match value {
             Value::Object(arguments) => Ok(arguments),
             _ => Err(invalid("the arguments are not a JSON object")),

@@ -34,8 +34,9 @@ impl Schema {
         let mut compiler = Compiler::new();
         compiler.use_loader(Box::new(Nothing));
         let mut compiled = Schemas::new();
-        let made = compiler.add_resource(PLACE, value.clone()).and_then(|()| compiler.compile(PLACE, &mut compiled));
-        let index = made.map_err(|error| format!("{error:#}").replace(PLACE, "").replace('\n', " "))?;
+        let wrong = |error: boon::CompileError| format!("{error:#}").replace(PLACE, "").replace('\n', " ");
+        compiler.add_resource(PLACE, value.clone()).map_err(wrong)?;
+        let index = compiler.compile(PLACE, &mut compiled).map_err(wrong)?;
         Ok(Self { value, compiled, index })
     }
 

@@ -64,8 +64,16 @@ fn a_manifest_that_is_not_understood_says_where_and_what_was_expected() {
         (&format!("{start}input_schema_file = \"../../etc/passwd\"\ncommand = [\"a\"]\n"), "line 3", "`input_schema`"),
         (&format!("{start}steps = []\n"), "line 3", "0 `steps`"),
         (&format!("{start}steps = [{{ tool = \"x\" }}]\n"), "line 3", "no step of itself"),
-        (&format!("{start}steps = [{{ tool = \"Grep\", arguments = {{ pattern = \"{{input.y}}\" }} }}]\n"), "line 3", "{input.y}"),
-        (&format!("{start}steps = [{{ tool = \"y\", arguments = {{ a = \"{{steps[0].output}}\" }} }}]\n"), "line 3", "a step before"),
+        (
+            &format!("{start}steps = [{{ tool = \"Grep\", arguments = {{ pattern = \"{{input.y}}\" }} }}]\n"),
+            "line 3",
+            "{input.y}",
+        ),
+        (
+            &format!("{start}steps = [{{ tool = \"y\", arguments = {{ a = \"{{steps[0].output}}\" }} }}]\n"),
+            "line 3",
+            "a step before",
+        ),
         (&format!("{start}timeout = 5\nsteps = [{{ tool = \"Grep\" }}]\n"), "line 3", "each of the `steps` has its own"),
     ];
     for (text, line, part) in cases {
@@ -145,8 +153,7 @@ fn what_it_prints_is_told_by_its_end_and_held_against_its_schema() {
     let text = |name: &str, more: &str| format!("name = \"{name}\"\ndescription = \"d\"\ncommand = [\"./{name}\"]\n{more}");
     let shape = "output = \"json\"\noutput_schema = { type = \"object\", required = [\"n\"], properties = { n = { type = \"integer\" } } }\n";
     let all = [("good", shape), ("bad", shape), ("shape", shape), ("fails", ""), ("plain", ""), ("much", "output = \"json\"\n")];
-    let manifests: Vec<(String, String)> =
-        all.iter().map(|(name, more)| (format!("{name}.toml"), text(name, more))).collect();
+    let manifests: Vec<(String, String)> = all.iter().map(|(name, more)| (format!("{name}.toml"), text(name, more))).collect();
     let manifests: Vec<(&str, &str)> = manifests.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let bench = bench(
         &manifests,
@@ -161,7 +168,9 @@ fn what_it_prints_is_told_by_its_end_and_held_against_its_schema() {
     );
     assert_eq!(bench.output("good", json!({})), "{\"n\": 1}");
     assert_eq!(bench.output("plain", json!({})), "out\n--- stderr ---\naside");
-    for (name, part) in [("bad", "did not print one JSON value"), ("shape", "`n`"), ("fails", "exit code 3"), ("much", "200000 bytes")] {
+    for (name, part) in
+        [("bad", "did not print one JSON value"), ("shape", "`n`"), ("fails", "exit code 3"), ("much", "200000 bytes")]
+    {
         let result = bench.call(name, json!({}));
         let error = result.error.unwrap();
         assert_eq!(error.code, ErrorCode::ToolExecutionFailed);

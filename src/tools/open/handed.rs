@@ -98,8 +98,7 @@ pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunCon
             let message = format!("`{}` changed since the call was checked; nothing was opened, try again", target.given);
             return Err(ToolError::new(ErrorCode::Conflict, message).into());
         }
-        let desktop =
-            Desktop::find(&settings.workspace, &settings.secret_names, &|value| settings.redactor.holds_secret(value));
+        let desktop = Desktop::find(&settings.workspace, &settings.secret_names, &|value| settings.redactor.holds_secret(value));
         let opening = match way {
             Way::Reveal if target.place != Place::Directory => Opening::Reveal(target.real.clone()),
             Way::Open | Way::Reveal => Opening::Open(target.real.clone()),
@@ -114,12 +113,12 @@ pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunCon
         let given = &target.given;
         match opened {
             Ok(Opened::By(program)) => Ok(Told::from(format!("`{given}` was handed to the desktop by `{program}`."))),
-            Ok(Opened::OnlyItsDirectory(program)) => {
-                Ok(Told::from(format!("The directory of `{given}` was handed to the desktop by `{program}`; nothing in it is marked.")))
-            }
-            Err(error @ (OpenError::NoDisplay | OpenError::NoOpener(_) | OpenError::NotStarted { .. } | OpenError::Failed { .. })) => {
-                Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("`{given}` was not opened: {error}")).into())
-            }
+            Ok(Opened::OnlyItsDirectory(program)) => Ok(Told::from(format!(
+                "The directory of `{given}` was handed to the desktop by `{program}`; nothing in it is marked."
+            ))),
+            Err(
+                error @ (OpenError::NoDisplay | OpenError::NoOpener(_) | OpenError::NotStarted { .. } | OpenError::Failed { .. }),
+            ) => Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("`{given}` was not opened: {error}")).into()),
         }
     }
     .boxed()

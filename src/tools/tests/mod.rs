@@ -280,7 +280,11 @@ fn a_schema_is_plain_and_names_no_alias() {
     let names: Vec<_> = definitions.iter().map(|definition| definition.tool_name.as_str()).collect();
     const SESSIONS: [&str; 6] = ["CliSession", "CliWrite", "CliRead", "CliStop", "CliGetPlatform", "CliEnv"];
     let files = ["ReadFile", "WriteFile", "EditFile", "Delete", "Move", "Copy", "CreateDirectory"];
-    assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"], &SESSIONS, &["OpenPath", "RevealInOs", "HttpRequest"]].concat());
+    assert_eq!(
+        names,
+        [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"], &SESSIONS, &["OpenPath", "RevealInOs", "HttpRequest"]]
+            .concat()
+    );
     let edit = &definitions[2].input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");
@@ -301,7 +305,9 @@ fn actions_are_found_without_looking_at_the_disk() {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => target.real.clone(),
         Action::Exec { cwd, .. } => cwd.real.clone(),
         Action::Fetch { url, .. } => panic!("no path: {url}"),
-        Action::Named { .. } | Action::Custom { .. } | Action::Open { .. } | Action::Invoke { .. } => panic!("{action:?} has no path"),
+        Action::Named { .. } | Action::Custom { .. } | Action::Open { .. } | Action::Invoke { .. } => {
+            panic!("{action:?} has no path")
+        }
     };
     let cases = [
         ("ReadFile", json!({"path": "../x"}), "File.Read", "/no/such/x"),

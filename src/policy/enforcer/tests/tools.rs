@@ -191,9 +191,12 @@ fn settings_take_tools_away_and_give_none() {
 #[test]
 fn opening_asks_in_every_mode_and_plan_mode_opens_nothing() {
     let open = |path: &str| vec![Action::Open { target: target(path) }];
-    for (mode, verdict) in
-        [(Mode::Ask, VerdictKind::Ask), (Mode::AutoEdit, VerdictKind::Ask), (Mode::Auto, VerdictKind::Ask), (Mode::Plan, VerdictKind::Deny)]
-    {
+    for (mode, verdict) in [
+        (Mode::Ask, VerdictKind::Ask),
+        (Mode::AutoEdit, VerdictKind::Ask),
+        (Mode::Auto, VerdictKind::Ask),
+        (Mode::Plan, VerdictKind::Deny),
+    ] {
         let mut enforcer = built_in();
         enforcer.context.mode = mode;
         assert_eq!(enforcer.explain(&open("report.pdf"), now()).verdict, verdict, "{mode:?}");
