@@ -20,6 +20,7 @@ mod session;
 mod sessions;
 mod standing;
 mod tool;
+mod toolchain;
 mod toolset;
 mod trouble;
 

@@ -8,6 +8,7 @@ use super::trouble::Trouble;
 use crate::config::{ConfigError, Directories, Environment, Settings};
 use crate::policy::{Context, Enforcer, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern};
 use crate::protocol::{Mode, WorkspaceId};
+use crate::sys::process::Shell;
 use crate::tools;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,11 @@ impl Place {
 
     pub fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
         let limits = self.tools.limits.iter().cloned().chain(aliases(&policy.layers)).collect();
-        Enforcer::new(policy.layers.clone(), self.context(sandbox, mode)).limited(limits)
+        let enforcer = Enforcer::new(policy.layers.clone(), self.context(sandbox, mode)).limited(limits);
+        match self.settings.tools.shell {
+            Shell::Bash => enforcer,
+            other => enforcer.in_shell(other.name()),
+        }
     }
 
     /// Takes in what a project brings of tools.

@@ -33,6 +33,8 @@ const fn key(pattern: &'static [&'static str], kind: Kind, default: &'static str
 pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
 
 pub(super) const CONFLICTS: [&str; 3] = ["local-first", "mcp-first", "error"];
+/// `auto`, and the shells of `sys::process`.
+const SHELLS: [&str; 9] = ["auto", "bash", "sh", "dash", "ksh", "zsh", "fish", "pwsh", "cmd"];
 
 pub(super) const KEYS: &[Key] = &[
     key(&["model", "default"], Kind::ModelName, "", "the model of new sessions; unset: by the keys in the environment"),
@@ -64,6 +66,12 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Choice(&CONFLICTS),
         "\"local-first\"",
         "which tool a bare name means that one here and one of an MCP server have; accepted, no server brings tools yet",
+    ),
+    key(
+        &["tools", "shell"],
+        Kind::Choice(&SHELLS),
+        "\"auto\"",
+        "what reads the lines of commands; auto is bash, of which rules speak: in another one every line asks",
     ),
     key(
         &["approval", "timeout_seconds"],

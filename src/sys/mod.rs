@@ -7,6 +7,7 @@ pub mod layer;
 pub mod opener;
 pub mod path;
 pub mod process;
+pub mod programs;
 pub mod proxy;
 pub mod sandbox;
 pub mod watch;

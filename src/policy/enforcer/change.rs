@@ -15,6 +15,7 @@ impl Enforcer {
         self.context = new.context;
         self.context.mode = mode;
         self.limits = new.limits;
+        self.other_shell = new.other_shell;
         self.settle();
     }
 

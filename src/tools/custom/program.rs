@@ -6,7 +6,7 @@ use super::manifest::{Body, CustomTool, Program};
 use super::print::{Found, Print};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
-use crate::sys::process::{End, Finished};
+use crate::sys::process::{End, Finished, Shell};
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::shell::command_run::{self, Answer, Narrow, Work, environment_note};
 use crate::tools::shell::run_command::directory;
@@ -87,6 +87,7 @@ impl AnyTool for CustomTool {
                 cwd,
                 opens: Vec::new(),
                 background: false,
+                shell: Shell::Bash,
                 answer: Some(answer(&self.name, program)),
                 narrow: Narrow { read_only: program.read_only_sandbox, no_network: program.no_network, sees },
             }),

@@ -160,6 +160,7 @@ impl Tool for CliSession {
                     background: true,
                     answer: None,
                     narrow: command_run::Narrow::default(),
+                    shell: crate::sys::process::Shell::Bash,
                 },
                 reads,
                 size,

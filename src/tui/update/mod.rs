@@ -8,6 +8,7 @@ mod panel;
 mod policy;
 mod search;
 mod slash;
+mod stats;
 
 #[cfg(test)]
 mod tests;
