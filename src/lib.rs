@@ -57,6 +57,8 @@ pub mod fuzzing {
             text: tools::TextTools::default(),
             helper: sys::process::Helper::default(),
             named: Vec::new(),
+            custom: Vec::new(),
+            may_use: Arc::new(|_| Ok(())),
             checkpoints: None,
             artifacts: None,
             commands: tools::Commands::default(),

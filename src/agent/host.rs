@@ -18,7 +18,8 @@ use crate::policy::Enforcer;
 use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, Delta, Durability, Journal, Model, ModelError, ModelStream, Record, Rules, ToolRouter};
 use crate::protocol::{
-    Command, Event, EventKind, Failure, FailureKind, Mode, RunningCommand, SessionId, StepId, TaskId, ToolResult, ToolUses, WorkspaceId,
+    Command, Event, EventKind, Failure, FailureKind, Mode, RunningCommand, SessionId, StepId, TaskId, ToolResult, ToolUses,
+    WorkspaceId,
 };
 use calls::Runs;
 use commands::next_list;

@@ -6,6 +6,7 @@ use super::exit::Exit;
 use super::layers::Policy;
 use super::place::Place;
 use super::policy;
+use super::project::Brought;
 use super::standing::{Standing, tier};
 use super::trouble::Trouble;
 use crate::config::{Directories, Environment, NoModel};
@@ -78,6 +79,7 @@ pub fn run(common: &Common, json: bool) -> Result<Exit, Trouble> {
             checks.push(configuration(&directories));
             checks.push(in_force(&policy));
             checks.extend(policy.iter().flat_map(|policy| not_kept(place, policy, &probe)));
+            checks.push(tools(place, common));
         }
         Err(trouble) => checks.push(Check::missing("configuration", &trouble.message, None)),
     }
@@ -183,6 +185,18 @@ fn in_force(policy: &Result<Policy, Trouble>) -> Check {
         Ok(policy) => Check::good("policy", &policy.name),
         Err(trouble) => Check::missing("policy", &trouble.message, Some("`aye policy validate` says all that is wrong with it")),
     }
+}
+
+/// Tools of manifests, the person's and a trusted project's.
+fn tools(place: &Place, common: &Common) -> Check {
+    let mut place = place.clone();
+    place.with_tools_of(&Brought::look(&place, common.trust));
+    let set = &place.tools;
+    if set.problems.is_empty() {
+        return Check::good("custom tools", set.names());
+    }
+    let fix = "mend the files that it names; `aye tool schema --manifest` is what they may say";
+    Check::missing("custom tools", set.problems.join(" "), Some(fix))
 }
 
 /// What of the policy no sandbox keeps a command from.

@@ -50,6 +50,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     })?;
     let project = Brought::look(&place, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
+    place.with_tools_of(&project);
     let mut session = session::open(store, &place, &policy, chosen, model.name())?;
     for notice in std::mem::take(&mut session.notices) {
         super::warn(&notice);

@@ -67,6 +67,9 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         } else {
             place.policy(common.policy.as_deref(), project.as_ref())?
         };
+        if let Some(project) = &project {
+            place.with_tools_of(project);
+        }
         let mut session = session::open(store, &place, &policy, chosen, &name)?;
         // The screen hides what was said before it.
         let said = session.store.notices().to_vec();
@@ -189,6 +192,7 @@ impl Backstage {
         project.ask_again_if_broken();
         if project.is_trusted() {
             policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
+            tools_of_project(&mut place, &project, &mut notices);
         }
         let (answer, receive_answer) = oneshot::channel();
         // A program that aye runs could press the key itself.
@@ -220,6 +224,7 @@ impl Backstage {
                         notices.push(format!("{error}; it holds for this run"));
                     }
                     policy = with_project(&mut place, policy, &project, &session, file.as_deref(), &mut notices);
+                    tools_of_project(&mut place, &project, &mut notices);
                     standing.trust(&place);
                 }
                 Ok(TrustAnswer::ReadOnly) => place.mode = Mode::Plan,
@@ -269,6 +274,13 @@ impl Backstage {
         drop(session);
         changed
     }
+}
+
+/// The tools with the project's among them; what was said of the person's own is not said again.
+fn tools_of_project(place: &mut Place, project: &Brought, notices: &mut Vec<String>) {
+    place.with_tools_of(project);
+    let new: Vec<String> = place.tools.problems.iter().filter(|problem| !notices.contains(problem)).cloned().collect();
+    notices.extend(new);
 }
 
 /// The policy with the project's in it. Where that cannot be had nothing is changed, for it might have forbidden it.

@@ -21,6 +21,7 @@ mod sessions;
 mod standing;
 mod tool;
 mod toolchain;
+mod toolset;
 mod trouble;
 
 use crate::agent::Approver;
@@ -70,6 +71,10 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
         }
         Action::Demo { answers } => demo::run(common, answers == Answers::Yes),
         Action::ToolList { json } => tool::list(&Place::find(common)?, common, json),
+        Action::ToolManifest => {
+            say_json(&crate::tools::manifest_schema());
+            Ok(Exit::Completed)
+        }
         Action::ToolSchema { name } => tool::schema(&Place::find(common)?, common, &name),
         Action::ToolPlan { name, arguments } => tool::plan(&Place::find(common)?, common, &name, &arguments),
         Action::ToolCall { name, arguments, json, answers } => {

@@ -3,11 +3,13 @@
 use super::cli::Common;
 use super::layers::{self, Policy, Sources};
 use super::project::Brought;
+use super::toolset::Toolset;
 use super::trouble::Trouble;
-use crate::config::{Directories, Environment, Settings};
-use crate::policy::{Context, Enforcer, Sandbox};
+use crate::config::{ConfigError, Directories, Environment, Settings};
+use crate::policy::{Context, Enforcer, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern};
 use crate::protocol::{Mode, WorkspaceId};
 use crate::sys::process::Shell;
+use crate::tools;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +29,10 @@ pub struct Place {
     pub roots: Vec<PathBuf>,
     pub home: PathBuf,
     pub mode: Mode,
+    /// Tools of manifests, and which of all may be used.
+    pub tools: Toolset,
+    /// `--set`.
+    set: Vec<(String, String)>,
 }
 
 impl Place {
@@ -41,7 +47,9 @@ impl Place {
         }
         let home = environment.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
         let home = home.canonicalize().unwrap_or(home);
-        Ok(Self { environment, directories, settings, workspace, roots, home, mode: common.mode.unwrap_or_default() })
+        let (mode, set) = (common.mode.unwrap_or_default(), common.set.clone());
+        let tools = Toolset::read(&directories, &settings, None);
+        Ok(Self { environment, directories, settings, workspace, roots, home, mode, tools, set })
     }
 
     pub fn workspace_id(&self) -> WorkspaceId {
@@ -65,11 +73,27 @@ impl Place {
     }
 
     pub fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
-        let enforcer = Enforcer::new(policy.layers.clone(), self.context(sandbox, mode));
+        let limits = self.tools.limits.iter().cloned().chain(aliases(&policy.layers)).collect();
+        let enforcer = Enforcer::new(policy.layers.clone(), self.context(sandbox, mode)).limited(limits);
         match self.settings.tools.shell {
             Shell::Bash => enforcer,
             other => enforcer.in_shell(other.name()),
         }
+    }
+
+    /// Takes in what a project brings of tools.
+    pub fn with_tools_of(&mut self, project: &Brought) {
+        self.tools = Toolset::read(&self.directories, &self.settings, Some(project));
+    }
+
+    /// Looks at the settings and the manifests again; of the settings only those of tools are taken. Whether anything is different.
+    pub fn look_again(&mut self, project: &Brought) -> Result<bool, ConfigError> {
+        let settings = Settings::load(&self.directories, &self.set)?;
+        let tools = Toolset::read(&self.directories, &settings, Some(project));
+        let same = tools.is_like(&self.tools) && settings.tools == self.settings.tools;
+        self.settings.tools = settings.tools;
+        self.tools = tools;
+        Ok(!same)
     }
 
     /// Whether the workspace is so wide that everything asks, which the start has to say.
@@ -115,6 +139,15 @@ impl Place {
         };
         branch_of(&one_line(&git.join("HEAD"))?)
     }
+}
+
+/// What layers disable by an alias, for the tool that it means.
+fn aliases(layers: &[Layer]) -> Vec<ToolLimit> {
+    let limit = |layer: &Layer, pattern: &ToolPattern| {
+        let name = tools::name_of(&pattern.text).filter(|name| *name != pattern.text)?;
+        Some(ToolLimit { rule: layer.scope.rule(pattern.line), names: ToolNames::Disabled(vec![name.to_owned()]) })
+    };
+    layers.iter().flat_map(|layer| layer.bundle.disabled.iter().filter_map(move |pattern| limit(layer, pattern))).collect()
 }
 
 /// The only line of a small plain file. Nothing else is opened, so that nothing can make the start wait.

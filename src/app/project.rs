@@ -5,10 +5,13 @@ use super::place::Place;
 use super::policy::with_its_line;
 use super::trouble::Trouble;
 use crate::config::trust::{Item, Kind, Project, Standing, Trusted};
-use crate::config::{ConfigError, InstructionFile};
+use crate::config::{ConfigError, InstructionFile, ToolLists};
 use crate::policy::{Bundle, Layer, Scope};
 use crate::protocol::cut_before;
 use crate::tui::BroughtFile;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Names said in one line; the rest are counted.
 const NAMES: usize = 6;
@@ -20,6 +23,16 @@ pub struct Brought {
     project: Project,
     proof: Option<Trusted>,
     changes: Option<Vec<String>>,
+    /// What the person looked at once and said yes to, by name and hash.
+    known: Arc<BTreeMap<String, String>>,
+}
+
+/// The manifests of tools that a project brings.
+#[derive(Default)]
+pub struct Manifests<'a> {
+    pub files: Vec<(PathBuf, &'a [u8])>,
+    /// What is different from what was trusted, in words.
+    pub changes: Vec<String>,
 }
 
 impl Brought {
@@ -35,7 +48,8 @@ impl Brought {
             Standing::Changed(changes) => (None, Some(changes)),
             Standing::NeverAsked => (None, None),
         };
-        Self { project, proof, changes }
+        let known = Arc::new(project.kept(&place.directories.config));
+        Self { project, proof, changes, known }
     }
 
     /// Whether there is something that waits for a yes.
@@ -47,6 +61,7 @@ impl Brought {
     pub fn trusted(&mut self, place: &Place) -> Result<(), ConfigError> {
         let kept = self.project.record(&place.directories.config);
         self.proof = Some(Trusted::for_this_run());
+        self.known = Arc::new(self.project.now());
         kept.map(|_| ())
     }
 
@@ -68,6 +83,47 @@ impl Brought {
 
     pub fn instructions(&self) -> Vec<InstructionFile> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.instructions(proof).to_vec())
+    }
+
+    pub fn root(&self) -> &Path {
+        self.project.root()
+    }
+
+    pub fn known(&self) -> Arc<BTreeMap<String, String>> {
+        Arc::clone(&self.known)
+    }
+
+    /// What its settings say of tools, once trusted.
+    pub fn tool_lists(&self) -> Option<Result<ToolLists, ConfigError>> {
+        let config = self.project.texts_of(Kind::Config, self.proof.as_ref()?);
+        config.first().map(|(path, bytes)| ToolLists::of_project(bytes, path))
+    }
+
+    /// The manifests of its tools, once trusted: as they were looked at, and only as long as they stand there.
+    pub fn manifests(&self) -> Manifests<'_> {
+        let Some(proof) = &self.proof else { return Manifests::default() };
+        let now = Project::examine(self.project.root());
+        let there = now.texts_of(Kind::Tool, proof);
+        let mut found = Manifests::default();
+        for (file, bytes) in self.project.texts_of(Kind::Tool, proof) {
+            match there.iter().find(|(path, _)| *path == file) {
+                Some((_, same)) if *same == bytes => found.files.push((file, bytes)),
+                Some(_) => {
+                    found.changes.push(format!(
+                        "`{}` changed and its tool is as you trusted it; start aye again to look at it",
+                        file.display()
+                    ));
+                    found.files.push((file, bytes));
+                }
+                None => {}
+            }
+        }
+        let known = self.project.texts_of(Kind::Tool, proof);
+        let new = there.iter().filter(|(path, _)| !known.iter().any(|(file, _)| file == path));
+        found.changes.extend(
+            new.map(|(path, _)| format!("`{}` is new and its tool is not taken; start aye again to look at it", path.display())),
+        );
+        found
     }
 
     /// Its policy as a layer, once trusted; one that cannot be read is an error, for it might have tightened something.

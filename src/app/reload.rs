@@ -6,12 +6,13 @@ use super::policy::NOTHING_RUNS;
 use super::project::Brought;
 use super::session::{self, Session};
 use super::standing::Standing;
+use super::toolset::own_directory;
 use super::trouble::Trouble;
 use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
 use crate::ports::{Checkpoints, ToolRouter};
 use crate::protocol::{Mode, SessionId};
 use crate::sys::watch::Watch;
-use crate::tools::{Changes, Commands, Router, Seen, self};
+use crate::tools::{self, Changes, Commands, Router, Seen};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, watch};
@@ -35,6 +36,10 @@ pub struct Reload {
     /// The last thing that was said about a file that cannot be taken.
     broken: Option<String>,
     project_told: bool,
+    /// The last that was said about settings that cannot be taken.
+    broken_settings: Option<String>,
+    /// What was said about manifests.
+    said: Vec<String>,
     /// The one in force.
     policy: Policy,
     modes: watch::Receiver<Mode>,
@@ -65,6 +70,7 @@ impl Reload {
         let (updates, receive) = mpsc::channel(DEPTH);
         let asked = Arc::new(Notify::new());
         let (modes, mode) = watch::channel(place.mode);
+        let said = place.tools.problems.clone();
         let reload = Self {
             place,
             file,
@@ -79,6 +85,8 @@ impl Reload {
             modes: mode,
             broken: None,
             project_told: false,
+            broken_settings: None,
+            said,
             updates,
             asked: Arc::clone(&asked),
             standing,
@@ -93,7 +101,8 @@ impl Reload {
         if self.project.is_trusted() {
             files.push(self.place.workspace.join(PROJECT_FILE));
         }
-        let mut watch = match Watch::of(files) {
+        files.push(self.place.directories.config_file());
+        let mut watch = match Watch::with_directories(files, vec![own_directory(&self.place.directories)]) {
             Ok(watch) => Some(watch),
             Err(error) => {
                 tracing::warn!(%error, "the policy's files are not watched");
@@ -143,11 +152,40 @@ impl Reload {
         } else {
             self.project_told = false;
         }
-        updates.extend(match self.read() {
-            Ok(policy) => self.good(&policy, asked),
-            Err(trouble) => self.bad(trouble.message, asked),
-        });
+        let told = self.tools(&mut updates);
+        let policy = match self.read() {
+            Ok(policy) => self.good(&policy, asked).or_else(|| told.map(|told| self.taken(&self.policy, Some(&told)))),
+            Err(trouble) => {
+                // The last good policy, with the tools of now.
+                updates.extend(told.map(|told| self.taken(&self.policy, Some(&told))));
+                self.bad(trouble.message, asked)
+            }
+        };
+        updates.extend(policy);
         updates
+    }
+
+    /// Looks at settings and manifests. What is wrong with them is said once; what is different, in words.
+    fn tools(&mut self, updates: &mut Vec<PolicyUpdate>) -> Option<String> {
+        let changed = match self.place.look_again(&self.project) {
+            Ok(changed) => {
+                let mended = self.broken_settings.take().is_some();
+                changed || mended
+            }
+            Err(error) => {
+                let message = error.to_string();
+                if self.broken_settings.replace(message.clone()).as_ref() != Some(&message) {
+                    let message = format!("{message}\nthe settings of tools stay as they were until this is mended");
+                    updates.push(PolicyUpdate::Told { message });
+                }
+                return None;
+            }
+        };
+        let problems = &self.place.tools.problems;
+        let new = problems.iter().filter(|problem| !self.said.contains(problem));
+        updates.extend(new.map(|message| PolicyUpdate::Told { message: message.clone() }));
+        self.said.clone_from(problems);
+        changed.then(|| format!("tools reloaded ({})", self.place.tools.names()))
     }
 
     fn read(&self) -> Result<Policy, Trouble> {

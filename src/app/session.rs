@@ -112,8 +112,10 @@ pub fn open(
     }
     let named: Vec<String> =
         policy.layers.iter().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
-    notices.extend(policy.layers.iter().flat_map(|layer| disables_nothing(layer, &named)));
+    notices.extend(policy.layers.iter().flat_map(|layer| disables_nothing(layer, &named, &place.tools.custom)));
     notices.extend(policy.layers.iter().flat_map(taken_names));
+    notices.extend(place.tools.problems.iter().cloned());
+    notices.extend(place.tools.custom.iter().filter_map(|tool| named_already(tool, &named)));
     let Some(summary) = chosen else {
         let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
         let claim = store.create(NewSession {
@@ -141,7 +143,17 @@ pub fn open(
         notices.push(format!("{skipped} records of this session cannot be read by this version; they stay where they are"));
     }
     let (checkpoints, changes) = kept(place, claim.id(), true);
-    Ok(Session { store, claim, records, draft, notices, commands: Commands::default(), seen: Seen::default(), checkpoints, changes })
+    Ok(Session {
+        store,
+        claim,
+        records,
+        draft,
+        notices,
+        commands: Commands::default(),
+        seen: Seen::default(),
+        checkpoints,
+        changes,
+    })
 }
 
 /// The model to ask: the flag's, the resumed session's, or the one that is set.
@@ -293,6 +305,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         })
     };
     let (web, addresses, places, entries) = (policy.clone(), policy.clone(), policy.clone(), policy.clone());
+    let offers = policy.clone();
     tools::Settings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
@@ -320,6 +333,8 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
         text: text_tools(&place.settings.tools.text),
         helper: Helper::default(),
         named: policy.named_commands().cloned().collect(),
+        custom: place.tools.custom.clone(),
+        may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
         checkpoints: None,
         artifacts: None,
         changes: None,
@@ -352,16 +367,27 @@ pub fn offered(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
 }
 
 /// Names in `[tools] disabled` that no tool has: a slip there would leave a tool that nobody wants.
-fn disables_nothing(layer: &Layer, named: &[String]) -> Vec<String> {
+fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::CustomTool>]) -> Vec<String> {
     let of_server = |text: &str| text.to_ascii_lowercase().starts_with("mcp.");
     let idle = layer.bundle.disabled.iter().filter(|one| {
-        !of_server(&one.text) && !named.iter().any(|name| one.hits(name)) && !tools::built_in_names().any(|name| one.hits(name))
+        !of_server(&one.text)
+            && tools::name_of(&one.text).is_none()
+            && !custom.iter().any(|tool| one.hits(&tool.name))
+            && !named.iter().any(|name| one.hits(name))
+            && !tools::built_in_names().any(|name| one.hits(name))
     });
     let told = |one: &policy::ToolPattern| {
         let rule = layer.scope.rule(one.line);
         format!("no tool is called `{}`, which the policy disables ({rule}); `aye tool list` shows their names", one.text)
     };
     idle.map(told).collect()
+}
+
+/// A custom tool that nobody can call, because a command of the policy has its name.
+fn named_already(tool: &tools::CustomTool, named: &[String]) -> Option<String> {
+    let name = named.iter().find(|name| name.eq_ignore_ascii_case(&tool.name))?;
+    let file = tool.source.file.display();
+    Some(format!("the policy has a named command `{name}`, so the tool in `{file}` is not offered; give it another name"))
 }
 
 /// Named commands that nobody can call, because a tool has their name.

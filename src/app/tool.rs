@@ -69,6 +69,10 @@ fn bench(place: &Place, common: &Common) -> Result<Bench, Trouble> {
     project.ignored_policy().iter().for_each(|line| super::warn(line));
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     policy.holds_for(None)?;
+    let mut place = place.clone();
+    place.with_tools_of(&project);
+    let place = &place;
+    place.tools.problems.iter().for_each(|problem| super::warn(problem));
     let standing = Standing::find(place, !project.waits());
     let policy = place.enforcer(&policy, standing.sandbox(), place.mode);
     let router = session::router(place, &policy, standing.holding(&policy));

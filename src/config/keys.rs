@@ -34,6 +34,7 @@ const fn key(pattern: &'static [&'static str], kind: Kind, default: &'static str
 
 pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
 
+pub(super) const CONFLICTS: [&str; 3] = ["local-first", "mcp-first", "error"];
 /// `auto`, and the shells of `sys::process`.
 const SHELLS: [&str; 9] = ["auto", "bash", "sh", "dash", "ksh", "zsh", "fish", "pwsh", "cmd"];
 
@@ -60,6 +61,14 @@ pub(super) const KEYS: &[Key] = &[
     key(&["ui", "plain"], Kind::Flag, "false", "append-only lines; accepted, not used by this version"),
     key(&["tools", "absolute_paths_only"], Kind::Flag, "false", "true refuses relative paths in the arguments of tools"),
     key(&["tools", "follow_symlinks"], Kind::Flag, "true", "false refuses every path with a link in it"),
+    key(&["tools", "disabled"], Kind::TextList, "[]", "tools that are not to be had: names, aliases, patterns such as \"Cli*\""),
+    key(&["tools", "enabled"], Kind::TextList, "", "the only tools that are to be had; unset: all"),
+    key(
+        &["tools", "conflict"],
+        Kind::Choice(&CONFLICTS),
+        "\"local-first\"",
+        "which tool a bare name means that one here and one of an MCP server have; accepted, no server brings tools yet",
+    ),
     key(
         &["tools", "text", "enabled"],
         Kind::Flag,

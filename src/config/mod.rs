@@ -18,7 +18,7 @@ pub use error::ConfigError;
 pub use instructions::{InstructionFile, of_person as instructions_of_person};
 pub use keys::schema;
 pub use provider::{Api, ModelChoice, NoModel};
-pub use settings::{Settings, TextTools};
+pub use settings::{Settings, TextTools, ToolLists};
 
 #[cfg(test)]
 mod tests;

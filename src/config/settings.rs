@@ -41,6 +41,36 @@ pub struct TextTools {
     pub allow_delete: bool,
 }
 
+/// Lists of tools, each with where it stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolLists {
+    pub disabled: Option<(String, Vec<String>)>,
+    pub enabled: Option<(String, Vec<String>)>,
+}
+
+impl ToolLists {
+    fn of(values: &Values) -> Self {
+        let list = |key: &str| match values.get(&vec!["tools".to_owned(), key.to_owned()]) {
+            Some(Entry { value: Value::List(names), origin }) => {
+                let place = match origin {
+                    Origin::File { path, line } => format!("{}:{line}", path.display()),
+                    Origin::Flag => format!("--set tools.{key}"),
+                };
+                Some((place, names.clone()))
+            }
+            _ => None,
+        };
+        Self { disabled: list("disabled"), enabled: list("enabled") }
+    }
+
+    /// What a project's settings say of tools; it can only take away. All else in them has no effect here.
+    pub fn of_project(bytes: &[u8], path: &std::path::Path) -> Result<Self, ConfigError> {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|_| ConfigError::one(format!("`{}` is not UTF-8 text, expected a TOML file", path.display())))?;
+        document::parse(text, path).map(|values| Self::of(&values))
+    }
+}
+
 impl Settings {
     /// The person's file, then the flags on top of it.
     pub fn load(directories: &Directories, set: &[(String, String)]) -> Result<Self, ConfigError> {
@@ -84,6 +114,11 @@ impl Settings {
             Value::Text(text) => Some(text),
             Value::Flag(_) | Value::Number(_) | Value::List(_) | Value::Table(_) => None,
         }
+    }
+
+    /// The lists of tools that are to be had and that are not.
+    pub fn tool_lists(&self) -> ToolLists {
+        ToolLists::of(&self.values)
     }
 
     /// Every key with its value and where that comes from, for `aye config show`.

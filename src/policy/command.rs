@@ -235,6 +235,17 @@ pub fn refused(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
     Some(Decided::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule denies it")))
 }
 
+/// What a rule asks about, however it is run.
+pub fn asked(argv: &[Arg], layer: &Ready, now: Timestamp) -> Option<Decided> {
+    let asks = |owned: &&Owned<Rule>| {
+        owned.rule.decision == Decision::Ask && counts(owned.rule.expires_at, now) && owned.rule.strikes(argv)
+    };
+    let owned = layer.commands.iter().find(asks)?;
+    let mut asked = Decided::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule asks"));
+    asked.locked = layer.scope == Scope::Managed;
+    Some(asked)
+}
+
 /// Blocked or deny, then ask rules, then allow rules, then a miss of the allow list, then approval.
 fn invocation_in_layer(
     line: &Line,

@@ -155,6 +155,8 @@ pub struct Ready {
     pub delete: Option<FileRules>,
     pub commands: Vec<Owned<Rule>>,
     pub tools: Vec<Owned<ToolRule>>,
+    /// The same for custom tools.
+    pub custom: Vec<Owned<ToolRule>>,
 }
 
 impl Ready {
@@ -172,6 +174,7 @@ impl Ready {
             delete: compiled(&bundle.delete),
             commands: owned(scope, bundle.shell.iter().flat_map(|shell| shell.rules.clone())),
             tools: owned(scope, bundle.mcp.iter().flat_map(|mcp| mcp.rules.clone())),
+            custom: owned(scope, bundle.custom.clone()),
             bundle,
         }
     }
@@ -197,6 +200,7 @@ impl Ready {
     fn join(&mut self, mine: &mut Self) {
         self.commands.append(&mut mine.commands);
         self.tools.append(&mut mine.tools);
+        self.custom.append(&mut mine.custom);
         for (files, added) in
             [(&mut self.read, &mut mine.read), (&mut self.write, &mut mine.write), (&mut self.delete, &mut mine.delete)]
         {

@@ -2,6 +2,7 @@
 
 mod bundle;
 mod command;
+mod custom;
 mod danger;
 mod decided;
 mod effective;
@@ -10,7 +11,9 @@ mod files;
 mod git;
 mod invoke;
 mod layer;
+mod limit;
 mod named;
+mod opening;
 mod paths;
 pub mod permit;
 mod reads;
@@ -22,10 +25,12 @@ pub use bundle::{
     ArgumentKind, Bundle, BundleError, Cache, Environment, NamedCommand, Network, Preview, SandboxSetting, Test, ToolPattern,
     entry_at, warnings,
 };
+pub use custom::line_of;
 pub use effective::Entry;
 pub use enforcer::{Enforcer, Explanation, Held, Kept, Marks};
 pub use git::{GitWrites, git_writes};
 pub use layer::{Layer, Scope};
+pub use limit::{ToolLimit, ToolNames};
 pub use named::quoted;
 pub use paths::{Context, Sandbox};
 pub use permit::{Permit, PreviewPermit, Question, Verdict};

@@ -3,8 +3,8 @@
 use super::{ArtifactError, BoxFuture};
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
-    Action, Artifact, CallId, ChangedFiles, Effects, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall, ToolDefinition,
-    ToolError, ToolResult,
+    Action, Artifact, CallId, ChangedFiles, Effects, ErrorCode, Outside, PreviewOffer, Proposal, TaskId, ToolCall,
+    ToolDefinition, ToolError, ToolResult,
 };
 use std::any::Any;
 use std::fmt;

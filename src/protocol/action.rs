@@ -40,6 +40,24 @@ pub enum Action {
         /// The same, to be read and written.
         paths: Vec<Target>,
     },
+    /// Open what stands at a path with the program that the desktop has for it, outside the sandbox.
+    Open {
+        target: Target,
+    },
+    /// Run the program of a custom tool's manifest.
+    Custom {
+        name: String,
+        argv: Vec<String>,
+        cwd: Target,
+        /// What it is given on its input.
+        input: Option<String>,
+        /// Of its manifest and of the programs it runs: another one is another tool.
+        fingerprint: String,
+        /// Whether a person knows it: their own, or one of the project with exactly these bytes.
+        known: bool,
+        /// It says that it changes nothing, and runs where nothing can be changed.
+        reads_only: bool,
+    },
     /// Use a tool of an MCP server.
     Invoke {
         server: String,
@@ -59,7 +77,8 @@ impl Action {
             Self::Read { .. } => "File.Read",
             Self::Write { .. } => "File.Write",
             Self::Delete { .. } => "File.Delete",
-            Self::Exec { .. } => "Shell.Exec",
+            Self::Open { .. } => "File.Read",
+            Self::Exec { .. } | Self::Custom { .. } => "Shell.Exec",
             Self::Fetch { .. } => "Network.Http",
             Self::Named { .. } => NAMED,
             Self::Invoke { .. } => "Mcp.Invoke",

@@ -1,7 +1,9 @@
 //! All that a front end may learn, in one stream.
 
 use super::{
-    Approval, ApprovalId, Arguments, CallId, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal, Redaction, RunningCommand, SandboxTier, SessionId, StepId, StopReason, TaskId, ToolError, ToolStatus, ToolUse, Usage, WorkspaceId, Artifact, ChangedFiles,
+    Approval, ApprovalId, Arguments, Artifact, CallId, ChangedFiles, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal,
+    Redaction, RunningCommand, SandboxTier, SessionId, StepId, StopReason, TaskId, ToolError, ToolStatus, ToolUse, Usage,
+    WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 

@@ -10,6 +10,8 @@ use std::fmt;
 pub enum GrantRule {
     /// A simple command: exactly these words, or all that begins with them.
     Command { words: Vec<String>, exact: bool },
+    /// A custom tool with exactly this content.
+    Tool { name: String, fingerprint: String },
     /// Writing what these patterns reach.
     Write { paths: Vec<String> },
 }
@@ -19,6 +21,7 @@ impl GrantRule {
     pub fn capability(&self) -> &'static str {
         match self {
             Self::Command { .. } => "Shell.Exec",
+            Self::Tool { .. } => "Tool.Custom",
             Self::Write { .. } => "File.Write",
         }
     }
@@ -29,6 +32,12 @@ impl GrantRule {
         match self {
             Self::Command { words, exact: true } => vec![format!("command = {}", list(words)), "exact = true".to_owned()],
             Self::Command { words, exact: false } => vec![format!("command = {}", list(words))],
+            Self::Tool { name, fingerprint } => {
+                vec![
+                    format!("tools = {}", list(std::slice::from_ref(name))),
+                    format!("fingerprint = {}", toml::Value::from(fingerprint.as_str())),
+                ]
+            }
             Self::Write { paths } => vec![format!("paths = {}", list(paths))],
         }
     }

@@ -5,6 +5,7 @@ pub mod http;
 pub mod instance;
 pub mod layer;
 pub mod locale;
+pub mod opener;
 pub mod path;
 pub mod process;
 pub mod programs;

@@ -29,6 +29,8 @@ const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
 pub struct Watch {
     queue: AsyncFd<Queue>,
     files: Vec<PathBuf>,
+    /// Of these every entry counts.
+    whole: Vec<PathBuf>,
     /// The files, and where links lead from them.
     names: BTreeSet<PathBuf>,
     directories: BTreeMap<WatchDescriptor, PathBuf>,
@@ -44,10 +46,16 @@ impl AsRawFd for Queue {
 
 impl Watch {
     /// The directories of the files are watched, for editors write a new file and rename it.
+    #[cfg(test)]
     pub fn of(files: Vec<PathBuf>) -> io::Result<Self> {
+        Self::with_directories(files, Vec::new())
+    }
+
+    /// The same, and all that lies in these directories.
+    pub fn with_directories(files: Vec<PathBuf>, whole: Vec<PathBuf>) -> io::Result<Self> {
         let queue = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
         let queue = registered(Queue(queue))?;
-        let mut watch = Self { queue, files, names: BTreeSet::new(), directories: BTreeMap::new() };
+        let mut watch = Self { queue, files, whole, names: BTreeSet::new(), directories: BTreeMap::new() };
         watch.arm();
         Ok(watch)
     }
@@ -86,6 +94,9 @@ impl Watch {
             return true;
         }
         let Some(directory) = self.directories.get(&event.wd) else { return false };
+        if self.names.contains(directory) && self.whole.iter().any(|whole| way(whole).contains(directory)) {
+            return true;
+        }
         let path = event.name.as_ref().map_or_else(|| directory.clone(), |name| directory.join(name));
         self.names.iter().any(|name| name.starts_with(&path))
     }
@@ -103,10 +114,11 @@ impl Watch {
     }
 
     fn arm_once(&mut self) {
-        self.names = self.files.iter().flat_map(|file| way(file)).collect();
+        self.names = self.files.iter().chain(&self.whole).flat_map(|file| way(file)).collect();
         // Where a directory is missing its parent tells when it comes.
         let there = |file: &PathBuf| file.ancestors().skip(1).find(|directory| directory.is_dir()).map(Path::to_owned);
-        let wanted: BTreeSet<PathBuf> = self.names.iter().filter_map(there).collect();
+        let mut wanted: BTreeSet<PathBuf> = self.names.iter().filter_map(there).collect();
+        wanted.extend(self.whole.iter().filter_map(|whole| whole.canonicalize().ok()).filter(|whole| whole.is_dir()));
         let queue = &self.queue.get_ref().0;
         let mut directories = BTreeMap::new();
         for directory in wanted {

@@ -3,9 +3,13 @@
 mod alias;
 mod arguments;
 mod changes;
+mod custom;
 mod habits;
 mod http;
 mod markers;
+#[cfg_attr(not(test), expect(dead_code, reason = "no server brings tools yet"))]
+mod naming;
+mod open;
 mod output;
 mod paths;
 mod read;
@@ -22,6 +26,7 @@ mod tool;
 mod write;
 
 pub use changes::Changes;
+pub use custom::{CustomTool, ManifestError, Source, manifest_schema};
 pub use registry::built_in_names;
 pub use router::{Router, actions_for, actions_now, known, name_of};
 pub use seen::Seen;

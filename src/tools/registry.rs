@@ -1,6 +1,8 @@
 //! The list of all tools; a tool that is not here does not exist.
 
+use super::custom::CustomTool;
 use super::http::http_request;
+use super::open::{open_path, reveal_in_os};
 use super::read::{disk_usage, hash_file, read_file, stat};
 use super::search::{glob, grep, list_directory};
 use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
@@ -10,6 +12,7 @@ use super::tool::{AnyTool, Hidden, Settings};
 use super::write::{append_file, apply_patch, copy, create_directory, delete, edit_file, move_path, write_file};
 use crate::protocol::{ErrorCode, ToolError};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<read_file::ReadFile>(PhantomData),
@@ -36,16 +39,22 @@ static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<cli_stop::CliStop>(PhantomData),
     &Hidden::<cli_platform::CliGetPlatform>(PhantomData),
     &Hidden::<cli_environment::CliEnv>(PhantomData),
+    &Hidden::<open_path::OpenPath>(PhantomData),
+    &Hidden::<reveal_in_os::RevealInOs>(PhantomData),
     &Hidden::<http_request::HttpRequest>(PhantomData),
     #[cfg(test)]
     &Hidden::<super::tests::adding::CountWords>(PhantomData),
 ];
 
-/// All tools: the built-in ones, then those that the policy makes of commands.
+/// All tools: the built-in ones, then those that the policy makes of commands, then those of manifests.
 pub(super) fn offered(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
     let named = settings.named.iter().filter(|tool| built_in(&tool.name).is_none());
     let text = |tool: &&dyn AnyTool| settings.text.enabled || !settings.text.binds(tool.name(), tool.name());
-    TOOLS.iter().copied().filter(text).chain(named.map(|tool| tool as &dyn AnyTool))
+    let own = |tool: &&Arc<CustomTool>| {
+        built_in(&tool.name).is_none() && !settings.named.iter().any(|named| named.name.eq_ignore_ascii_case(&tool.name))
+    };
+    let custom = settings.custom.iter().filter(own).map(|tool| &**tool as &dyn AnyTool);
+    TOOLS.iter().copied().filter(text).chain(named.map(|tool| tool as &dyn AnyTool)).chain(custom)
 }
 
 /// By its name or one of its aliases, in any case.

@@ -382,11 +382,13 @@ fn hidden(tool: &dyn AnyTool, called: &str, arguments: Map<String, Value>, setti
         .or_else(|_| tool.actions(called, arguments, &Paths::lexical(settings)))
         .ok()?;
     let may_be_seen = |action: &Action| match action {
-        Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Exec { cwd: target, .. } => {
-            (settings.may_read)(&target.real)
-        }
+        Action::Read { target }
+        | Action::Write { target }
+        | Action::Delete { target }
+        | Action::Open { target }
+        | Action::Exec { cwd: target, .. } => (settings.may_read)(&target.real),
         Action::Named { inputs, paths, .. } => inputs.iter().chain(paths).all(|target| (settings.may_read)(&target.real)),
-        Action::Fetch { .. } | Action::Invoke { .. } => true,
+        Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. } => true,
     };
     (!actions.iter().all(may_be_seen)).then_some(actions)
 }
@@ -397,10 +399,12 @@ struct Late(ToolError);
 /// The places as the model wrote them.
 fn named(actions: &[Action]) -> String {
     let given = |action: &Action| match action {
-        Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Exec { cwd: target, .. } => {
-            target.given.clone()
-        }
-        Action::Named { argv, .. } => argv.join(" "),
+        Action::Read { target }
+        | Action::Write { target }
+        | Action::Delete { target }
+        | Action::Open { target }
+        | Action::Exec { cwd: target, .. } => target.given.clone(),
+        Action::Named { argv, .. } | Action::Custom { argv, .. } => argv.join(" "),
         Action::Fetch { url, .. } => url.clone(),
         Action::Invoke { server, tool, .. } => format!("{server}/{tool}"),
     };

@@ -10,8 +10,9 @@ use crate::ports::{Artifacts, BoxFuture, Checkpoints, RunContext};
 use crate::protocol::{Action, Artifact, ErrorCode, Image, Outside, Proposal, SessionId, ToolError};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
-use crate::tools::seen::Seen;
 use crate::tools::changes::Changes;
+use crate::tools::custom::CustomTool;
+use crate::tools::seen::Seen;
 use crate::tools::shell::commands::Commands;
 use crate::tools::shell::confine::Holding;
 use crate::tools::text::TextTools;
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(super) type MayFetch = Arc<dyn Fn(&str, &str) -> Explanation + Send + Sync>;
+pub(super) type MayUse = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 pub(super) type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Send + Sync>;
 
 /// What all tools are told once.
@@ -64,6 +66,10 @@ pub struct Settings {
     pub helper: Helper,
     /// Commands of the policy that are tools of their own.
     pub named: Vec<NamedCommand>,
+    /// Tools of manifests.
+    pub custom: Vec<Arc<CustomTool>>,
+    /// Whether a tool of this name may be used at all, or why not.
+    pub may_use: MayUse,
     /// What the policy says of a request by this method to this URL; asked again for each redirect.
     pub may_fetch: MayFetch,
     /// Whether a connection for this URL may be opened to this address.

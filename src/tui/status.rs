@@ -102,7 +102,10 @@ fn context(model: &Model, left: Left) -> Item {
 pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let mut hints = hints(model, now);
     let style = model.theme.style(Token::Faint);
-    let right = match (model.panels.is_open() || model.help.is_some() || model.reading.is_some() || model.changes.is_some(), model.composer.is_empty()) {
+    let right = match (
+        model.panels.is_open() || model.help.is_some() || model.reading.is_some() || model.changes.is_some(),
+        model.composer.is_empty(),
+    ) {
         (true, _) => "",
         (false, true) => "? keys",
         (false, false) => "f1 keys",

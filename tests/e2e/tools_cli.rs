@@ -3,7 +3,7 @@
 use crate::support::{Output, Project};
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 25] = [
+const TOOLS: [&str; 27] = [
     "ReadFile",
     "Stat",
     "HashFile",
@@ -28,6 +28,8 @@ const TOOLS: [&str; 25] = [
     "CliStop",
     "CliGetPlatform",
     "CliEnv",
+    "OpenPath",
+    "RevealInOs",
     "HttpRequest",
 ];
 

@@ -1,14 +1,12 @@
 //! What the session kept whole, told to the person when asked.
 
 use super::Host;
-use crate::protocol::{Command, Event, EventKind};
-use jiff::Timestamp;
+use crate::protocol::{Command, EventKind};
 
 impl Host {
     /// Beside the session: it may wait for a disk, and nothing waits for it.
     pub(super) fn tell_artifacts(&self, command: Command) {
-        let (router, events) = (self.router.clone(), self.events.clone());
-        let (workspace_id, session_id) = (self.workspace_id.clone(), self.session_id.clone());
+        let (router, teller) = (self.router.clone(), self.teller());
         tokio::spawn(async move {
             let told = match command {
                 Command::ReadArtifact { uri } => {
@@ -17,8 +15,7 @@ impl Host {
                 _ => router.artifacts().await.map(|artifacts| EventKind::ArtifactsListed { artifacts }),
             };
             let kind = told.unwrap_or_else(|error| EventKind::Notice { message: error.message });
-            let _ =
-                events.send(Event { workspace_id, session_id, task_id: None, step_id: None, timestamp: Timestamp::now(), kind });
+            teller.tell(None, None, kind);
         });
     }
 }

@@ -110,8 +110,13 @@ impl Machine {
 /// Where a command would run.
 fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
     plan.actions.iter().find_map(|action| match action {
-        Action::Exec { cwd, .. } | Action::Named { cwd, .. } => Some(cwd.real.clone()),
-        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
+        Action::Exec { cwd, .. } | Action::Named { cwd, .. } | Action::Custom { cwd, .. } => Some(cwd.real.clone()),
+        Action::Read { .. }
+        | Action::Write { .. }
+        | Action::Delete { .. }
+        | Action::Open { .. }
+        | Action::Fetch { .. }
+        | Action::Invoke { .. } => None,
     })
 }
 
@@ -131,7 +136,18 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
             timeout_seconds: plan.timeout_seconds,
             sandbox: sandbox.to_owned(),
         }),
-        Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
+        Action::Custom { argv, cwd, input, .. } => Some(CommandLine {
+            line: crate::policy::line_of(argv, input.as_deref()),
+            cwd: cwd.real.display().to_string(),
+            timeout_seconds: plan.timeout_seconds,
+            sandbox: sandbox.to_owned(),
+        }),
+        Action::Read { .. }
+        | Action::Write { .. }
+        | Action::Delete { .. }
+        | Action::Open { .. }
+        | Action::Fetch { .. }
+        | Action::Invoke { .. } => None,
     });
     Approval {
         approval_id,

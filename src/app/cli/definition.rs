@@ -155,7 +155,13 @@ pub(super) enum ToolSub {
         json: bool,
     },
     /// Print a tool's definition
-    Schema { name: String },
+    Schema {
+        #[arg(required_unless_present = "manifest")]
+        name: Option<String>,
+        /// What the manifest of a custom tool may say, as JSON Schema
+        #[arg(long, conflicts_with = "name")]
+        manifest: bool,
+    },
     /// Call a tool as a model would
     Call {
         name: String,

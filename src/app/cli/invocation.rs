@@ -49,6 +49,7 @@ pub enum Action {
     Demo { answers: Answers },
     ToolList { json: bool },
     ToolSchema { name: String },
+    ToolManifest,
     ToolPlan { name: String, arguments: String },
     ToolCall { name: String, arguments: String, json: bool, answers: Answers },
     Policy(PolicyAction),
@@ -163,7 +164,8 @@ impl Sub {
             Self::Exec { session, output, print: _, prompt } => return exec(prompt, session.choice(), output.format()),
             Self::Demo { yes } => Action::Demo { answers: answers(yes) },
             Self::Tool { tool: ToolSub::List { json } } => Action::ToolList { json },
-            Self::Tool { tool: ToolSub::Schema { name } } => Action::ToolSchema { name },
+            Self::Tool { tool: ToolSub::Schema { name: Some(name), .. } } => Action::ToolSchema { name },
+            Self::Tool { tool: ToolSub::Schema { name: None, .. } } => Action::ToolManifest,
             Self::Tool { tool: ToolSub::Call { name, args, plan: true, json: _, yes: _ } } => {
                 Action::ToolPlan { name, arguments: args }
             }
@@ -236,6 +238,7 @@ impl Invocation {
             | Action::Exec { .. }
             | Action::ToolList { .. }
             | Action::ToolSchema { .. }
+            | Action::ToolManifest
             | Action::ToolPlan { .. }
             | Action::Policy(_)
             | Action::SessionsList { .. }

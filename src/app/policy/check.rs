@@ -28,6 +28,7 @@ struct Answer<'a> {
 /// One answer for each line, whatever it is; the exit code does not depend on the verdicts.
 pub fn run(place: &Place, common: &Common) -> Result<Exit, Trouble> {
     let policy = super::in_force(place, common)?;
+    let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, Mode::Ask);
     let settings = session::tool_settings(place, &enforcer, Holding::nothing());
     let mut input = BufReader::new(std::io::stdin().lock());

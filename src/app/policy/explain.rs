@@ -48,6 +48,7 @@ pub fn run(place: &Place, common: &Common, subject: Subject, json: bool) -> Resu
         }
     };
     let policy = super::in_force(place, common)?;
+    let place = &super::with_tools(place, common);
     let enforcer = place.enforcer(&policy, Sandbox::Present, place.mode);
     let settings = session::tool_settings(place, &enforcer, tools::Holding::nothing());
     let time = jiff::Timestamp::now();
@@ -121,7 +122,8 @@ fn what(action: &Action) -> String {
         Action::Delete { target } => format!("delete {}", target.given),
         Action::Exec { command, .. } => command.clone(),
         Action::Fetch { url, method } => format!("{method} {url}"),
-        Action::Named { argv, .. } => argv.join(" "),
+        Action::Open { target } => format!("open {}", target.given),
+        Action::Named { argv, .. } | Action::Custom { argv, .. } => argv.join(" "),
         Action::Invoke { server, tool, .. } => format!("call {server}/{tool}"),
     }
 }

@@ -54,6 +54,13 @@ pub(super) fn in_force(place: &Place, common: &Common) -> Result<Policy, Trouble
     place.policy(common.policy.as_deref(), Some(&project))
 }
 
+/// The place with what a trusted project says of tools, and with its own.
+fn with_tools(place: &Place, common: &Common) -> Place {
+    let mut own = place.clone();
+    own.with_tools_of(&Brought::look(place, common.trust));
+    own
+}
+
 /// A call by its text alone: what it would touch and what is said of it; or why it could never run.
 fn judged(
     tool: &str,

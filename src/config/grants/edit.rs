@@ -8,7 +8,7 @@ use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, 
 const CAPABILITIES: &str = "capabilities";
 const RULES: &str = "rules";
 /// Those that saved rules can join.
-const JOINED: [&str; 2] = ["Shell.Exec", "File.Write"];
+const JOINED: [&str; 3] = ["Shell.Exec", "File.Write", "Tool.Custom"];
 
 /// A text with rules put in, and the line of the first of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +146,7 @@ fn found(text: &str) -> Result<Vec<(Place, Kept)>, String> {
 /// The rule as it would have been saved; `None` for one that says more or something else.
 fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<Kept> {
     let text = |key: &str| table.get(key).and_then(Item::as_str);
-    let known = ["command", "paths", "exact", "decision", "reason", "expires_at"];
+    let known = ["command", "paths", "exact", "tools", "fingerprint", "decision", "reason", "expires_at"];
     if text("decision") != Some("allow") || table.iter().any(|(key, _)| !known.contains(&key)) {
         return None;
     }
@@ -155,6 +155,9 @@ fn kept(table: &dyn TableLike, capability: &str, line: usize) -> Option<Kept> {
     };
     let rule = if capability == "Shell.Exec" {
         GrantRule::Command { words: words("command")?, exact: table.get("exact").and_then(Item::as_bool).unwrap_or(false) }
+    } else if capability == "Tool.Custom" {
+        let [name] = <[String; 1]>::try_from(words("tools")?).ok()?;
+        GrantRule::Tool { name, fingerprint: text("fingerprint")?.to_owned() }
     } else {
         GrantRule::Write { paths: words("paths")? }
     };
@@ -216,6 +219,10 @@ fn fill(table: &mut dyn TableLike, rule: &GrantRule, reason: &str, until: Option
             if *exact {
                 table.insert("exact", toml_edit::value(true));
             }
+        }
+        GrantRule::Tool { name, fingerprint } => {
+            table.insert("tools", list(std::slice::from_ref(name)));
+            table.insert("fingerprint", toml_edit::value(fingerprint));
         }
         GrantRule::Write { paths } => drop(table.insert("paths", list(paths))),
     }

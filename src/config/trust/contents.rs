@@ -5,6 +5,8 @@ use serde::Deserialize;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
+/// Where a project's tools are described.
+pub const TOOLS: &str = ".aye/tools";
 /// A larger text is none that a person wrote.
 const TEXT_BYTES: u64 = 1 << 20;
 /// A program is hashed and not kept.
@@ -71,6 +73,14 @@ impl Item {
         }
     }
 
+    /// Its text, where that was kept.
+    pub fn text(&self) -> Option<&[u8]> {
+        match &self.content {
+            Content::Text(bytes) => Some(bytes),
+            Content::Hashed { .. } | Content::TooLarge { .. } | Content::Outside { .. } | Content::Closed { .. } => None,
+        }
+    }
+
     /// Whether anything of it could take effect.
     pub fn counts(&self) -> bool {
         matches!(self.content, Content::Text(_) | Content::Hashed { .. })
@@ -122,7 +132,7 @@ pub fn collect(workspace: &Path, instructions: &Found) -> Vec<Item> {
     items.extend(one(".mcp.json", Kind::McpServers));
     several(workspace, ".aye/commands", "md", Kind::Command, &mut items);
     let tools = items.len();
-    several(workspace, ".aye/tools", "toml", Kind::Tool, &mut items);
+    several(workspace, TOOLS, "toml", Kind::Tool, &mut items);
     let mut programs: Vec<String> = items[tools..].iter().flat_map(programs).collect();
     programs.sort();
     programs.dedup();
@@ -244,12 +254,16 @@ fn programs(tool: &Item) -> Vec<String> {
     struct Named {
         #[serde(default)]
         command: Vec<String>,
+        input_schema_file: Option<String>,
+        output_schema_file: Option<String>,
     }
     let Content::Text(bytes) = &tool.content else { return Vec::new() };
     let named = std::str::from_utf8(bytes).ok().and_then(|text| toml::from_str::<Named>(text).ok());
-    let words = named.map(|named| named.command).unwrap_or_default();
-    // A script behind its interpreter is a part of what runs.
-    words.into_iter().filter_map(|word| inside(&word)).collect()
+    let Some(named) = named else { return Vec::new() };
+    let schemas = named.input_schema_file.into_iter().chain(named.output_schema_file).map(|name| format!("./{name}"));
+    // A script behind its interpreter is a part of what runs. It lies beside the manifest, or below the root.
+    let below = |word: String| [format!("{TOOLS}/{word}"), word];
+    named.command.into_iter().chain(schemas).flat_map(below).filter_map(|word| inside(&word)).collect()
 }
 
 /// `./run.sh` as `run.sh`, where it names something in the project by a path.

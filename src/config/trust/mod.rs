@@ -11,6 +11,7 @@ pub use contents::{Content, Item, Kind};
 use super::{ConfigError, InstructionFile, instructions};
 use contents::collect;
 use note::{Kept, Note};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A directory and what it would bring in.
@@ -90,6 +91,29 @@ impl Project {
             }
         };
         Some((self.real.join(&item.name), bytes))
+    }
+
+    /// The files of one kind that can be read, with the very bytes that were hashed.
+    pub fn texts_of(&self, kind: Kind, _proof: &Trusted) -> Vec<(PathBuf, &[u8])> {
+        let items = self.items.iter().filter(|item| item.kind == kind);
+        items.filter_map(|item| Some((self.real.join(&item.name), item.text()?))).collect()
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.real
+    }
+
+    /// What a person said yes to when they were asked, by name and hash; nothing where they never were.
+    pub fn kept(&self, config_dir: &Path) -> BTreeMap<String, String> {
+        match note::read(&self.note_path(config_dir)) {
+            Kept::Note(note) if note.directory == self.real.to_string_lossy() && note.inode == inode(&self.real) => note.files,
+            Kept::Note(_) | Kept::Nothing | Kept::Unreadable => BTreeMap::new(),
+        }
+    }
+
+    /// What is there now, in the same form.
+    pub fn now(&self) -> BTreeMap<String, String> {
+        self.note().files
     }
 
     /// Whether the policy that stands there is the one that was looked at; nothing else is read for that.

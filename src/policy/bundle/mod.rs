@@ -48,6 +48,7 @@ pub const CAPABILITIES: &[&str] = &[
     "Shell.Exec",
     "Network.Http",
     "Mcp.Invoke",
+    "Tool.Custom",
     "Workspace.Upload",
     "BackendTool.Invoke",
 ];
@@ -67,6 +68,8 @@ pub struct Bundle {
     pub shell: Option<Shell>,
     pub http: Option<Http>,
     pub mcp: Option<Tools>,
+    /// Rules about custom tools, by their names.
+    pub custom: Vec<ToolRule>,
     /// Tools that are not to be had, whatever is granted.
     pub disabled: Vec<ToolPattern>,
     /// Commands that are tools of their own.
@@ -218,6 +221,7 @@ impl Bundle {
                 "File.Delete" => self.delete = Some(Files::read(&capability, true)?),
                 "Shell.Exec" => self.shell = Some(Shell::read(&capability)?),
                 "Network.Http" => self.http = Some(Http::read(&capability)?),
+                "Tool.Custom" => self.custom = tools::custom_rules(&capability)?,
                 "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability, "allowed_tools")?),
                 // No tool of this version needs these; what stands there has to be right all the same.
                 "BackendTool.Invoke" => drop(Tools::read(&capability, "allowed_tool_names")?),

@@ -95,6 +95,12 @@ impl ToolRule {
     }
 }
 
+/// `Tool.Custom` has nothing but rules: what grants commands grants the tools, and each asks until a rule allows it.
+pub fn custom_rules(section: &Section<'_>) -> Result<Vec<ToolRule>, BundleError> {
+    section.only(&["rules"])?;
+    section.sections("rules")?.iter().map(ToolRule::read).collect()
+}
+
 /// A list of patterns of tool names.
 pub fn tool_patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<ToolPattern>>, BundleError> {
     let one = |text: Text| {

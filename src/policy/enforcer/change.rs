@@ -14,6 +14,8 @@ impl Enforcer {
         self.source.extend(session);
         self.context = new.context;
         self.context.mode = mode;
+        self.limits = new.limits;
+        self.other_shell = new.other_shell;
         self.settle();
     }
 

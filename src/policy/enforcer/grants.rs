@@ -55,6 +55,9 @@ impl Enforcer {
     pub fn always(&self, actions: &[Action], now: Timestamp) -> Always {
         let found = match actions {
             [Action::Exec { command, cwd }] => self.for_command(command, cwd, now),
+            [Action::Custom { name, fingerprint, .. }] => {
+                Ok(vec![Draft::same(vec![GrantRule::Tool { name: name.clone(), fingerprint: fingerprint.clone() }])])
+            }
             _ => self.for_writes(actions, now),
         };
         let drafts = match found {
@@ -106,7 +109,8 @@ impl Enforcer {
         }
         // Only what is said for one project holds without a sandbox: a command can be another thing elsewhere.
         let unheld = real == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
-        if lasting.is_ok() && unheld && actions.iter().any(|action| matches!(action, Action::Exec { .. })) {
+        if lasting.is_ok() && unheld && actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Custom { .. }))
+        {
             asks_still.push(GrantScope::Everywhere);
         }
         let memory_only = lasting.err().map(|why| format!("a rule in a file would not help: {why}"));
@@ -149,7 +153,10 @@ impl Enforcer {
                 (Action::Named { name, .. }, _) => {
                     never.push(format!("the named command `{name}` asks until its policy has `requires_approval = false`"));
                 }
-                (Action::Exec { .. } | Action::Fetch { .. } | Action::Invoke { .. }, _) => {
+                (Action::Open { target }, _) => {
+                    never.push(format!("`{}` is opened outside the sandbox, which is asked about each time", given(target)));
+                }
+                (Action::Exec { .. } | Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. }, _) => {
                     let what = if matches!(action, Action::Fetch { .. }) { "request" } else { action.capability() };
                     never.push(format!("a {what} is asked about each time"));
                 }
@@ -289,7 +296,7 @@ fn text(rules: &[GrantRule]) -> String {
 fn stays_harmless(rule: &GrantRule, scene: &Scene<'_>) -> bool {
     match rule {
         GrantRule::Command { words, exact: false } => command::may_be_kept(&words.join(" "), scene),
-        GrantRule::Command { .. } | GrantRule::Write { .. } => true,
+        GrantRule::Command { .. } | GrantRule::Tool { .. } | GrantRule::Write { .. } => true,
     }
 }
 

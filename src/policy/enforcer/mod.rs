@@ -10,13 +10,16 @@ pub use held::{Held, Kept, Marks};
 
 use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
 use super::command::{self, Scene};
+use super::custom::{self, Custom};
 use super::danger::obeys_repository;
 use super::decided::{Decided, Finding};
 use super::effective::{Entry, entries};
 use super::files::{self, Access};
 use super::invoke::{self, Offered};
 use super::layer::{Layer, Ready};
+use super::limit::ToolLimit;
 use super::named::{self, Filled};
+use super::opening;
 use super::paths::{Context, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Verdict};
 use super::url;
@@ -41,6 +44,8 @@ pub struct Enforcer {
     context: Context,
     grants: Vec<Grant>,
     terms: Terms,
+    /// What is not to be had, whatever the layers say.
+    limits: Vec<ToolLimit>,
     /// What reads the lines of commands, where it is not `bash`.
     other_shell: Option<&'static str>,
 }
@@ -103,10 +108,16 @@ impl Explanation {
 
 impl Enforcer {
     pub fn new(layers: Vec<Layer>, context: Context) -> Self {
-        let mut enforcer =
-            Self { source: layers, layers: Vec::new(), context, grants: Vec::new(), terms: Terms::default(), other_shell: None };
+        let (grants, limits) = (Vec::new(), Vec::new());
+        let terms = Terms::default();
+        let mut enforcer = Self { source: layers, layers: Vec::new(), context, grants, terms, limits, other_shell: None };
         enforcer.settle();
         enforcer
+    }
+
+    /// The same with these limits on tools.
+    pub fn limited(self, limits: Vec<ToolLimit>) -> Self {
+        Self { limits, ..self }
     }
 
     /// The same where another shell than `bash` reads the lines. What a rule says was read with the eyes of `bash`: at best it asks.
@@ -136,7 +147,9 @@ impl Enforcer {
             let pattern = layer.bundle.disabled.iter().find(|pattern| pattern.hits(tool_name))?;
             Some(layer.scope.rule(pattern.line))
         };
-        let Some(rule) = self.layers.iter().find_map(disables) else { return Ok(()) };
+        let Some(rule) = self.layers.iter().find_map(disables) else {
+            return self.limits.iter().find_map(|limit| limit.denies(tool_name)).map_or(Ok(()), Err);
+        };
         Err(Denial { rule, reason: format!("the tool `{tool_name}` is disabled"), parts: Vec::new() })
     }
 
@@ -181,7 +194,8 @@ impl Enforcer {
         }
         // A call that touches nothing needs no leave.
         let whole = whole.unwrap_or_else(|| plain(Decided::allow("built-in", "it touches nothing")));
-        let shell = actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. }));
+        let shell =
+            actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. }));
         let needs =
             (shell && whole.decided.verdict == VerdictKind::Allow && self.sandbox() != SandboxSetting::Off).then_some("sandbox");
         self.told(whole, actions, needs)
@@ -223,6 +237,8 @@ impl Enforcer {
             Some(Action::Fetch { .. }) => "Request",
             Some(Action::Named { .. }) => "Named command",
             Some(Action::Invoke { .. }) => "Tool",
+            Some(Action::Custom { .. }) => "Custom tool",
+            Some(Action::Open { .. }) => "Open",
         };
         named.unwrap_or_else(|| ApprovalRule { title: otherwise.to_owned(), description: None })
     }
@@ -239,6 +255,15 @@ impl Enforcer {
             Action::Named { name, argv, cwd: _, inputs, paths } => {
                 let filled = Filled { name, argv, inputs, paths };
                 return self.held(self.loosened(false, named::judge(&filled, &self.layers, &self.context, now)));
+            }
+            Action::Open { target } => {
+                return self.loosened(false, opening::judge(target, &self.layers, &self.context, now));
+            }
+            Action::Custom { name, argv, cwd, input, fingerprint, known, reads_only } => {
+                let holds = self.context.sandbox == Sandbox::Present && self.sandbox() != SandboxSetting::Off;
+                let reads_only = *reads_only && holds;
+                let custom = Custom { name, argv, input: input.as_deref(), fingerprint, known: *known, reads_only };
+                return self.held(self.loosened(false, custom::judge(&custom, cwd, &self.scene(cwd, now))));
             }
             Action::Invoke { server, tool, fingerprint } => {
                 let offered = Offered { server, tool, fingerprint };

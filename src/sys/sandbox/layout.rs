@@ -67,6 +67,7 @@ pub(super) fn lay_out(confinement: &Confinement, built_in: &BuiltIn) -> Result<L
     wishes.add(&confinement.read_only, |wish| wish.read_only = true);
     wishes.add(&confinement.reopened, |wish| wish.reopened = true);
     wishes.add(&confinement.hidden, |wish| wish.hidden = true);
+    wishes.add(&confinement.shown, |wish| wish.shown = true);
     for (number, root) in confinement.roots.iter().enumerate() {
         wishes.add([root], |wish| wish.root = Some(number));
     }

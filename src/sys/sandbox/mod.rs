@@ -89,6 +89,8 @@ pub struct Confinement {
     pub reopened: Vec<PathBuf>,
     /// Files and directories that are seen empty.
     pub hidden: Vec<PathBuf>,
+    /// Files and directories in those, and in a `/tmp` of the command's own, that are seen as they are.
+    pub shown: Vec<PathBuf>,
     /// Directories of package managers: read as they are, written to a copy.
     pub caches: Vec<Layered>,
     pub network: NetworkAccess,
@@ -106,6 +108,7 @@ impl Confinement {
             read_only: Vec::new(),
             reopened: Vec::new(),
             hidden: Vec::new(),
+            shown: Vec::new(),
             caches: Vec::new(),
             network: NetworkAccess::Proxied,
             limits: ResourceLimits::default(),

@@ -35,5 +35,9 @@ pub(super) fn named(confinement: &Confinement) -> BTreeMap<PathBuf, Access> {
     for place in &confinement.hidden {
         name(place, Access::Nothing);
     }
+    let is_below_hidden = |place: &PathBuf| confinement.hidden.iter().any(|hidden| place != hidden && place.starts_with(hidden));
+    for place in confinement.shown.iter().filter(|place| is_below_hidden(place)) {
+        places.entry(place.clone()).or_insert(Access::Read);
+    }
     places
 }

@@ -95,6 +95,7 @@ mod tests {
             read_only: vec![PathBuf::from("/Users/ada/.local/project/.git/hooks")],
             reopened: vec![PathBuf::from("/Users/ada/.local/project/.git/hooks/mine")],
             hidden: vec![PathBuf::from("/Users/ada/.local"), PathBuf::from("/Users/ada/.local/project/deep/.env")],
+            shown: Vec::new(),
             caches: Vec::new(),
             network: NetworkAccess::Proxied,
             limits: ResourceLimits::default(),

@@ -149,8 +149,8 @@ pub(in crate::tools) fn places(actions: &[Action]) -> Vec<PathBuf> {
     for action in actions {
         match action {
             Action::Write { target } | Action::Delete { target } => places.push(target.real.clone()),
-            Action::Exec { .. } | Action::Named { .. } => return Vec::new(),
-            Action::Read { .. } | Action::Fetch { .. } | Action::Invoke { .. } => {}
+            Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. } => return Vec::new(),
+            Action::Read { .. } | Action::Fetch { .. } | Action::Open { .. } | Action::Invoke { .. } => {}
         }
     }
     places

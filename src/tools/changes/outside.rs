@@ -5,7 +5,7 @@ use crate::ports::{CheckpointError, Noted, Stood};
 use crate::protocol::{ChangedBy, Place, Target};
 use crate::sys::tree_watch::{Touched, TreeWatch};
 use crate::tools::search::unread::Unread;
-use crate::tools::search::walk::{Depth, walk};
+use crate::tools::search::walk::{Depth, Reach, walk};
 use crate::tools::shell::checkpoint;
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
@@ -267,7 +267,7 @@ fn tree(root: &Path, depth: Depth, settings: &Settings, watch: Option<&Mutex<Opt
     if let Some(watch) = watch {
         add(watch, root);
     }
-    let walked = walk(&target, settings, depth, &Unread::new(), &enough, || {
+    let walked = walk(&target, settings, Reach::usual(depth), &Unread::new(), &enough, || {
         |entry: &ignore::DirEntry| {
             let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
             if let (true, Some(watch)) = (is_directory, watch) {

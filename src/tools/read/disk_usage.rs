@@ -6,7 +6,7 @@ use crate::sys::file::usage::{Part, Sum, Usage, Watch, usage};
 use crate::sys::path::facts;
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, listed, not_found, open_error, shown, special};
-use crate::tools::search::walk::First;
+use crate::tools::search::gather::First;
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -160,6 +160,8 @@ impl Tool for CliSession {
                     opens: Vec::new(),
                     background: true,
                     without_stderr: false,
+                    answer: None,
+                    narrow: command_run::Narrow::default(),
                     shell: crate::sys::process::Shell::Bash,
                 },
                 reads,

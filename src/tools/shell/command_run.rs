@@ -13,10 +13,11 @@ use crate::protocol::{ErrorCode, Outside, Target, ToolError};
 use crate::sys::process::{
     Captured, End, Finished, ProcessError, Shell, Spec, command_environment, environment_words, signal_name,
 };
-use crate::sys::sandbox::Confinement;
+use crate::sys::sandbox::{Confinement, NetworkAccess};
 use crate::tools::output::{Whole, Wholes};
 use crate::tools::sessions::cli_read::told;
 use crate::tools::tool::{Failed, Output, Settings, Told};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,10 +43,51 @@ pub(in crate::tools) struct Work {
     pub background: bool,
     /// What it prints to stderr is not told.
     pub without_stderr: bool,
+    /// How its end is told, where that is not as of a command.
+    pub answer: Option<Answer>,
+    /// How it is held, where that is narrower than other commands.
+    pub narrow: Narrow,
+}
+
+/// What is told of an end; nothing where it is told as that of a command.
+pub(in crate::tools) type Answer = Arc<dyn Fn(&Finished, usize) -> Option<Output> + Send + Sync>;
+
+/// What a command is not given of what others are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::tools) struct Narrow {
+    pub read_only: bool,
+    pub no_network: bool,
+    /// Where it runs from, and so has to see also where others do not.
+    pub sees: Vec<PathBuf>,
+}
+
+impl Work {
+    /// What is told of its end.
+    pub(in crate::tools) fn told(&self, finished: &Finished, max_output_bytes: usize) -> Output {
+        let own = self.answer.as_ref().and_then(|answer| answer(finished, max_output_bytes));
+        let told = own.unwrap_or_else(|| answer(finished, self.timeout_seconds, max_output_bytes));
+        if self.without_stderr { unheard(told, finished, max_output_bytes) } else { told }
+    }
+}
+
+impl Narrow {
+    /// The settings as they hold for such a command.
+    pub(in crate::tools) fn of(&self, settings: Arc<Settings>) -> Arc<Settings> {
+        if *self == Self::default() {
+            return settings;
+        }
+        let mut narrowed = if self.read_only { settings.reading_only() } else { (*settings).clone() };
+        if self.no_network && narrowed.holding.tier.holds() {
+            narrowed.holding.network = NetworkAccess::Proxied;
+        }
+        narrowed.holding.shown.extend(self.sees.iter().cloned());
+        Arc::new(narrowed)
+    }
 }
 
 /// Runs it for good.
 pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
+    let settings = work.narrow.of(settings);
     unchanged(&mut work, &settings).await?;
     let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
     let (opened, hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
@@ -77,8 +119,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
                 None => Wholes::default(),
             };
             let told = off_thread(move || {
-                let told = wholes.put_to(answer(&finished, rest.work.timeout_seconds, limit), &finished, limit);
-                let told = if rest.work.without_stderr { unheard(told, &finished, limit) } else { told };
+                let told = wholes.put_to(rest.work.told(&finished, limit), &finished, limit);
                 let (words, denied) = rest.over(Some(&finished));
                 with_words(told, words.into_iter(), denied)
             });

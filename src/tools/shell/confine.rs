@@ -31,6 +31,8 @@ pub struct Holding {
     pub reopened: Vec<PathBuf>,
     /// What no command sees: aye's own places, credentials, what the policy blocks for reading.
     pub hidden: Vec<PathBuf>,
+    /// What of that, and of what each command has an own of, is seen all the same.
+    pub shown: Vec<PathBuf>,
     pub network: NetworkAccess,
     pub limits: ResourceLimits,
     /// Where commands are previewed, or why they are not.
@@ -78,6 +80,7 @@ impl Holding {
             read_only_if_there: Vec::new(),
             reopened: Vec::new(),
             hidden: Vec::new(),
+            shown: Vec::new(),
             network: NetworkAccess::Open,
             limits: ResourceLimits::default(),
             previews: Err("the sandbox is off".to_owned()),
@@ -111,6 +114,7 @@ impl Holding {
             read_only_if_there: held.read_only_if_there,
             reopened: held.reopened,
             hidden: held.hidden,
+            shown: Vec::new(),
             network: match held.network {
                 Network::Deny => NetworkAccess::Proxied,
                 Network::Allow => NetworkAccess::Open,
@@ -340,6 +344,7 @@ impl Settings {
             read_only: sorted(read_only),
             reopened: holding.reopened.clone(),
             hidden: sorted(hidden),
+            shown: real(&holding.shown, Missing::LeftOut),
             caches: Vec::new(),
             network: if wanted.opens.contains(&Outside::Network) { NetworkAccess::Open } else { holding.network },
             limits: holding.limits,

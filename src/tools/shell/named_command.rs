@@ -1,6 +1,6 @@
 //! A command of the policy as a tool: its program and words are fixed there, the model gives the arguments.
 
-use super::command_run::{self, Work, environment_note};
+use super::command_run::{self, Narrow, Work, environment_note};
 use crate::policy::{ArgumentKind, NamedCommand, quoted};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::action::NAMED;
@@ -85,6 +85,8 @@ impl AnyTool for NamedCommand {
             opens: Vec::new(),
             background: false,
             without_stderr: false,
+            answer: None,
+            narrow: Narrow::default(),
             shell: Shell::Bash,
         };
         Ok(Draft {

@@ -1,6 +1,6 @@
 //! RunCommand: a line in `bash`, and what it printed.
 
-use super::command_run::{self, Work};
+use super::command_run::{self, Narrow, Work};
 use super::run_files::Pinned;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Proposal, Target, ToolError};
@@ -165,6 +165,8 @@ impl Tool for RunCommand {
                 opens: Vec::new(),
                 background,
                 without_stderr: arguments.without_stderr,
+                answer: None,
+                narrow: Narrow::default(),
             },
         })
     }

@@ -4,6 +4,7 @@ use crate::policy::run_files;
 use crate::protocol::{ErrorCode, Target, ToolError};
 use crate::sys::file::{PreImage, ReadError, read};
 use crate::sys::path::{Identity, Kind, identity, resolve};
+use crate::tools::custom::Print;
 use crate::tools::tool::Settings;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ const MAX_READ_BYTES: u64 = 8 << 20;
 pub(in crate::tools) struct Pinned {
     directory: Option<Identity>,
     files: Vec<File>,
+    /// Of a custom tool: its program, wherever it lies.
+    tool: Option<Print>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -40,7 +43,12 @@ enum Content {
 impl Pinned {
     pub(in crate::tools) fn of(line: &str, cwd: &Target, settings: &Settings) -> Self {
         let files = run_files(line).into_iter().map(|given| File::look(given, cwd, settings)).collect();
-        Self { directory: identity(&cwd.real).ok(), files }
+        Self { directory: identity(&cwd.real).ok(), files, tool: None }
+    }
+
+    /// Of a custom tool, whose files are known.
+    pub(in crate::tools) fn of_tool(cwd: &Target, tool: Print) -> Self {
+        Self { directory: identity(&cwd.real).ok(), files: Vec::new(), tool: Some(tool) }
     }
 
     /// Those of the workspace.
@@ -54,6 +62,9 @@ impl Pinned {
             let message =
                 format!("`{}` is another directory than when the command was checked; nothing was run, try again", cwd.given);
             return Err(ToolError::new(ErrorCode::Conflict, message));
+        }
+        if let Some(tool) = &self.tool {
+            tool.still_holds()?;
         }
         for file in self.files {
             if File::look(file.given.clone(), cwd, settings) != file {

@@ -1,15 +1,15 @@
 pub(in crate::tools) mod adding;
-mod artifacts;
-mod appends;
 mod aliases;
+mod appends;
+mod artifacts;
 mod bounds;
 mod changes;
 mod commands;
 mod documents;
 mod edit_corpus;
 mod exactness;
-mod large_files;
 mod facts;
+mod large_files;
 #[cfg(target_os = "linux")]
 mod network;
 mod patches;
@@ -120,6 +120,8 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         may_read: Arc::new(|_| true),
         may_read_entry: None,
         named: Vec::new(),
+        custom: Vec::new(),
+        may_use: Arc::new(|_| Ok(())),
         may_write: Arc::new(|_| true),
         may_delete: Arc::new(|_| true),
         may_open: Arc::new(|_| true),
@@ -315,7 +317,11 @@ fn a_schema_is_plain_and_names_no_alias() {
         "Copy",
         "CreateDirectory",
     ];
-    assert_eq!(names, [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"], &SESSIONS, &["HttpRequest"]].concat());
+    assert_eq!(
+        names,
+        [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"], &SESSIONS, &["OpenPath", "RevealInOs", "HttpRequest"]]
+            .concat()
+    );
     let edit = &definitions.iter().find(|definition| definition.tool_name == "EditFile").unwrap().input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");
@@ -336,7 +342,9 @@ fn actions_are_found_without_looking_at_the_disk() {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => target.real.clone(),
         Action::Exec { cwd, .. } => cwd.real.clone(),
         Action::Fetch { url, .. } => panic!("no path: {url}"),
-        Action::Named { .. } | Action::Invoke { .. } => panic!("{action:?} has no path"),
+        Action::Named { .. } | Action::Custom { .. } | Action::Open { .. } | Action::Invoke { .. } => {
+            panic!("{action:?} has no path")
+        }
     };
     let cases = [
         ("ReadFile", json!({"path": "../x"}), "File.Read", "/no/such/x"),

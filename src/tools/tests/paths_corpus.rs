@@ -63,7 +63,9 @@ fn real(action: &Action) -> &Path {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => &target.real,
         Action::Exec { cwd, .. } => &cwd.real,
         Action::Fetch { url, .. } => panic!("no path: {url}"),
-        Action::Named { .. } | Action::Invoke { .. } => panic!("{action:?} has no path"),
+        Action::Named { .. } | Action::Custom { .. } | Action::Open { .. } | Action::Invoke { .. } => {
+            panic!("{action:?} has no path")
+        }
     }
 }
 

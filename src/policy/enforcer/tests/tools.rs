@@ -86,3 +86,124 @@ fn a_use_of_an_mcp_tool_is_not_kept_for_always() {
     let always = under(SEARCH).always(&invoke("docs", "read", ""), now());
     assert!(always.offers.is_empty() && !always.never.is_empty(), "{always:?}");
 }
+
+fn custom(name: &str, fingerprint: &str, known: bool) -> Vec<Action> {
+    uses(name, &["/home/user/.config/aye/tools/lint.sh", "--fix"], fingerprint, known, false)
+}
+
+fn uses(name: &str, argv: &[&str], fingerprint: &str, known: bool, reads_only: bool) -> Vec<Action> {
+    let cwd = Target { given: ".".into(), real: PathBuf::from(ROOT), place: Place::Directory };
+    let argv = argv.iter().map(|&word| word.to_owned()).collect();
+    let (name, fingerprint) = (name.to_owned(), fingerprint.to_owned());
+    vec![Action::Custom { name, argv, cwd, input: Some("{}".to_owned()), fingerprint, known, reads_only }]
+}
+
+const COMMANDS: &str = "[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
+
+fn with_rule(rule: &str) -> Enforcer {
+    under(&format!("{COMMANDS}[[capabilities.\"Tool.Custom\".rules]]\ntools = [\"lint\"]\n{rule}\n"))
+}
+
+#[test]
+fn a_custom_tool_asks_until_a_rule_names_it_whatever_is_allowed_for_commands() {
+    let ask = |enforcer: &Enforcer, actions: &[Action]| enforcer.explain(actions, now()).verdict;
+    assert_eq!(ask(&under(COMMANDS), &custom("lint", "f1", true)), VerdictKind::Ask);
+    assert_eq!(ask(&with_rule("decision = \"allow\""), &custom("lint", "f1", true)), VerdictKind::Allow);
+    assert_eq!(ask(&with_rule("decision = \"allow\""), &custom("lint2", "f1", true)), VerdictKind::Ask);
+    assert_eq!(ask(&with_rule("decision = \"deny\""), &custom("Lint", "f1", true)), VerdictKind::Deny);
+    // What grants no commands grants no tools.
+    assert_eq!(ask(&under("[capabilities.\"File.Read\"]\n"), &custom("lint", "f1", true)), VerdictKind::Deny);
+    // A project allows nothing.
+    let project = parsed("schema_version = 1\n[[capabilities.\"Tool.Custom\".rules]]\ntools = [\"*\"]\ndecision = \"allow\"\n");
+    let own = parsed(&format!("schema_version = 1\n{COMMANDS}"));
+    let layers = vec![Layer::new(Scope::User, own), Layer::new(Scope::Project, project)];
+    assert_eq!(ask(&Enforcer::new(layers, context()), &custom("lint", "f1", true)), VerdictKind::Ask);
+}
+
+#[test]
+fn a_custom_tool_that_changed_or_that_nobody_looked_at_asks_in_every_mode() {
+    let pinned = "decision = \"allow\"\nfingerprint = \"f1\"";
+    for (rule, print, known, expected) in [
+        (pinned, "f1", true, VerdictKind::Allow),
+        // A rule with exactly this content is a yes to it.
+        (pinned, "f1", false, VerdictKind::Allow),
+        (pinned, "f2", true, VerdictKind::Ask),
+        ("decision = \"allow\"", "f1", false, VerdictKind::Ask),
+        ("decision = \"ask\"", "f1", false, VerdictKind::Ask),
+    ] {
+        let mut enforcer = with_rule(rule);
+        assert_eq!(enforcer.explain(&custom("lint", print, known), now()).verdict, expected, "{rule} {print} {known}");
+        enforcer.context.mode = Mode::Auto;
+        let auto = enforcer.explain(&custom("lint", print, known), now());
+        assert_eq!(auto.verdict, expected, "auto: {rule} {print} {known}");
+    }
+}
+
+#[test]
+fn what_no_command_may_do_no_custom_tool_does() {
+    let enforcer = under(
+        "[capabilities.\"Shell.Exec\"]\nblocked_commands = [\"lint.sh\", \"dd\"]\n\
+         [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"curl\"]\ndecision = \"ask\"\n\
+         [[capabilities.\"Tool.Custom\".rules]]\ntools = [\"*\"]\ndecision = \"allow\"\n",
+    );
+    let told = |argv: &[&str]| enforcer.explain(&uses("any", argv, "f", true, false), now()).verdict;
+    assert_eq!(told(&["/home/user/.config/aye/tools/lint.sh"]), VerdictKind::Deny);
+    assert_eq!(told(&["/usr/bin/dd", "of=x"]), VerdictKind::Deny);
+    assert_eq!(told(&["/usr/bin/curl", "x"]), VerdictKind::Ask);
+    assert_eq!(told(&["/opt/tool"]), VerdictKind::Allow);
+}
+
+#[test]
+fn only_a_custom_tool_that_is_held_to_reading_runs_in_plan_mode() {
+    let mut planning = with_rule("decision = \"allow\"");
+    planning.context.mode = Mode::Plan;
+    let told = |enforcer: &Enforcer, reads| enforcer.explain(&uses("lint", &["/opt/lint"], "f", true, reads), now()).verdict;
+    assert_eq!((told(&planning, true), told(&planning, false)), (VerdictKind::Allow, VerdictKind::Deny));
+    planning.context.sandbox = Sandbox::Absent;
+    assert_eq!(told(&planning, true), VerdictKind::Deny);
+}
+
+#[test]
+fn always_allow_keeps_a_custom_tool_with_exactly_its_content() {
+    let mut enforcer = under(COMMANDS);
+    let always = enforcer.always(&custom("lint", "f1", true), now());
+    let [offer] = always.offers.as_slice() else { panic!("{always:?}") };
+    enforcer.keep(&offer.rules, None).expect("a rule");
+    assert_eq!(enforcer.explain(&custom("lint", "f1", false), now()).verdict, VerdictKind::Allow);
+    assert_eq!(enforcer.explain(&custom("lint", "f2", true), now()).verdict, VerdictKind::Ask);
+}
+
+#[test]
+fn settings_take_tools_away_and_give_none() {
+    use crate::policy::{ToolLimit, ToolNames};
+    let limit = |names: ToolNames| ToolLimit { rule: "config.toml:3".to_owned(), names };
+    let listed = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    let disabled = ToolNames::Disabled(listed(&["Cli*", "runcommand", "docs/*"]));
+    let enabled = ToolNames::Enabled(listed(&["ReadFile", "CliRead", "RunCommand"]));
+    let enforcer = built_in().limited(vec![limit(disabled), limit(enabled)]);
+    let told = |name: &str| enforcer.offers(name).map_err(|denial| denial.rule);
+    assert_eq!(told("ReadFile"), Ok(()));
+    for name in ["CliRead", "RunCommand", "Grep", "Mcp.docs/x"] {
+        assert_eq!(told(name), Err("config.toml:3".to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn opening_asks_in_every_mode_and_plan_mode_opens_nothing() {
+    let open = |path: &str| vec![Action::Open { target: target(path) }];
+    for (mode, verdict) in [
+        (Mode::Ask, VerdictKind::Ask),
+        (Mode::AutoEdit, VerdictKind::Ask),
+        (Mode::Auto, VerdictKind::Ask),
+        (Mode::Plan, VerdictKind::Deny),
+    ] {
+        let mut enforcer = built_in();
+        enforcer.context.mode = mode;
+        assert_eq!(enforcer.explain(&open("report.pdf"), now()).verdict, verdict, "{mode:?}");
+        assert_eq!(enforcer.explain(&open("/home/user/.ssh/id_rsa"), now()).verdict, VerdictKind::Deny);
+    }
+    let risk = |path: &str| built_in().explain(&open(path), now()).risk;
+    assert_eq!(["a.pdf", "A.PNG"].map(risk), [Risk::Medium; 2]);
+    assert_eq!(["a.desktop", "a.sh", "program", "a.html", "a.pdf.exe", ".pdf"].map(risk), [Risk::High; 6]);
+    assert!(built_in().always(&open("a.pdf"), now()).offers.is_empty());
+}

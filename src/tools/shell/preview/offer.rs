@@ -42,7 +42,7 @@ fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
     if work.background {
         return Some("it goes on in the background, and a preview ends with its command".to_owned());
     }
-    if holding.writes_in_workspace() == Writes::Nothing {
+    if work.narrow.read_only || holding.writes_in_workspace() == Writes::Nothing {
         return Some("commands may only read the workspace, so there is nothing to preview".to_owned());
     }
     if holding.tier < SandboxTier::Preview {

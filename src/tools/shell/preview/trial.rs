@@ -8,9 +8,7 @@ use crate::sys::layer::{self, Changes};
 use crate::sys::process::{Beside, End, Finished, run_beside};
 use crate::sys::sandbox::{Confinement, Layered, NetworkAccess, Strength, View as Seen};
 use crate::tools::output::{Whole, Wholes};
-use crate::tools::shell::command_run::{
-    Work, answer, asked_for, failed, how_it_ended, kept_from, off_thread, spec, unchanged, unheard,
-};
+use crate::tools::shell::command_run::{Work, asked_for, failed, how_it_ended, kept_from, off_thread, spec, unchanged};
 use crate::tools::shell::confine::Wanted;
 use crate::tools::tool::{Output, Settings};
 use std::io;
@@ -53,6 +51,7 @@ pub(in crate::tools) async fn run(
     settings: Arc<Settings>,
     context: RunContext,
 ) -> Result<Trial, ToolError> {
+    let settings = work.narrow.of(settings);
     unchanged(&mut work, &settings).await?;
     let call = Call { tool_call_id, tool_name, session_id: settings.session.clone() };
     let making = Arc::clone(&settings);
@@ -74,8 +73,7 @@ pub(in crate::tools) async fn run(
         }
         let (effects, proposal) = looked_at(&finished, &work, &mut changes, &confinement, &settings);
         let limit = settings.max_output_bytes;
-        let output = wholes.put_to(answer(&finished, work.timeout_seconds, limit), &finished, limit);
-        let output = if work.without_stderr { unheard(output, &finished, limit) } else { output };
+        let output = wholes.put_to(work.told(&finished, limit), &finished, limit);
         Ok(Trial { kept: Kept { view, changes, output }, effects, proposal })
     })
     .await?
@@ -133,7 +131,7 @@ fn looked_at(
     confinement: &Confinement,
     settings: &Settings,
 ) -> (Effects, Proposal) {
-    let told = match answer(finished, work.timeout_seconds, settings.max_output_bytes) {
+    let told = match work.told(finished, settings.max_output_bytes) {
         Ok(told) => told.text,
         Err(failed) => failed.printed,
     };

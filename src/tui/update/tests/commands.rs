@@ -126,6 +126,7 @@ fn stats_show_each_tool_with_its_calls_and_times() {
         error: None,
         proposal: None,
         redactions: Vec::new(),
+        artifact_uris: Vec::new(),
     };
     for (name, status, latency_ms) in
         [("Grep", ToolStatus::Succeeded, 7), ("RunCommand", ToolStatus::Denied, 0), ("Grep", ToolStatus::Failed, 1_950)]

@@ -1,0 +1,130 @@
+//! Which tools there are besides the built-in ones, and which of all may be used: manifests and settings, read together.
+
+use super::project::Brought;
+use crate::config::{Directories, Settings, ToolLists};
+use crate::policy::{ToolLimit, ToolNames};
+use crate::tools::{self, CustomTool, ManifestError, Source};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// More manifests in one directory are none that a person wrote.
+const MOST_MANIFESTS: usize = 100;
+const MANIFEST_BYTES: u64 = 256 << 10;
+const ENDING: &str = "toml";
+
+/// What manifests and settings come to.
+#[derive(Debug, Clone, Default)]
+pub struct Toolset {
+    pub custom: Vec<Arc<CustomTool>>,
+    pub limits: Vec<ToolLimit>,
+    /// What is wrong with a manifest or a setting, each a sentence.
+    pub problems: Vec<String>,
+    /// Of all that was read: the same files make the same set.
+    print: blake3::Hasher,
+}
+
+/// Where a person's own manifests lie.
+pub fn own_directory(directories: &Directories) -> PathBuf {
+    directories.config.join("tools")
+}
+
+impl Toolset {
+    /// The person's own, and the project's where it is trusted.
+    pub fn read(directories: &Directories, settings: &Settings, project: Option<&Brought>) -> Self {
+        let mut set = Self::default();
+        set.limit(&settings.tool_lists());
+        set.own(&own_directory(directories));
+        if let Some(project) = project {
+            set.of_project(project);
+        }
+        set
+    }
+
+    /// Whether both came from the same bytes.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.print.finalize() == other.print.finalize()
+    }
+
+    /// The names of the tools of manifests, as people read them.
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self.custom.iter().map(|tool| tool.name.as_str()).collect();
+        if names.is_empty() { "no custom tools".to_owned() } else { names.join(", ") }
+    }
+
+    fn limit(&mut self, lists: &ToolLists) {
+        let limit = |(rule, names): &(String, Vec<String>), list: fn(Vec<String>) -> ToolNames| {
+            // An alias means the tool that it is an alias of.
+            let own = names.iter().map(|name| tools::name_of(name).map_or_else(|| name.clone(), str::to_owned));
+            ToolLimit { rule: rule.clone(), names: list(own.collect()) }
+        };
+        self.limits.extend(lists.disabled.iter().map(|list| limit(list, ToolNames::Disabled)));
+        self.limits.extend(lists.enabled.iter().map(|list| limit(list, ToolNames::Enabled)));
+        self.print.update(format!("{lists:?}").as_bytes());
+    }
+
+    fn own(&mut self, directory: &Path) {
+        let entries = match std::fs::read_dir(directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+            Err(error) => {
+                self.problems.push(format!("`{}` cannot be read, so none of its tools is there: {error}", directory.display()));
+                return;
+            }
+        };
+        let is_manifest = |path: &PathBuf| path.extension().is_some_and(|ending| ending == ENDING);
+        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_manifest).collect();
+        files.sort();
+        if files.len() > MOST_MANIFESTS {
+            let more = files.len() - MOST_MANIFESTS;
+            self.problems
+                .push(format!("`{}` has {more} manifests more than the {MOST_MANIFESTS} that are read", directory.display()));
+            files.truncate(MOST_MANIFESTS);
+        }
+        for file in files {
+            // Links are the person's own to make; what lies behind them is a file all the same.
+            let read = file
+                .canonicalize()
+                .map_err(|error| error.to_string())
+                .and_then(|real| crate::sys::file::read(&real, MANIFEST_BYTES).map_err(|error| error.to_string()));
+            match read {
+                Ok(bytes) => self.add(&bytes, Source { file, project: None }),
+                Err(why) => self.problems.push(format!("`{}` cannot be read: {why}; the tool is left out", file.display())),
+            }
+        }
+    }
+
+    fn of_project(&mut self, project: &Brought) {
+        if let Some(lists) = project.tool_lists() {
+            match lists {
+                Ok(lists) => self.limit(&lists),
+                Err(error) => self.problems.push(format!("{error}\nthe project's settings for tools do not count")),
+            }
+        }
+        let brought = project.manifests();
+        self.problems.extend(brought.changes);
+        for (file, bytes) in brought.files {
+            self.add(bytes, Source { file, project: Some((project.root().to_owned(), project.known())) });
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8], source: Source) {
+        self.print.update(source.file.as_os_str().as_encoded_bytes()).update(b"\0").update(blake3::hash(bytes).as_bytes());
+        match CustomTool::parse(bytes, source) {
+            Ok(tool) => match self.custom.iter().find(|known| known.name.eq_ignore_ascii_case(&tool.name)) {
+                // Those of the person come first.
+                Some(known) => self.problems.push(format!(
+                    "`{}`: there is a tool `{}` in `{}` already, and that one counts; give this one another name",
+                    tool.source.file.display(),
+                    known.name,
+                    known.source.file.display()
+                )),
+                None => self.custom.push(Arc::new(tool)),
+            },
+            Err(error) => self.problem(&error),
+        }
+    }
+
+    fn problem(&mut self, error: &ManifestError) {
+        self.problems.push(error.to_string());
+    }
+}

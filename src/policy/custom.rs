@@ -1,0 +1,99 @@
+//! Verdicts on custom tools: a command like any other, which asks until a rule names that very tool.
+
+use super::bundle::{Decision, ToolRule};
+use super::command::{self, Scene};
+use super::decided::{Decided, Finding, counts, reason};
+use super::layer::{Owned, Ready, Scope};
+use super::named::quoted;
+use super::paths::Context;
+use super::shell::Arg;
+use crate::protocol::{Mode, Target};
+use std::path::Path;
+
+/// A use of a tool, as its manifest and its programs are now.
+pub struct Custom<'a> {
+    pub name: &'a str,
+    pub argv: &'a [String],
+    pub input: Option<&'a str>,
+    pub fingerprint: &'a str,
+    /// Whether a person knows it with this content.
+    pub known: bool,
+    /// It says so, and is held to it.
+    pub reads_only: bool,
+}
+
+/// The words as a line, with what is given on the input as a here-document.
+pub fn line_of(argv: &[String], input: Option<&str>) -> String {
+    let line = argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let Some(input) = input.filter(|input| !input.is_empty()) else { return line };
+    let mut end = "STDIN".to_owned();
+    while input.lines().any(|line| line == end) {
+        end.push('_');
+    }
+    let gap = if input.ends_with('\n') { "" } else { "\n" };
+    format!("{line} <<'{end}'\n{input}{gap}{end}")
+}
+
+/// What no command may do, no tool does; what allows commands in general allows no tool.
+pub fn judge(custom: &Custom<'_>, cwd: &Target, scene: &Scene<'_>) -> Finding {
+    // The mode is applied to the tool, not to its words.
+    let context = Context { mode: Mode::Ask, ..scene.context.clone() };
+    let as_command = Scene { context: &context, grants: &[], ..*scene };
+    let argv: Vec<String> = custom.argv.iter().map(|word| as_named(word, &context)).collect();
+    let mut finding = command::judge(&line_of(&argv, custom.input), cwd, &as_command);
+    let words: Vec<Arg> = argv.iter().map(Arg::plain).collect();
+    let asked = scene.layers.iter().filter_map(|layer| command::asked(&words, layer, scene.now));
+    let of_command = Some(finding.decided).filter(|decided| decided.is_denial() || decided.locked);
+    finding.decided = of_command.into_iter().chain(asked).fold(by_rules(custom, scene), Decided::stricter);
+    finding.parts.clear();
+    finding.remember = None;
+    finding.reads_only = custom.reads_only;
+    finding
+}
+
+/// A person's tools lie in a directory of aye's own, which no command may name; the program is judged by its name alone.
+fn as_named(word: &str, context: &Context) -> String {
+    let path = Path::new(word);
+    let own = context.own.iter().any(|own| path.starts_with(own.join("tools")));
+    let name = path.file_name().filter(|_| own).and_then(|name| name.to_str());
+    name.unwrap_or(word).to_owned()
+}
+
+fn by_rules(custom: &Custom<'_>, scene: &Scene<'_>) -> Decided {
+    let rules = |decision: Decision| {
+        let all = scene.layers.iter().flat_map(|layer: &Ready| layer.custom.iter().map(move |owned| (layer.scope, owned)));
+        all.filter(move |(_, owned)| {
+            owned.rule.decision == decision && counts(owned.rule.expires_at, scene.now) && owned.rule.speaks_of(custom.name)
+        })
+    };
+    let named = |owned: &Owned<ToolRule>| owned.scope.rule(owned.rule.line);
+    if let Some((_, owned)) = rules(Decision::Deny).next() {
+        return Decided::deny(named(owned), reason(&owned.rule.reason, "a rule denies it"));
+    }
+    if let Some((scope, owned)) = rules(Decision::Ask).next() {
+        let mut asked = Decided::ask(named(owned), reason(&owned.rule.reason, "a rule asks"));
+        // No mode runs what nobody looked at.
+        asked.locked = scope == Scope::Managed || !custom.known;
+        return asked;
+    }
+    let mut changed = None;
+    for (_, owned) in rules(Decision::Allow).filter(|(scope, _)| scope.grants()) {
+        match &owned.rule.fingerprint {
+            Some(fingerprint) if fingerprint == custom.fingerprint => {}
+            None if custom.known => {}
+            Some(_) | None => {
+                changed.get_or_insert_with(|| named(owned));
+                continue;
+            }
+        }
+        return Decided::allow(named(owned), reason(&owned.rule.reason, "a rule allows it"));
+    }
+    let name = custom.name;
+    match changed {
+        Some(rule) => Decided::ask(rule, format!("the tool `{name}` or its program changed since it was allowed")).locked(),
+        None if !custom.known => {
+            Decided::ask("built-in", format!("the project's tool `{name}` is not, or no longer, one that you looked at")).locked()
+        }
+        None => Decided::ask("built-in", format!("the tool `{name}` asks until a rule of yours allows it")),
+    }
+}

@@ -1,0 +1,41 @@
+//! Verdicts on opening a file with the desktop's own program: what may be read may be asked about, and always is.
+
+use super::decided::{Decided, Finding};
+use super::files::{self, Access};
+use super::layer::Ready;
+use super::paths::Context;
+use crate::protocol::{Action, Place, Risk, Target};
+use jiff::Timestamp;
+
+/// Endings of what is only looked at. A page that runs scripts is not among them, and what has no ending may be a program.
+const LOOKED_AT: &[&str] = &[
+    "avi", "bmp", "csv", "flac", "gif", "ico", "jpeg", "jpg", "json", "log", "m4a", "md", "mkv", "mov", "mp3", "mp4", "odp",
+    "ods", "odt", "ogg", "pdf", "png", "rst", "tif", "tiff", "toml", "tsv", "txt", "wav", "webm", "webp", "yaml", "yml",
+];
+
+/// No rule and no mode lets it happen unasked: nothing holds the program that opens it.
+pub fn judge(target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
+    let read = Action::Read { target: target.clone() };
+    let mut finding = files::judge(Access::Read, &read, target, layers, context, now);
+    finding.reads_only = false;
+    finding.remember = None;
+    finding.risk = risk(target);
+    if !finding.decided.is_denial() {
+        let reason = if finding.risk == Risk::High {
+            "it is opened outside the sandbox, and what opens it may run it"
+        } else {
+            "it is opened by another program, outside the sandbox"
+        };
+        let asked = Decided::ask("built-in", reason).locked();
+        finding.decided = if finding.decided.is_question() { finding.decided.stricter(asked) } else { asked };
+    }
+    finding
+}
+
+fn risk(target: &Target) -> Risk {
+    if target.place == Place::Directory {
+        return Risk::Medium;
+    }
+    let ending = target.real.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+    if ending.is_some_and(|ending| LOOKED_AT.contains(&ending.as_str())) { Risk::Medium } else { Risk::High }
+}

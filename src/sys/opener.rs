@@ -1,0 +1,254 @@
+//! The desktop's own way to open a file or to show where it lies: a program with the path as one word, never a shell or a URL.
+
+use super::process::{Environment, command_environment};
+use nix::unistd::setsid;
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::process::Command;
+
+/// Who opens in the foreground goes on after it; most are done long before.
+const PATIENCE: Duration = Duration::from_secs(5);
+const FILE_MANAGER: &str = "org.freedesktop.FileManager1";
+
+/// What is asked of the desktop. The paths are absolute, so that none is taken for an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opening {
+    /// With the program for its kind.
+    Open(PathBuf),
+    /// Marked in the file manager, or at least its directory there.
+    Reveal(PathBuf),
+}
+
+/// What came of it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Opened {
+    /// This program said that it is done, or goes on.
+    By(String),
+    /// The directory is shown, and nothing is marked in it.
+    OnlyItsDirectory(String),
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    #[error(
+        "there is no display here (neither DISPLAY nor WAYLAND_DISPLAY is set); tell the person the path, so that they open it"
+    )]
+    NoDisplay,
+    #[error("there is no `{0}` on the PATH; install it (the package is mostly called xdg-utils), or tell the person the path")]
+    NoOpener(&'static str),
+    #[error("`{program}` could not be started: {message}; tell the person the path, so that they open it")]
+    NotStarted { program: String, message: String },
+    #[error("`{program}` ended with {code}{meaning}; tell the person the path, so that they open it")]
+    Failed { program: String, code: String, meaning: &'static str },
+}
+
+/// The systems whose desktops differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum System {
+    Freedesktop,
+    Mac,
+    Windows,
+}
+
+impl System {
+    fn here() -> Self {
+        if cfg!(target_os = "macos") {
+            Self::Mac
+        } else if cfg!(target_os = "windows") {
+            Self::Windows
+        } else {
+            Self::Freedesktop
+        }
+    }
+
+    fn opener(self) -> &'static str {
+        match self {
+            Self::Freedesktop => "xdg-open",
+            Self::Mac => "open",
+            Self::Windows => "explorer.exe",
+        }
+    }
+}
+
+/// A program and its words, and whether it only shows the directory.
+#[derive(Debug, PartialEq, Eq)]
+struct Attempt {
+    program: &'static str,
+    words: Vec<OsString>,
+    only_directory: bool,
+}
+
+/// Where programs are looked for, and what they are told.
+pub struct Desktop {
+    environment: Vec<(OsString, OsString)>,
+    path: OsString,
+    /// Nothing of it is started: a project does not choose the opener.
+    workspace: PathBuf,
+}
+
+impl Desktop {
+    /// Of aye's own environment without secrets.
+    pub fn find(workspace: &Path, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> Self {
+        let environment = command_environment(std::env::vars_os(), &Environment::Inherit, secret_names, is_secret);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        Self { environment, path, workspace: workspace.to_owned() }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.environment.iter().any(|(known, value)| known == name && !value.is_empty())
+    }
+
+    fn program(&self, name: &str) -> Option<PathBuf> {
+        let places = std::env::split_paths(&self.path).filter(|place| place.is_absolute() && !place.starts_with(&self.workspace));
+        places.map(|place| place.join(name)).find(|path| is_program(path))
+    }
+
+    /// Hands it over. What was started goes on without aye and without its terminal.
+    pub async fn carry_out(&self, opening: &Opening) -> Result<Opened, OpenError> {
+        let system = System::here();
+        if system == System::Freedesktop && !self.has("DISPLAY") && !self.has("WAYLAND_DISPLAY") {
+            return Err(OpenError::NoDisplay);
+        }
+        let bus = system != System::Freedesktop || self.has("DBUS_SESSION_BUS_ADDRESS");
+        let mut failed = OpenError::NoOpener(system.opener());
+        for attempt in attempts(system, opening, bus) {
+            let Some(program) = self.program(attempt.program) else { continue };
+            match self.start(&program, &attempt).await {
+                Ok(()) if attempt.only_directory => return Ok(Opened::OnlyItsDirectory(attempt.program.to_owned())),
+                Ok(()) => return Ok(Opened::By(attempt.program.to_owned())),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
+    async fn start(&self, program: &Path, attempt: &Attempt) -> Result<(), OpenError> {
+        let named = attempt.program.to_owned();
+        let mut command = Command::new(program);
+        command.args(&attempt.words).env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        alone(&mut command);
+        let not_started = |error: io::Error| OpenError::NotStarted { program: named.clone(), message: error.to_string() };
+        let mut child = command.spawn().map_err(not_started)?;
+        let Ok(ended) = tokio::time::timeout(PATIENCE, child.wait()).await else { return Ok(()) };
+        let status = ended.map_err(not_started)?;
+        // Explorer ends with 1 also where all went well.
+        if status.success() || System::here() == System::Windows {
+            return Ok(());
+        }
+        let code = status.code().map_or_else(|| "a signal".to_owned(), |code| format!("exit {code}"));
+        let meaning = match (attempt.program, status.code()) {
+            ("xdg-open", Some(2)) => " (it finds no such file)",
+            ("xdg-open", Some(3)) => " (no program for such files is set up)",
+            ("xdg-open", Some(4)) => " (the program for such files failed)",
+            _ => "",
+        };
+        Err(OpenError::Failed { program: named, code, meaning })
+    }
+}
+
+/// What is tried, the best first.
+fn attempts(system: System, opening: &Opening, bus: bool) -> Vec<Attempt> {
+    let attempt = |program, words: Vec<OsString>| Attempt { program, words, only_directory: false };
+    let word = |path: &Path| path.as_os_str().to_owned();
+    match (system, opening) {
+        (_, Opening::Open(path)) => vec![attempt(system.opener(), vec![word(path)])],
+        (System::Mac, Opening::Reveal(path)) => vec![attempt("open", vec!["-R".into(), word(path)])],
+        (System::Windows, Opening::Reveal(path)) => {
+            let mut select = OsString::from("/select,");
+            select.push(path);
+            vec![attempt("explorer.exe", vec![select])]
+        }
+        (System::Freedesktop, Opening::Reveal(path)) => {
+            let mut all = Vec::new();
+            if bus {
+                let uri = uri(path);
+                let method = format!("{FILE_MANAGER}.ShowItems");
+                let object = "/org/freedesktop/FileManager1";
+                let gdbus = ["call", "--session", "--dest", FILE_MANAGER, "--object-path", object, "--method", &method];
+                let gdbus = gdbus.into_iter().map(OsString::from).chain([format!("['{uri}']").into(), "''".into()]);
+                all.push(attempt("gdbus", gdbus.collect()));
+                let words = ["--session", "--print-reply", "--dest=org.freedesktop.FileManager1", object, &method];
+                let words = words.into_iter().map(OsString::from);
+                all.push(attempt("dbus-send", words.chain([format!("array:string:{uri}").into(), "string:".into()]).collect()));
+            }
+            let directory = path.parent().unwrap_or(path);
+            all.push(Attempt { program: "xdg-open", words: vec![word(directory)], only_directory: true });
+            all
+        }
+    }
+}
+
+/// The path as the file manager takes it; whatever a quote or a comma could mean on the way is escaped.
+fn uri(path: &Path) -> String {
+    let mut uri = "file://".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => uri.push(char::from(*byte)),
+            other => drop(write!(uri, "%{other:02X}")),
+        }
+    }
+    uri
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// The first program of this name on aye's own `PATH`; places that are not absolute are passed over.
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let places = std::env::split_paths(&path).filter(|place| place.is_absolute());
+    places.map(|place| place.join(name)).find(|path| is_program(path))
+}
+
+#[expect(unsafe_code, reason = "there is no other way to start a program in a session of its own")]
+fn alone(command: &mut Command) {
+    // SAFETY: between fork and exec only `setsid` is called, which is async-signal-safe.
+    unsafe {
+        command.pre_exec(|| setsid().map(drop).map_err(io::Error::from));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(attempt: &Attempt) -> String {
+        let words = attempt.words.iter().map(|word| word.to_string_lossy().into_owned());
+        std::iter::once(attempt.program.to_owned()).chain(words).collect::<Vec<_>>().join("|")
+    }
+
+    #[test]
+    fn each_system_has_its_own_words_and_the_path_is_always_one_of_them() {
+        let path = || PathBuf::from("/w/-a b\n'c',d");
+        let all = |system, opening| attempts(system, &opening, true).iter().map(words).collect::<Vec<_>>();
+        assert_eq!(all(System::Freedesktop, Opening::Open(path())), ["xdg-open|/w/-a b\n'c',d"]);
+        assert_eq!(all(System::Mac, Opening::Open(path())), ["open|/w/-a b\n'c',d"]);
+        assert_eq!(all(System::Mac, Opening::Reveal(path())), ["open|-R|/w/-a b\n'c',d"]);
+        assert_eq!(all(System::Windows, Opening::Reveal(path())), ["explorer.exe|/select,/w/-a b\n'c',d"]);
+        let revealed = all(System::Freedesktop, Opening::Reveal(path()));
+        assert!(revealed[0].ends_with("ShowItems|['file:///w/-a%20b%0A%27c%27%2Cd']|''"), "{revealed:?}");
+        assert!(revealed[1].ends_with("ShowItems|array:string:file:///w/-a%20b%0A%27c%27%2Cd|string:"), "{revealed:?}");
+        assert_eq!(revealed[2], "xdg-open|/w");
+        assert_eq!(attempts(System::Freedesktop, &Opening::Reveal(path()), false).len(), 1);
+    }
+
+    #[tokio::test]
+    async fn without_a_display_or_an_opener_it_is_said_what_to_do() {
+        let desktop = |variables: &[(&str, &str)]| Desktop {
+            environment: variables.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            path: "/no/such/place".into(),
+            workspace: "/w".into(),
+        };
+        let opening = Opening::Open("/w/a.txt".into());
+        assert_eq!(desktop(&[("DISPLAY", "")]).carry_out(&opening).await, Err(OpenError::NoDisplay));
+        assert_eq!(desktop(&[("DISPLAY", ":0")]).carry_out(&opening).await, Err(OpenError::NoOpener("xdg-open")));
+    }
+}

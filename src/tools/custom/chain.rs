@@ -1,0 +1,244 @@
+//! A custom tool of several steps. The call is judged for all that its steps would do, so that no step gets leave from the whole;
+//! what a step would do must therefore be known before the first one runs.
+
+use super::fill::{Piece, pieces, word_of};
+use super::manifest::{Body, CustomTool, Step, for_each_text, step_of};
+use crate::ports::RunContext;
+use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
+use crate::tools::paths::Paths;
+use crate::tools::registry::{built_in, find, unknown};
+use crate::tools::shell::command_run::Work as CommandWork;
+use crate::tools::tool::{AnyTool, Draft, Effect, Failed, Output, Payload, Settings, Told, invalid};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+struct Planned {
+    tool: String,
+    payload: Payload,
+    /// Whether outputs of steps before it stand in its input.
+    takes: bool,
+}
+
+/// The steps of one call, in order.
+struct Work {
+    name: String,
+    steps: Vec<Planned>,
+}
+
+/// Of what any step needs the most.
+pub(super) fn capability(steps: &[Step]) -> &'static str {
+    let of = |step: &Step| built_in(&step.tool).map_or("Shell.Exec", AnyTool::capability);
+    let all: Vec<&'static str> = steps.iter().map(of).collect();
+    if all.contains(&"Shell.Exec") { "Shell.Exec" } else { all.first().copied().unwrap_or("Shell.Exec") }
+}
+
+/// The arguments of a step: what the call gave put in, and marks where the output of a step will be.
+fn arguments_of(step: &Step, given: &Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
+    let mut made = Map::new();
+    for (name, value) in &step.arguments {
+        if let Some(value) = filled(value, given)? {
+            made.insert(name.clone(), value);
+        }
+    }
+    Ok(made)
+}
+
+/// A text that is nothing but one placeholder becomes the value itself; an argument that was not given leaves its place empty.
+fn filled(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, ToolError> {
+    Ok(match value {
+        Value::String(text) => {
+            let parts = pieces(text);
+            if let [Piece::Named(name)] = parts.as_slice()
+                && let Some(input) = name.strip_prefix("input.")
+            {
+                return Ok(given.get(input).cloned());
+            }
+            let mut whole = String::new();
+            for part in parts {
+                match part {
+                    Piece::Text(text) => whole.push_str(text),
+                    Piece::Named(name) => match name.strip_prefix("input.") {
+                        Some(input) => {
+                            let value = given.get(input).map_or(Some(String::new()), word_of);
+                            whole.push_str(&value.ok_or_else(|| {
+                                invalid(format!("`{input}` is a list or an object, which is no part of a text"))
+                            })?);
+                        }
+                        None => whole.extend(["{", name, "}"]),
+                    },
+                }
+            }
+            Some(Value::String(whole))
+        }
+        Value::Array(values) => {
+            let all = values.iter().map(|value| filled(value, given)).collect::<Result<Vec<_>, _>>()?;
+            Some(Value::Array(all.into_iter().flatten().collect()))
+        }
+        Value::Object(values) => {
+            let mut made = Map::new();
+            for (name, value) in values {
+                if let Some(value) = filled(value, given)? {
+                    made.insert(name.clone(), value);
+                }
+            }
+            Some(Value::Object(made))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Some(value.clone()),
+    })
+}
+
+/// The tool of a step, and whether it may be used as one.
+fn tool_of<'a>(step: &Step, settings: &'a Settings) -> Result<&'a dyn AnyTool, ToolError> {
+    let tool = find(&step.tool, settings).ok_or_else(|| unknown(&step.tool, std::iter::empty()))?;
+    (settings.may_use)(tool.name()).map_err(|why| ToolError::new(ErrorCode::PolicyDenied, why))?;
+    let custom = settings.custom.iter().find(|custom| custom.name == tool.name());
+    if custom.is_some_and(|custom| matches!(custom.body, Body::Steps(_))) {
+        return Err(invalid(format!("the step {} has steps itself, which no step may have", tool.name())));
+    }
+    // Only a program that reads its arguments from its input takes what is not known yet: nothing it may do depends on it.
+    let takes = custom.is_some_and(|custom| matches!(&custom.body, Body::Program(program) if !program.by_words));
+    if !takes && waits(&Value::Object(step.arguments.clone())) {
+        let message = format!(
+            "the step {} takes the output of another, and what it would do could not be judged before it runs; only a custom \
+             tool that reads its arguments on stdin can take it",
+            tool.name()
+        );
+        return Err(invalid(message));
+    }
+    Ok(tool)
+}
+
+/// Whether the output of a step stands in it.
+fn waits(value: &Value) -> bool {
+    let mut found = false;
+    for_each_text(value, &mut |text| {
+        found |= pieces(text).iter().any(|piece| matches!(piece, Piece::Named(name) if step_of(name).is_some()));
+    });
+    found
+}
+
+pub(super) fn actions(
+    _tool: &CustomTool,
+    steps: &[Step],
+    given: Map<String, Value>,
+    paths: &Paths<'_>,
+) -> Result<Vec<Action>, ToolError> {
+    let mut all = Vec::new();
+    for step in steps {
+        let arguments = arguments_of(step, &given)?;
+        all.extend(tool_of(step, paths.settings)?.actions(&step.tool, arguments, paths)?);
+    }
+    Ok(all)
+}
+
+pub(super) fn draft(
+    tool: &CustomTool,
+    steps: &[Step],
+    given: Map<String, Value>,
+    settings: &Settings,
+) -> Result<Draft<Payload>, ToolError> {
+    let (mut actions, mut planned, mut files) = (Vec::new(), Vec::new(), Vec::new());
+    let mut whole = Proposal { notes: vec![tool.origin(settings)], ..Proposal::default() };
+    let (mut changes, mut timeout, mut said) = (false, 0, Vec::new());
+    for (at, step) in steps.iter().enumerate() {
+        let named = |error: ToolError| ToolError::new(error.code, format!("step {}, {}: {}", at + 1, step.tool, error.message));
+        let arguments = arguments_of(step, &given).map_err(named)?;
+        let of_step = tool_of(step, settings).map_err(named)?;
+        crate::tools::markers::refuse(of_step.name(), false, &arguments).map_err(named)?;
+        let Draft { summary, actions: of_it, proposal, effect, work } =
+            of_step.draft(&step.tool, arguments, settings).map_err(named)?;
+        actions.extend(of_it);
+        match effect {
+            Effect::Reads => {}
+            Effect::Changes => changes = true,
+            Effect::Runs { timeout_seconds, files: mut runs } => {
+                changes = true;
+                timeout += timeout_seconds;
+                files.append(&mut runs);
+            }
+        }
+        if let Some(mut proposal) = proposal {
+            whole.diff.push_str(&proposal.diff);
+            whole.paths.append(&mut proposal.paths);
+            whole.bytes += proposal.bytes;
+            let new = proposal.notes.into_iter().map(|note| format!("step {}: {note}", at + 1));
+            whole.notes.extend(new);
+        }
+        said.push(format!("{}. {summary}", at + 1));
+        planned.push(Planned {
+            tool: of_step.name().to_owned(),
+            payload: work,
+            takes: waits(&Value::Object(step.arguments.clone())),
+        });
+    }
+    let summary = format!("{}: {}", tool.name, said.join("; "));
+    whole.summary.clone_from(&summary);
+    Ok(Draft {
+        summary,
+        actions,
+        proposal: Some(whole),
+        effect: if changes { Effect::Runs { timeout_seconds: timeout, files } } else { Effect::Reads },
+        work: Box::new(Work { name: tool.name.clone(), steps: planned }),
+    })
+}
+
+/// One after the other; the first that fails ends it.
+pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunContext) -> Output {
+    let Ok(work) = payload.downcast::<Work>() else {
+        let message = "the plan was made by another router; plan the call again";
+        return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
+    };
+    let (mut outputs, mut whole) = (Vec::<String>::new(), Told::default());
+    let count = work.steps.len();
+    for (at, Planned { tool: name, mut payload, takes }) in work.steps.into_iter().enumerate() {
+        if let Some(command) = payload.downcast_mut::<CommandWork>().filter(|_| takes) {
+            command.stdin = command.stdin.take().map(|input| with_outputs(&input, &outputs));
+        }
+        let Some(tool) = find(&name, &settings) else {
+            return Err(unknown(&name, std::iter::empty()).into());
+        };
+        match tool.run(payload, Arc::clone(&settings), context.clone()).await {
+            Ok(told) => {
+                // The next step is given what the model would be: no secrets.
+                outputs.push(settings.redactor.redact(&told.text).text.into_owned());
+                whole.denied.extend(told.denied);
+                whole.changed = told.changed.or(whole.changed);
+                whole.artifacts.extend(told.artifacts);
+                whole.images.extend(told.images);
+            }
+            Err(failed) => {
+                let done =
+                    if at == 0 { "nothing was done before it".to_owned() } else { format!("done before it: {at} of {count}") };
+                let message = format!("step {} of {}, {name}: {} ({done})", at + 1, work.name, failed.error.message);
+                return Err(Failed { error: ToolError::new(failed.error.code, message), ..failed });
+            }
+        }
+    }
+    whole.text = outputs.pop().unwrap_or_default();
+    Ok(whole)
+}
+
+/// The JSON on an input with the outputs in the places of their marks, all at once, so that an output is never read as a mark.
+fn with_outputs(input: &str, outputs: &[String]) -> String {
+    let Ok(mut value) = serde_json::from_str::<Value>(input) else { return input.to_owned() };
+    put(&mut value, outputs);
+    value.to_string()
+}
+
+fn put(value: &mut Value, outputs: &[String]) {
+    match value {
+        Value::String(text) => {
+            let whole = pieces(text).into_iter().map(|piece| match piece {
+                Piece::Text(text) => text.to_owned(),
+                Piece::Named(name) => match step_of(name).and_then(|step| outputs.get(step)) {
+                    Some(output) => output.clone(),
+                    None => format!("{{{name}}}"),
+                },
+            });
+            *text = whole.collect();
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| put(value, outputs)),
+        Value::Object(values) => values.values_mut().for_each(|value| put(value, outputs)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

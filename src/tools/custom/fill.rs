@@ -1,0 +1,73 @@
+//! `{placeholders}` in words and arguments, and the values that take their place.
+
+use serde_json::Value;
+
+/// A text, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece<'a> {
+    Text(&'a str),
+    /// `{name}`, `{input.name}`, `{steps[0].output}`: what stands between the braces.
+    Named(&'a str),
+}
+
+/// Braces around anything but such a name are text.
+pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let named = |inner: &str| {
+        !inner.is_empty()
+            && inner.starts_with(|letter: char| letter.is_ascii_alphabetic())
+            && inner.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-.[]".contains(letter))
+    };
+    let mut found = Vec::new();
+    let (mut rest, mut from) = (text, 0);
+    while let Some(open) = rest[from..].find('{').map(|at| from + at) {
+        let Some(inner) = rest[open + 1..].split_once('}').map(|(inner, _)| inner).filter(|inner| named(inner)) else {
+            from = open + 1;
+            continue;
+        };
+        if open > 0 {
+            found.push(Piece::Text(&rest[..open]));
+        }
+        found.push(Piece::Named(inner));
+        (rest, from) = (&rest[open + inner.len() + 2..], 0);
+    }
+    if !rest.is_empty() {
+        found.push(Piece::Text(rest));
+    }
+    found
+}
+
+/// A value as one word; what is no plain value has none.
+pub(super) fn word_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// The word with its values put in; `None` where it is nothing but an argument that was not given.
+pub(super) fn word(template: &str, arguments: &serde_json::Map<String, Value>) -> Result<Option<String>, String> {
+    let mut whole = String::new();
+    for piece in pieces(template) {
+        let name = match piece {
+            Piece::Text(text) => {
+                whole.push_str(text);
+                continue;
+            }
+            Piece::Named(name) => name,
+        };
+        let value = match arguments.get(name) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(value) => word_of(value).ok_or_else(|| format!("`{name}` is a list or an object, which is no word"))?,
+        };
+        if value.contains('\0') {
+            return Err(format!("`{name}` has a NUL byte, which no word can have"));
+        }
+        // A program would take it for one of its options.
+        if whole.is_empty() && value.starts_with('-') {
+            return Err(format!("`{name}` starts with `-`, so it would be read as an option"));
+        }
+        whole.push_str(&value);
+    }
+    Ok(Some(whole))
+}

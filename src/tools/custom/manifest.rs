@@ -1,0 +1,422 @@
+//! The manifest of a tool, read strictly: what is not understood is said with its line, and the tool is left out.
+
+use super::fill::{Piece, pieces};
+use super::print::Print;
+use super::schema::Schema;
+use crate::tools::registry::built_in;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use toml::Spanned;
+
+const NAME_LETTERS: usize = 64;
+const DESCRIPTION_BYTES: usize = 4096;
+const DEFAULT_TIMEOUT_SECONDS: u64 = 300;
+const TIMEOUTS: std::ops::RangeInclusive<u64> = 1..=600;
+/// More in a row is a program.
+pub(super) const MOST_STEPS: usize = 16;
+const SCHEMA_FILE_BYTES: u64 = 64 << 10;
+
+/// Where a manifest comes from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The manifest itself.
+    pub file: PathBuf,
+    /// Of a project: its root, and what a person said yes to, by name and hash. None where it is the person's own.
+    pub project: Option<(PathBuf, Arc<BTreeMap<String, String>>)>,
+}
+
+/// A tool as its manifest has it.
+pub struct CustomTool {
+    pub name: String,
+    pub description: String,
+    pub source: Source,
+    /// The hash of the manifest and of the schemas it names.
+    pub(super) hash: String,
+    /// Each of these files by itself.
+    pub(super) parts: Print,
+    pub(super) input: Schema,
+    pub(super) body: Body,
+}
+
+pub(super) enum Body {
+    Program(Program),
+    Steps(Vec<Step>),
+}
+
+pub(super) struct Program {
+    pub command: Vec<String>,
+    /// Of the manifest: paths in `command` start there.
+    pub directory: PathBuf,
+    /// Of the project that brings it.
+    pub root: Option<PathBuf>,
+    pub by_words: bool,
+    pub timeout_seconds: u64,
+    /// Whether it prints JSON, and what that has to be like.
+    pub json: bool,
+    pub output: Option<Arc<Schema>>,
+    pub reads_only: bool,
+    pub read_only_sandbox: bool,
+    pub no_network: bool,
+}
+
+pub(super) struct Step {
+    pub tool: String,
+    pub arguments: Map<String, Value>,
+}
+
+impl fmt::Debug for CustomTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CustomTool").field("name", &self.name).field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+/// Why a manifest makes no tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct ManifestError {
+    pub file: PathBuf,
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = self.line.map(|line| format!(" line {line}")).unwrap_or_default();
+        write!(f, "`{}`{line}: {}; the tool is left out", self.file.display(), self.message)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    name: Spanned<String>,
+    description: Spanned<String>,
+    command: Option<Spanned<Vec<Spanned<String>>>>,
+    steps: Option<Spanned<Vec<Spanned<RawStep>>>>,
+    input_schema: Option<Spanned<toml::Table>>,
+    input_schema_file: Option<Spanned<String>>,
+    arguments: Option<Spanned<How>>,
+    timeout: Option<Spanned<i64>>,
+    output: Option<Spanned<Prints>>,
+    output_schema: Option<Spanned<toml::Table>>,
+    output_schema_file: Option<Spanned<String>>,
+    sandbox: Option<Spanned<Sandbox>>,
+    network: Option<Spanned<Network>>,
+    effects: Option<Spanned<Effects>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawStep {
+    tool: String,
+    #[serde(default)]
+    arguments: toml::Table,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum How {
+    Stdin,
+    Argv,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Prints {
+    Text,
+    Json,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum Sandbox {
+    ReadOnly,
+    WorkspaceWrite,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Network {
+    Deny,
+    Policy,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Effects {
+    Reads,
+    Changes,
+}
+
+/// One manifest while it is read.
+struct Reader<'a> {
+    text: &'a str,
+    source: &'a Source,
+    /// What else belongs to its content.
+    hasher: blake3::Hasher,
+    files: Vec<(PathBuf, String)>,
+}
+
+impl CustomTool {
+    /// Reads a manifest; schemas in files of their own are read with it, nothing else is.
+    pub fn parse(bytes: &[u8], source: Source) -> Result<Self, ManifestError> {
+        let whole = |line: Option<usize>, message: String| ManifestError { file: source.file.clone(), line, message };
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
+            whole(Some(line), "it is not UTF-8 text, expected a TOML file".to_owned())
+        })?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut reader = Reader { text, source: &source, hasher: blake3::Hasher::new(), files: Vec::new() };
+        reader.part(source.file.clone(), bytes);
+        let raw: Raw = toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| reader.line(&span));
+            whole(line, error.message().replace('\n', " "))
+        })?;
+        let made = reader.tool(raw)?;
+        let (name, description, input, body) = made;
+        let hash = reader.hasher.finalize().to_hex().to_string();
+        let parts = Print::of(reader.files);
+        Ok(Self { name, description, source, hash, parts, input, body })
+    }
+
+    /// Whether it is the person's own.
+    pub fn is_own(&self) -> bool {
+        self.source.project.is_none()
+    }
+}
+
+impl Reader<'_> {
+    fn line(&self, span: &Range<usize>) -> usize {
+        1 + self.text.as_bytes().iter().take(span.start).filter(|byte| **byte == b'\n').count()
+    }
+
+    fn error(&self, span: &Range<usize>, message: impl Into<String>) -> ManifestError {
+        ManifestError { file: self.source.file.clone(), line: Some(self.line(span)), message: message.into() }
+    }
+
+    fn tool(&mut self, raw: Raw) -> Result<(String, String, Schema, Body), ManifestError> {
+        let name = self.name(&raw.name)?;
+        let description = raw.description.get_ref().trim().to_owned();
+        if description.is_empty() || description.len() > DESCRIPTION_BYTES {
+            let message = format!(
+                "`description` has {} bytes, expected 1 to {DESCRIPTION_BYTES}: it is all the model knows",
+                description.len()
+            );
+            return Err(self.error(&raw.description.span(), message));
+        }
+        let otherwise = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        let given = self.schema("input_schema", raw.input_schema.as_ref(), raw.input_schema_file.as_ref())?;
+        let input = match given {
+            Some(schema) => schema,
+            None => Schema::new(otherwise).map_err(|why| self.error(&raw.name.span(), why))?,
+        };
+        if input.value().get("type").and_then(Value::as_str) != Some("object") {
+            let span = raw.input_schema.as_ref().map(Spanned::span).or_else(|| raw.input_schema_file.as_ref().map(Spanned::span));
+            return Err(self.error(&span.unwrap_or_default(), "`input_schema` needs `type = \"object\"`: arguments have names"));
+        }
+        let body = match (&raw.command, &raw.steps) {
+            (Some(_), None) => Body::Program(self.program(&raw, &input)?),
+            (None, Some(steps)) => Body::Steps(self.steps(&raw, steps, &input)?),
+            (None, None) => {
+                return Err(self.error(&raw.name.span(), "there is neither `command` nor `steps`, expected one of them"));
+            }
+            (Some(_), Some(steps)) => {
+                return Err(self.error(&steps.span(), "`steps` stands beside `command`, expected one of them"));
+            }
+        };
+        Ok((name, description, input, body))
+    }
+
+    fn name(&self, given: &Spanned<String>) -> Result<String, ManifestError> {
+        let name = given.get_ref();
+        let fits = name.len() <= NAME_LETTERS
+            && name.starts_with(|letter: char| letter.is_ascii_alphabetic())
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
+        if !fits {
+            let message = format!(
+                "`{name}` cannot name a tool, expected a letter and up to {} letters, digits, `_` or `-` after it",
+                NAME_LETTERS - 1
+            );
+            return Err(self.error(&given.span(), message));
+        }
+        if let Some(tool) = built_in(name) {
+            let message = format!("`{name}` is a name of the built-in tool {}; give it another", tool.name());
+            return Err(self.error(&given.span(), message));
+        }
+        Ok(name.clone())
+    }
+
+    fn schema(
+        &mut self,
+        key: &str,
+        inline: Option<&Spanned<toml::Table>>,
+        file: Option<&Spanned<String>>,
+    ) -> Result<Option<Schema>, ManifestError> {
+        let (value, span) = match (inline, file) {
+            (None, None) => return Ok(None),
+            (Some(_), Some(file)) => {
+                return Err(self.error(&file.span(), format!("`{key}_file` stands beside `{key}`, expected one of them")));
+            }
+            (Some(table), None) => (serde_json::to_value(table.get_ref()).map_err(|error| error.to_string()), table.span()),
+            (None, Some(file)) => (self.file(file.get_ref()), file.span()),
+        };
+        let made = value.and_then(Schema::new);
+        made.map(Some).map_err(|why| self.error(&span, format!("`{key}` is no schema: {why}")))
+    }
+
+    /// Only beside the manifest, so that trust in a project covers it.
+    fn file(&mut self, name: &str) -> Result<Value, String> {
+        let directory = self.source.file.parent().unwrap_or(Path::new("/"));
+        let real = directory.join(name).canonicalize().map_err(|error| format!("`{name}`: {error}"))?;
+        if !directory.canonicalize().is_ok_and(|directory| real.starts_with(directory)) {
+            return Err(format!("`{name}` is not beside the manifest or below that"));
+        }
+        let bytes = crate::sys::file::read(&real, SCHEMA_FILE_BYTES);
+        let bytes = bytes.map_err(|_| format!("`{name}` is no file of at most {SCHEMA_FILE_BYTES} bytes that can be read"))?;
+        let value = serde_json::from_slice(&bytes).map_err(|error| format!("`{name}` is not JSON: {error}"));
+        self.part(real, &bytes);
+        value
+    }
+
+    fn part(&mut self, file: PathBuf, bytes: &[u8]) {
+        self.hasher.update(b"\0").update(bytes);
+        self.files.push((file, blake3::hash(bytes).to_hex().to_string()));
+    }
+
+    fn program(&mut self, raw: &Raw, input: &Schema) -> Result<Program, ManifestError> {
+        let Some(command) = &raw.command else { return Err(self.error(&raw.name.span(), "there is no `command`")) };
+        let by_words = raw.arguments.as_ref().is_some_and(|how| *how.get_ref() == How::Argv);
+        let properties = input.value().get("properties").and_then(Value::as_object);
+        if command.get_ref().first().is_none_or(|word| word.get_ref().is_empty()) {
+            return Err(self.error(&command.span(), "`command` is empty, expected a program and its words"));
+        }
+        let mut used = Vec::new();
+        for (at, word) in command.get_ref().iter().enumerate() {
+            if word.get_ref().contains('\0') {
+                return Err(self.error(&word.span(), "`command` holds a NUL byte"));
+            }
+            for piece in pieces(word.get_ref()).into_iter().filter(|_| by_words) {
+                let Piece::Named(name) = piece else { continue };
+                if at == 0 {
+                    return Err(self.error(&word.span(), "the program is fixed: `{…}` may stand in the words after it"));
+                }
+                let Some(property) = properties.and_then(|known| known.get(name)) else {
+                    return Err(self.error(&word.span(), format!("`{{{name}}}` is none of the properties of `input_schema`")));
+                };
+                if property.get("type").and_then(Value::as_str).is_some_and(|kind| ["array", "object"].contains(&kind)) {
+                    let message = format!("`{{{name}}}` is a list or an object, which is no word; give the arguments on stdin");
+                    return Err(self.error(&word.span(), message));
+                }
+                used.push(name.to_owned());
+            }
+        }
+        let unused = properties.into_iter().flat_map(Map::keys).find(|name| by_words && !used.contains(name));
+        if let Some(unused) = unused {
+            let message = format!("the property `{unused}` stands nowhere in `command`, expected `{{{unused}}}`");
+            return Err(self.error(&command.span(), message));
+        }
+        let json = raw.output.as_ref().is_some_and(|prints| *prints.get_ref() == Prints::Json);
+        let output = self.schema("output_schema", raw.output_schema.as_ref(), raw.output_schema_file.as_ref())?;
+        if output.is_some() && !json {
+            return Err(self.error(&command.span(), "`output_schema` needs `output = \"json\"`"));
+        }
+        let reads_only = raw.effects.as_ref().is_some_and(|effects| *effects.get_ref() == Effects::Reads);
+        if let Some(sandbox) = raw.sandbox.as_ref().filter(|sandbox| reads_only && *sandbox.get_ref() == Sandbox::WorkspaceWrite)
+        {
+            return Err(self.error(&sandbox.span(), "a tool with `effects = \"reads\"` runs read-only; take one of the two away"));
+        }
+        Ok(Program {
+            command: command.get_ref().iter().map(|word| word.get_ref().clone()).collect(),
+            directory: self.source.file.parent().unwrap_or(Path::new("/")).to_owned(),
+            root: self.source.project.as_ref().map(|(root, _)| root.clone()),
+            by_words,
+            timeout_seconds: self.timeout(raw.timeout.as_ref())?,
+            json,
+            output: output.map(Arc::new),
+            reads_only,
+            read_only_sandbox: reads_only || raw.sandbox.as_ref().is_some_and(|sandbox| *sandbox.get_ref() == Sandbox::ReadOnly),
+            no_network: raw.network.as_ref().is_some_and(|network| *network.get_ref() == Network::Deny),
+        })
+    }
+
+    fn timeout(&self, given: Option<&Spanned<i64>>) -> Result<u64, ManifestError> {
+        let Some(given) = given else { return Ok(DEFAULT_TIMEOUT_SECONDS) };
+        let seconds = u64::try_from(*given.get_ref()).unwrap_or_default();
+        if TIMEOUTS.contains(&seconds) {
+            return Ok(seconds);
+        }
+        let message =
+            format!("`timeout` is {}, expected seconds from {} to {}", given.get_ref(), TIMEOUTS.start(), TIMEOUTS.end());
+        Err(self.error(&given.span(), message))
+    }
+
+    fn steps(&self, raw: &Raw, steps: &Spanned<Vec<Spanned<RawStep>>>, input: &Schema) -> Result<Vec<Step>, ManifestError> {
+        let alone = [
+            raw.arguments.as_ref().map(Spanned::span),
+            raw.timeout.as_ref().map(Spanned::span),
+            raw.output.as_ref().map(Spanned::span),
+            raw.output_schema.as_ref().map(Spanned::span),
+            raw.output_schema_file.as_ref().map(Spanned::span),
+            raw.sandbox.as_ref().map(Spanned::span),
+            raw.network.as_ref().map(Spanned::span),
+            raw.effects.as_ref().map(Spanned::span),
+        ];
+        if let Some(span) = alone.into_iter().flatten().next() {
+            return Err(self.error(&span, "this belongs to a tool with a `command`; each of the `steps` has its own"));
+        }
+        let count = steps.get_ref().len();
+        if !(1..=MOST_STEPS).contains(&count) {
+            return Err(self.error(&steps.span(), format!("there are {count} `steps`, expected 1 to {MOST_STEPS}")));
+        }
+        let properties = input.value().get("properties").and_then(Value::as_object);
+        let mut made = Vec::new();
+        for (at, step) in steps.get_ref().iter().enumerate() {
+            let RawStep { tool, arguments } = step.get_ref();
+            if tool.eq_ignore_ascii_case(raw.name.get_ref()) {
+                return Err(self.error(&step.span(), "a tool is no step of itself"));
+            }
+            let arguments = serde_json::to_value(arguments).map_err(|error| self.error(&step.span(), error.to_string()))?;
+            let mut wrong = None;
+            for_each_text(&arguments, &mut |text| {
+                for piece in pieces(text) {
+                    let Piece::Named(name) = piece else { continue };
+                    let fits = match (name.strip_prefix("input."), step_of(name)) {
+                        (Some(input), _) => properties.is_some_and(|known| known.contains_key(input)),
+                        (None, Some(before)) => before < at,
+                        (None, None) => !name.starts_with("steps[") && !name.starts_with("input"),
+                    };
+                    if !fits {
+                        wrong.get_or_insert_with(|| name.to_owned());
+                    }
+                }
+            });
+            if let Some(name) = wrong {
+                let message = format!("`{{{name}}}` is neither a property of `input_schema` nor the output of a step before");
+                return Err(self.error(&step.span(), message));
+            }
+            let Value::Object(arguments) = arguments else {
+                return Err(self.error(&step.span(), "`arguments` is no table"));
+            };
+            made.push(Step { tool: tool.clone(), arguments });
+        }
+        Ok(made)
+    }
+}
+
+/// Which step's output `steps[0].output` means.
+pub(super) fn step_of(name: &str) -> Option<usize> {
+    name.strip_prefix("steps[")?.strip_suffix("].output")?.parse().ok()
+}
+
+pub(super) fn for_each_text(value: &Value, see: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => see(text),
+        Value::Array(values) => values.iter().for_each(|value| for_each_text(value, see)),
+        Value::Object(values) => values.values().for_each(|value| for_each_text(value, see)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

@@ -1,0 +1,14 @@
+//! Tools that a person or a trusted project describes in a manifest: a program with a JSON Schema, or several tools in a row.
+
+pub(in crate::tools) mod chain;
+mod fill;
+mod manifest;
+mod print;
+pub(in crate::tools) mod program;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub use manifest::{CustomTool, ManifestError, Source};
+pub(in crate::tools) use print::Print;
+pub use schema::manifest_schema;

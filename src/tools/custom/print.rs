@@ -1,0 +1,101 @@
+//! What a tool runs, as it was when the call was judged: another content is another tool.
+
+use super::manifest::Program;
+use crate::protocol::{ErrorCode, ToolError};
+use crate::sys::opener::on_path;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// The files of a tool and what is in them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::tools) struct Print {
+    files: Vec<(PathBuf, String)>,
+}
+
+/// A tool found on this system: the words it is started with, and its files.
+pub(super) struct Found {
+    pub words: Vec<String>,
+    pub print: Print,
+}
+
+impl Program {
+    /// Its words with every file that the manifest names by its real path.
+    pub(super) fn find(&self) -> Result<Found, String> {
+        let (mut words, mut files) = (Vec::new(), Vec::new());
+        for (at, word) in self.command.iter().enumerate() {
+            let by_path = if at == 0 { word.contains('/') } else { word.starts_with("./") };
+            let found = match (at, by_path) {
+                (_, true) => self.beside(word),
+                (0, false) => on_path(word).and_then(|found| found.canonicalize().ok()),
+                _ => None,
+            };
+            let Some(found) = found else {
+                if at == 0 {
+                    let place = if by_path { format!("beside `{}`", self.directory.display()) } else { "on the PATH".to_owned() };
+                    return Err(format!("its program `{word}` is not {place}; put it there, or mend `command`"));
+                }
+                words.push(word.clone());
+                continue;
+            };
+            let text = found.to_str().ok_or_else(|| format!("the real path of `{word}` is not UTF-8 text"))?;
+            words.push(text.to_owned());
+            let hash = hash(&found).map_err(|error| format!("`{word}` cannot be read: {error}"))?;
+            files.push((found, hash));
+        }
+        Ok(Found { words, print: Print { files } })
+    }
+
+    /// Beside the manifest; a project's tool may also name what stands below the project's root.
+    fn beside(&self, word: &str) -> Option<PathBuf> {
+        let places = std::iter::once(&self.directory).chain(&self.root);
+        let found = places.filter_map(|place| place.join(word).canonicalize().ok()).find(|found| found.is_file());
+        // What a project brings along lies in it, or is somebody else's.
+        found.filter(|found| self.root.as_ref().is_none_or(|root| found.starts_with(root) || Path::new(word).is_absolute()))
+    }
+}
+
+impl Print {
+    pub(super) fn of(files: Vec<(PathBuf, String)>) -> Self {
+        Self { files }
+    }
+
+    /// With the manifest: the name of exactly this tool.
+    pub(super) fn with(&self, manifest: &str) -> String {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(manifest.as_bytes());
+        for (path, hash) in &self.files {
+            hasher.update(path.as_os_str().as_encoded_bytes()).update(b"\0").update(hash.as_bytes());
+        }
+        hasher.finalize().to_hex().chars().take(32).collect()
+    }
+
+    /// Whether a person's yes was to these very bytes of what lies in their project.
+    pub(super) fn is_known(&self, root: &Path, known: &BTreeMap<String, String>) -> bool {
+        self.files
+            .iter()
+            .filter_map(|(path, hash)| Some((path.strip_prefix(root).ok()?, hash)))
+            .all(|(path, hash)| known.get(path.to_string_lossy().as_ref()).is_some_and(|kept| kept == hash))
+    }
+
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Looks again, as late as can be.
+    pub(in crate::tools) fn still_holds(&self) -> Result<(), ToolError> {
+        for (path, before) in &self.files {
+            if hash(path).ok().as_ref() != Some(before) {
+                let message = format!("`{}` changed since the call was checked; nothing was run, try again", path.display());
+                return Err(ToolError::new(ErrorCode::Conflict, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn hash(path: &Path) -> std::io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path)?)?;
+    Ok(hasher.finalize().to_hex().to_string())
+}

@@ -1,0 +1,218 @@
+//! A custom tool that is a program: held, timed and ended like every command, told in its own words.
+
+use super::chain;
+use super::fill;
+use super::manifest::{Body, CustomTool, Program};
+use super::print::{Found, Print};
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
+use crate::sys::process::{End, Finished, Shell};
+use crate::tools::paths::{Meant, Paths};
+use crate::tools::shell::command_run::{self, Answer, Narrow, Work, environment_note};
+use crate::tools::shell::run_command::directory;
+use crate::tools::shell::run_files::Pinned;
+use crate::tools::tool::{AnyTool, Draft, Effect, Failed, Output, Payload, Settings, invalid};
+use futures_util::FutureExt;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+impl AnyTool for CustomTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn alias_names(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn capability(&self) -> &'static str {
+        match &self.body {
+            Body::Program(_) => "Shell.Exec",
+            Body::Steps(steps) => chain::capability(steps),
+        }
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// A marker stands for bytes of a file that is written, and this knows of none.
+    fn restores(&self) -> bool {
+        false
+    }
+
+    fn schema(&self, _: &str) -> Value {
+        self.input.value().clone()
+    }
+
+    fn actions(&self, _: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        match &self.body {
+            Body::Program(program) => {
+                let cwd = paths.target("cwd", ".", Meant::Directory)?;
+                Ok(vec![self.started(program, self.checked(arguments)?)?.action(self, cwd)])
+            }
+            Body::Steps(steps) => chain::actions(self, steps, self.checked(arguments)?, paths),
+        }
+    }
+
+    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<Draft<Payload>, ToolError> {
+        let arguments = self.checked(arguments)?;
+        let program = match &self.body {
+            Body::Program(program) => program,
+            Body::Steps(steps) => return chain::draft(self, steps, arguments, settings),
+        };
+        let started = self.started(program, arguments)?;
+        let cwd = directory(None, settings)?;
+        let shown = started.words.iter().map(|word| crate::policy::quoted(word)).collect::<Vec<_>>().join(" ");
+        let mut notes =
+            vec![self.origin(settings), format!("this very tool: {}", started.fingerprint(self)), environment_note(settings)];
+        if program.read_only_sandbox {
+            notes.push("it runs where nothing can be changed".to_owned());
+        }
+        // The words are given as they are; `exec` keeps the shell from taking the first for one of its own.
+        let words: Vec<String> = started.words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+        let timeout_seconds = program.timeout_seconds;
+        let beside = self.is_own().then(|| program.directory.clone());
+        let sees = beside.into_iter().chain(started.print.paths()).collect();
+        Ok(Draft {
+            summary: format!("{} $ {shown}", self.name),
+            proposal: Some(Proposal { summary: format!("Run: {shown}"), notes, ..Proposal::default() }),
+            actions: vec![started.action(self, cwd.clone())],
+            effect: Effect::Runs { timeout_seconds, files: started.print.paths() },
+            work: Box::new(Work {
+                without_stderr: false,
+                line: format!("exec -- {}", words.join(" ")),
+                timeout_seconds,
+                stdin: started.input,
+                pinned: Some(Pinned::of_tool(&cwd, started.print)),
+                cwd,
+                opens: Vec::new(),
+                background: false,
+                shell: Shell::Bash,
+                answer: Some(answer(&self.name, program)),
+                narrow: Narrow { read_only: program.read_only_sandbox, no_network: program.no_network, sees },
+            }),
+        })
+    }
+
+    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        match payload.downcast::<Work>() {
+            Ok(work) => command_run::run(*work, settings, context).boxed(),
+            Err(payload) => chain::run(payload, settings, context).boxed(),
+        }
+    }
+}
+
+/// What a call comes to: the words, and what is given on the input.
+struct Started {
+    words: Vec<String>,
+    input: Option<String>,
+    print: Print,
+}
+
+impl Started {
+    fn fingerprint(&self, tool: &CustomTool) -> String {
+        self.print.with(&tool.hash)
+    }
+
+    fn action(&self, tool: &CustomTool, cwd: crate::protocol::Target) -> Action {
+        let known = match &tool.source.project {
+            None => true,
+            Some((root, known)) => tool.parts.is_known(root, known) && self.print.is_known(root, known),
+        };
+        Action::Custom {
+            name: tool.name.clone(),
+            argv: self.words.clone(),
+            cwd,
+            input: self.input.clone(),
+            fingerprint: self.fingerprint(tool),
+            known,
+            reads_only: matches!(&tool.body, Body::Program(program) if program.reads_only),
+        }
+    }
+}
+
+impl CustomTool {
+    /// The arguments as the schema has them, or what is wrong with them and what to do.
+    pub(super) fn checked(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
+        let value = Value::Object(arguments);
+        self.input
+            .check(&value)
+            .map_err(|why| invalid(format!("{why}; give the arguments of {} as its schema has them", self.name)))?;
+        match value {
+            Value::Object(arguments) => Ok(arguments),
+            _ => Err(invalid("the arguments are not a JSON object")),
+        }
+    }
+
+    fn started(&self, program: &Program, arguments: Map<String, Value>) -> Result<Started, ToolError> {
+        let unusable = |why: String| {
+            ToolError::new(ErrorCode::ToolExecutionFailed, format!("the tool {} cannot be started: {why}", self.name))
+        };
+        let Found { words, print } = program.find().map_err(unusable)?;
+        if !program.by_words {
+            let input = serde_json::to_string(&arguments).map_err(|error| unusable(error.to_string()))?;
+            return Ok(Started { words, input: Some(input), print });
+        }
+        let filled = words.iter().enumerate().filter_map(|(at, word)| match at {
+            0 => Some(Ok(word.clone())),
+            _ => fill::word(word, &arguments).transpose(),
+        });
+        Ok(Started { words: filled.collect::<Result<_, _>>().map_err(invalid)?, input: None, print })
+    }
+
+    /// Who made it, for the person who is asked.
+    pub(super) fn origin(&self, settings: &Settings) -> String {
+        let file = self.source.file.strip_prefix(&settings.workspace).unwrap_or(&self.source.file).display();
+        let whose = if self.is_own() { "a tool of yours" } else { "a tool that the project brings" };
+        format!("{whose}: {file}")
+    }
+}
+
+/// What is told of its end.
+fn answer(name: &str, program: &Program) -> Answer {
+    let (name, timeout) = (name.to_owned(), program.timeout_seconds);
+    let (json, schema) = (program.json, program.output.clone());
+    Arc::new(move |finished: &Finished, limit: usize| {
+        let (stdout, stderr) = (&finished.stdout, &finished.stderr);
+        let whole = || {
+            let out = stdout.text(limit);
+            let errors = stderr.text(limit / 2);
+            let gap = if out.is_empty() || out.ends_with('\n') { "" } else { "\n" };
+            if errors.is_empty() { out } else { format!("{out}{gap}--- stderr ---\n{errors}") }
+        };
+        let failed = |code: ErrorCode, message: String| {
+            Some(Err(Failed { printed: whole().trim_end_matches('\n').to_owned(), ..ToolError::new(code, message).into() }))
+        };
+        match finished.end {
+            End::Exited(0) if json => {
+                if stdout.total() > limit as u64 {
+                    let message = format!("{name} printed {} bytes of JSON, and at most {limit} are taken", stdout.total());
+                    return failed(ErrorCode::ToolExecutionFailed, message);
+                }
+                let printed = stdout.text(limit);
+                let value: Value = match serde_json::from_str(&printed) {
+                    Ok(value) => value,
+                    Err(error) => {
+                        let message = format!("{name} did not print one JSON value ({error}); what it printed follows");
+                        return failed(ErrorCode::ToolExecutionFailed, message);
+                    }
+                };
+                if let Some(Err(why)) = schema.as_ref().map(|schema| schema.check(&value)) {
+                    let message = format!("{name} printed JSON that is not as its `output_schema` says: {why}");
+                    return failed(ErrorCode::ToolExecutionFailed, message);
+                }
+                Some(Ok(printed.trim_end().to_owned().into()))
+            }
+            End::Exited(0) => Some(Ok(whole().trim_end_matches('\n').to_owned().into())),
+            End::Exited(code) => {
+                failed(ErrorCode::ToolExecutionFailed, format!("{name} failed with exit code {code}; what it printed follows"))
+            }
+            End::TimedOut => {
+                let message = format!("{name} was killed after {timeout} s with all it had started; what it printed follows");
+                failed(ErrorCode::ToolExecutionTimeout, message)
+            }
+            End::Signalled(_) | End::Killed | End::DiskFull => None,
+        }
+    })
+}

@@ -1,0 +1,114 @@
+//! A JSON Schema that values are held against, and the words for what does not fit.
+
+use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use serde_json::{Value, json};
+use std::error::Error;
+
+/// A schema is told to the model with every request.
+const MOST_BYTES: usize = 64 << 10;
+const PLACE: &str = "aye:///schema";
+/// What is wrong, one after the other.
+const MOST_TOLD: usize = 3;
+
+pub(super) struct Schema {
+    value: Value,
+    compiled: Schemas,
+    index: SchemaIndex,
+}
+
+/// A schema speaks for itself: nothing is fetched and no file is opened for a `$ref`.
+struct Nothing;
+
+impl UrlLoader for Nothing {
+    fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
+        Err(format!("`{url}` is elsewhere, and a schema may refer to itself only").into())
+    }
+}
+
+impl Schema {
+    pub(super) fn new(value: Value) -> Result<Self, String> {
+        let bytes = value.to_string().len();
+        if bytes > MOST_BYTES {
+            return Err(format!("the schema has {bytes} bytes, expected at most {MOST_BYTES}"));
+        }
+        let mut compiler = Compiler::new();
+        compiler.use_loader(Box::new(Nothing));
+        let mut compiled = Schemas::new();
+        let wrong = |error: boon::CompileError| format!("{error:#}").replace(PLACE, "").replace('\n', " ");
+        compiler.add_resource(PLACE, value.clone()).map_err(wrong)?;
+        let index = compiler.compile(PLACE, &mut compiled).map_err(wrong)?;
+        Ok(Self { value, compiled, index })
+    }
+
+    pub(super) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// What does not fit, each in a few words that name the field.
+    pub(super) fn check(&self, value: &Value) -> Result<(), String> {
+        self.compiled.validate(value, self.index).map_err(|error| {
+            let mut told = Vec::new();
+            collect(&error, &mut told);
+            told.dedup();
+            let more = told.len().saturating_sub(MOST_TOLD);
+            told.truncate(MOST_TOLD);
+            let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+            format!("{}{more}", told.join("; "))
+        })
+    }
+}
+
+/// The ends of the tree: what is above them only says that something below is wrong.
+fn collect(error: &ValidationError<'_, '_>, told: &mut Vec<String>) {
+    if error.causes.is_empty() {
+        let at = error.instance_location.to_string();
+        let at = at.trim_start_matches('/').replace('/', ".");
+        let field = |name: &str| if at.is_empty() { format!("`{name}`") } else { format!("`{at}.{name}`") };
+        let place = if at.is_empty() { String::new() } else { format!("`{at}`: ") };
+        match &error.kind {
+            ErrorKind::Required { want } => told.extend(want.iter().map(|name| format!("{} is missing", field(name)))),
+            ErrorKind::AdditionalProperties { got } => {
+                told.extend(got.iter().map(|name| format!("{} is not an argument of this tool", field(name))));
+            }
+            kind => told.push(format!("{place}{kind}")),
+        }
+        return;
+    }
+    error.causes.iter().for_each(|cause| collect(cause, told));
+}
+
+/// What a manifest may say, for editors.
+pub fn manifest_schema() -> Value {
+    let text = json!({"type": "string"});
+    let schema = json!({"type": "object", "description": "A JSON Schema that refers to nothing but itself."});
+    let step = json!({
+        "type": "object",
+        "properties": {"tool": text, "arguments": {"type": "object"}},
+        "required": ["tool"],
+        "additionalProperties": false
+    });
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A custom tool of aye",
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,63}$"},
+            "description": text,
+            "command": {"type": "array", "items": text, "minItems": 1},
+            "steps": {"type": "array", "items": step, "minItems": 1, "maxItems": super::manifest::MOST_STEPS},
+            "input_schema": schema,
+            "input_schema_file": text,
+            "arguments": {"enum": ["stdin", "argv"]},
+            "timeout": {"type": "integer", "minimum": 1, "maximum": 600},
+            "output": {"enum": ["text", "json"]},
+            "output_schema": schema,
+            "output_schema_file": text,
+            "sandbox": {"enum": ["read-only", "workspace-write"]},
+            "network": {"enum": ["deny", "policy"]},
+            "effects": {"enum": ["reads", "changes"]}
+        },
+        "required": ["name", "description"],
+        "oneOf": [{"required": ["command"]}, {"required": ["steps"]}],
+        "additionalProperties": false
+    })
+}

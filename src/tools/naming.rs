@@ -1,0 +1,328 @@
+//! Which tool a name means, where tools of this process and of servers have names alike. Names alone: nothing is asked.
+
+use std::collections::HashSet;
+
+/// What model APIs take for the name of a tool.
+const MOST_LETTERS: usize = 64;
+const HASH_LETTERS: usize = 8;
+const BETWEEN: &str = "__";
+
+/// Which of two tools a bare name means that both have: `tools.conflict`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Conflict {
+    #[default]
+    LocalFirst,
+    McpFirst,
+    /// Neither, until the name says which.
+    Error,
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Meaning {
+    Local(String),
+    Remote { server: String, tool: String },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("there is no tool `{0}`")]
+    Unknown(String),
+    #[error("`{name}` is the name of several tools; say which: {}", .names.join(", "))]
+    Ambiguous { name: String, names: Vec<String> },
+}
+
+/// All names there are at one time.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    local: Vec<String>,
+    remote: Vec<Remote>,
+    conflict: Conflict,
+}
+
+#[derive(Debug, Clone)]
+struct Remote {
+    server: String,
+    tool: String,
+    /// As the model is offered it.
+    mapped: String,
+}
+
+impl Conflict {
+    /// As the settings have it.
+    pub fn of(text: &str) -> Option<Self> {
+        match text {
+            "local-first" => Some(Self::LocalFirst),
+            "mcp-first" => Some(Self::McpFirst),
+            "error" => Some(Self::Error),
+            _ => None,
+        }
+    }
+}
+
+impl Remote {
+    fn meaning(&self) -> Meaning {
+        Meaning::Remote { server: self.server.clone(), tool: self.tool.clone() }
+    }
+
+    /// Whether the name says the server as well: `server:Tool`, `server/tool`, `Mcp.server/tool`.
+    fn is_said_by(&self, called: &str, same: fn(&str, &str) -> bool) -> bool {
+        let called = called.strip_prefix("Mcp.").unwrap_or(called);
+        let rest = called.get(..self.server.len()).filter(|start| same(start, &self.server)).and(called.get(self.server.len()..));
+        rest.and_then(|rest| rest.strip_prefix([':', '/'])).is_some_and(|tool| same(tool, &self.tool))
+    }
+}
+
+fn exact(one: &str, other: &str) -> bool {
+    one == other
+}
+
+fn any_case(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
+}
+
+impl Names {
+    /// Of tools of this process, and of servers as `(server, tool)`. What has a name twice counts once.
+    pub fn new<'a>(
+        local: impl IntoIterator<Item = &'a str>,
+        remote: impl IntoIterator<Item = (&'a str, &'a str)>,
+        conflict: Conflict,
+    ) -> Self {
+        let mut names = Self { local: Vec::new(), remote: Vec::new(), conflict };
+        for name in local {
+            if !names.local.iter().any(|known| any_case(known, name)) {
+                names.local.push(name.to_owned());
+            }
+        }
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        for pair in remote {
+            if !pairs.contains(&pair) {
+                pairs.push(pair);
+            }
+        }
+        // Names are given in an order of their own, so that they do not depend on which server answered first.
+        let mut ordered = pairs.clone();
+        ordered.sort_unstable();
+        let mut taken: HashSet<String> = names.local.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let mut mapped: Vec<((&str, &str), String)> = Vec::new();
+        for plain_first in [true, false] {
+            for &(server, tool) in &ordered {
+                if mapped.iter().any(|(pair, _)| *pair == (server, tool)) {
+                    continue;
+                }
+                let name = match plain(server, tool) {
+                    Some(name) if plain_first && !taken.contains(&name.to_ascii_lowercase()) => name,
+                    _ if plain_first => continue,
+                    _ => hashed(server, tool, &taken),
+                };
+                taken.insert(name.to_ascii_lowercase());
+                mapped.push(((server, tool), name));
+            }
+        }
+        for (server, tool) in pairs {
+            let name = mapped.iter().find(|(pair, _)| *pair == (server, tool)).map(|(_, name)| name.clone());
+            names.remote.extend(name.map(|mapped| Remote { server: server.to_owned(), tool: tool.to_owned(), mapped }));
+        }
+        names
+    }
+
+    /// What the model is offered, each under a name that means exactly that.
+    pub fn offered(&self) -> Vec<(String, Meaning)> {
+        let clear = |name: &&String| {
+            self.conflict == Conflict::LocalFirst || !self.remote.iter().any(|remote| any_case(&remote.tool, name))
+        };
+        let local = self.local.iter().filter(clear).map(|name| (name.clone(), Meaning::Local(name.clone())));
+        local.chain(self.remote.iter().map(|remote| (remote.mapped.clone(), remote.meaning()))).collect()
+    }
+
+    /// What is called by this name: a name as it is offered, one that says its server, or a bare one.
+    pub fn meaning(&self, called: &str) -> Result<Meaning, NameError> {
+        if let Some(remote) = self.remote.iter().find(|remote| remote.mapped == called) {
+            return Ok(remote.meaning());
+        }
+        for same in [exact, any_case] {
+            let said: Vec<&Remote> = self.remote.iter().filter(|remote| remote.is_said_by(called, same)).collect();
+            match said.as_slice() {
+                [] => {}
+                [one] => return Ok(one.meaning()),
+                several => return Err(ambiguous(called, several, None)),
+            }
+        }
+        self.bare(called)
+    }
+
+    fn bare(&self, called: &str) -> Result<Meaning, NameError> {
+        let local =
+            self.local.iter().find(|name| *name == called).or_else(|| self.local.iter().find(|name| any_case(name, called)));
+        let mut remote: Vec<&Remote> = self.remote.iter().filter(|remote| remote.tool == called).collect();
+        if remote.is_empty() {
+            remote = self.remote.iter().filter(|remote| any_case(&remote.tool, called)).collect();
+        }
+        match (local, remote.as_slice(), self.conflict) {
+            (Some(name), [], _) | (Some(name), _, Conflict::LocalFirst) => Ok(Meaning::Local(name.clone())),
+            (None, [], _) => Err(NameError::Unknown(called.to_owned())),
+            (None, [one], _) | (Some(_), [one], Conflict::McpFirst) => Ok(one.meaning()),
+            (None, several, _) | (Some(_), several, Conflict::McpFirst) => Err(ambiguous(called, several, None)),
+            (Some(name), several, Conflict::Error) => Err(ambiguous(called, several, Some(name))),
+        }
+    }
+
+    /// Bare names that more than one tool has, to be said at the start.
+    pub fn conflicts(&self) -> Vec<String> {
+        let of = |name: &String| {
+            let servers: Vec<&str> =
+                self.remote.iter().filter(|remote| any_case(&remote.tool, name)).map(|remote| remote.server.as_str()).collect();
+            (!servers.is_empty()).then(|| format!("`{name}` is a tool here and of {}", servers.join(", ")))
+        };
+        self.local.iter().filter_map(of).collect()
+    }
+}
+
+fn ambiguous(name: &str, several: &[&Remote], local: Option<&String>) -> NameError {
+    let mut names: Vec<String> = several.iter().map(|remote| format!("`{}:{}`", remote.server, remote.tool)).collect();
+    names.extend(local.map(|name| format!("or set `tools.conflict`, for the `{name}` that is here")));
+    NameError::Ambiguous { name: name.to_owned(), names }
+}
+
+fn is_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "_-".contains(letter)
+}
+
+/// The two names as they are. Only where they can be told apart again: no other two make the same.
+fn plain(server: &str, tool: &str) -> Option<String> {
+    let name = format!("{server}{BETWEEN}{tool}");
+    let clear = !server.is_empty()
+        && !tool.is_empty()
+        && !server.contains(BETWEEN)
+        && !server.ends_with('_')
+        && !tool.starts_with('_')
+        && name.chars().all(is_letter);
+    (clear && name.len() <= MOST_LETTERS).then_some(name)
+}
+
+/// As much as can be read of both, and a hash of what they are.
+fn hashed(server: &str, tool: &str, taken: &HashSet<String>) -> String {
+    let readable: String =
+        format!("{server}{BETWEEN}{tool}").chars().map(|letter| if is_letter(letter) { letter } else { '_' }).collect();
+    let most = MOST_LETTERS - HASH_LETTERS - 1;
+    let readable: String = readable.chars().take(most).collect();
+    let mut salt = 0_u32;
+    loop {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(server.as_bytes()).update(b"\0").update(tool.as_bytes()).update(&salt.to_le_bytes());
+        let hash: String = hasher.finalize().to_hex().chars().take(HASH_LETTERS).collect();
+        let name = format!("{readable}_{hash}");
+        if !taken.contains(&name.to_ascii_lowercase()) {
+            return name;
+        }
+        salt += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn remote(server: &str, tool: &str) -> Meaning {
+        Meaning::Remote { server: server.to_owned(), tool: tool.to_owned() }
+    }
+
+    fn local(name: &str) -> Meaning {
+        Meaning::Local(name.to_owned())
+    }
+
+    fn names(conflict: Conflict) -> Names {
+        Names::new(
+            ["ReadFile", "lint"],
+            [("docs", "search"), ("docs", "lint"), ("web", "search"), ("files", "readfile")],
+            conflict,
+        )
+    }
+
+    #[test]
+    fn a_bare_name_means_what_the_setting_says() {
+        let all = [Conflict::LocalFirst, Conflict::McpFirst, Conflict::Error];
+        let lint = all.map(|conflict| names(conflict).meaning("lint").ok());
+        assert_eq!(lint, [Some(local("lint")), Some(remote("docs", "lint")), None]);
+        let read = all.map(|conflict| names(conflict).meaning("ReadFile").ok());
+        assert_eq!(read, [Some(local("ReadFile")), Some(remote("files", "readfile")), None]);
+        let said = names(Conflict::Error).meaning("lint").map_err(|error| error.to_string());
+        assert!(said.is_err_and(|said| said.contains("`docs:lint`") && said.contains("tools.conflict")));
+        assert_eq!(names(Conflict::Error).conflicts().len(), 2);
+    }
+
+    #[test]
+    fn a_name_that_says_its_server_means_that_one_whatever_is_set() {
+        for conflict in [Conflict::LocalFirst, Conflict::McpFirst, Conflict::Error] {
+            let names = names(conflict);
+            for called in ["docs:lint", "docs/lint", "Mcp.docs/lint", "DOCS:Lint", "docs__lint"] {
+                assert_eq!(names.meaning(called), Ok(remote("docs", "lint")), "{called}");
+            }
+            for called in ["docs:", ":lint", "doc:slint", "docs::lint", "lint:docs", "nobody:lint", "docs.lint", ""] {
+                assert_eq!(names.meaning(called), Err(NameError::Unknown(called.to_owned())), "{called}");
+            }
+            assert!(matches!(names.meaning("search"), Err(NameError::Ambiguous { names, .. }) if names.len() == 2));
+        }
+    }
+
+    #[test]
+    fn every_offered_name_means_what_it_is_offered_for() {
+        let long = "x".repeat(80);
+        let pairs = [
+            ("docs", "search"),
+            ("docs", "a.b"),
+            ("docs", "a b"),
+            ("docs", "a_b"),
+            ("a__b", "c"),
+            ("a", "b__c"),
+            ("a_", "_c"),
+            ("größe", "länge"),
+            ("docs", &long),
+            ("docs", &long[..79]),
+            ("srv", "_x"),
+            ("a/b", "c"),
+            ("a", "b/c"),
+        ];
+        for conflict in [Conflict::LocalFirst, Conflict::McpFirst, Conflict::Error] {
+            let names = Names::new(["ReadFile", "docs__search", "search"], pairs, conflict);
+            let offered = names.offered();
+            for (name, meaning) in &offered {
+                assert_eq!(names.meaning(name).as_ref(), Ok(meaning), "{name}");
+                assert!(name.len() <= 64 && name.chars().all(is_letter) && !name.is_empty(), "{name}");
+            }
+            let remotes = offered.iter().filter(|(_, meaning)| matches!(meaning, Meaning::Remote { .. })).count();
+            assert_eq!(remotes, pairs.len());
+        }
+        // A tool of this process has that name already.
+        let names = Names::new(["docs__search"], [("docs", "search")], Conflict::LocalFirst);
+        assert_eq!(names.meaning("docs__search"), Ok(local("docs__search")));
+        assert!(names.offered()[1].0.starts_with("docs__search_"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_names_can_be_told_apart_and_do_not_depend_on_their_order(
+            locals in prop::collection::vec("[a-c_]{1,6}", 0..4),
+            pairs in prop::collection::vec(("[a-c_./:]{1,5}", "[a-cA_./:]{1,70}"), 0..8),
+        ) {
+            let remotes = || pairs.iter().map(|(server, tool)| (server.as_str(), tool.as_str()));
+            let names = Names::new(locals.iter().map(String::as_str), remotes(), Conflict::LocalFirst);
+            let mut seen = HashSet::new();
+            let offered = names.offered();
+            for (name, meaning) in &offered {
+                prop_assert!(name.len() <= 64 && name.chars().all(is_letter));
+                prop_assert!(seen.insert(name.to_ascii_lowercase()) || name.contains("__"), "{name} twice");
+                if let Meaning::Remote { .. } = meaning {
+                    prop_assert_eq!(names.meaning(name), Ok(meaning.clone()));
+                }
+            }
+            let mut turned: Vec<_> = remotes().collect();
+            turned.reverse();
+            let turned = Names::new(locals.iter().map(String::as_str), turned, Conflict::LocalFirst);
+            for (name, meaning) in offered {
+                prop_assert_eq!(turned.meaning(&name), names.meaning(&name), "{:?}", meaning);
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A path on its way to the desktop: looked at with the plan, and still the same when it is handed over.
+
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
+use crate::sys::opener::{Desktop, OpenError, Opened, Opening};
+use crate::sys::path::{Identity, identity};
+use crate::tools::paths::{Meant, Paths, not_found, shown_in_one_line, special};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Told};
+use futures_util::FutureExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// What is to be done with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::tools) enum Way {
+    Open,
+    Reveal,
+}
+
+pub(in crate::tools) struct Work {
+    way: Way,
+    target: Target,
+    seen: Seen,
+}
+
+/// What tells a file from the one it was.
+#[derive(PartialEq, Eq)]
+struct Seen {
+    identity: Option<Identity>,
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Seen {
+    fn look(path: &Path) -> Self {
+        let data = path.symlink_metadata().ok();
+        Self {
+            identity: identity(path).ok(),
+            bytes: data.as_ref().map_or(0, std::fs::Metadata::len),
+            modified: data.filter(std::fs::Metadata::is_file).and_then(|data| data.modified().ok()),
+        }
+    }
+}
+
+pub(in crate::tools) fn actions(way: Way, path: &str, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+    let target = paths.target("path", path, Meant::File)?;
+    Ok(of(way, target))
+}
+
+/// A directory is shown itself; a file is shown in its directory, so both are judged.
+fn of(way: Way, target: Target) -> Vec<Action> {
+    match (way, target.place, target.real.parent()) {
+        (Way::Reveal, Place::File { .. } | Place::Missing | Place::Special, Some(parent)) => {
+            let directory = Target { given: target.given.clone(), real: parent.to_owned(), place: Place::Directory };
+            vec![Action::Read { target }, Action::Open { target: directory }]
+        }
+        (Way::Open | Way::Reveal, _, _) => vec![Action::Open { target }],
+    }
+}
+
+pub(in crate::tools) fn draft(way: Way, path: &str, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+    let target = Paths::on_disk(settings).target("path", path, Meant::File)?;
+    match target.place {
+        Place::Missing if path.contains("://") => {
+            let message = format!("`{path}` is a URL, and only files and directories are opened; give the person the address");
+            return Err(ToolError::new(ErrorCode::InvalidRequest, message));
+        }
+        Place::Missing => return Err(not_found(&target, settings)),
+        Place::Special => return Err(special(&target)),
+        Place::File { .. } | Place::Directory => {}
+    }
+    let shown = shown_in_one_line(&target.real, settings);
+    let summary = match way {
+        Way::Open => format!("Open {shown} with the desktop's program for it"),
+        Way::Reveal => format!("Show {shown} in the file manager"),
+    };
+    let note = "outside the sandbox: the program that opens it can do what you can do".to_owned();
+    Ok(Draft {
+        proposal: Some(Proposal {
+            summary: summary.clone(),
+            paths: vec![target.real.clone()],
+            notes: vec![note],
+            ..Proposal::default()
+        }),
+        summary,
+        actions: of(way, target.clone()),
+        effect: Effect::Changes,
+        work: Work { way, seen: Seen::look(&target.real), target },
+    })
+}
+
+pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+    async move {
+        let Work { way, target, seen } = work;
+        let now = Paths::on_disk(&settings).target("path", &target.given, Meant::File)?;
+        if now.real != target.real || Seen::look(&target.real) != seen {
+            let message = format!("`{}` changed since the call was checked; nothing was opened, try again", target.given);
+            return Err(ToolError::new(ErrorCode::Conflict, message).into());
+        }
+        let desktop = Desktop::find(&settings.workspace, &settings.secret_names, &|value| settings.redactor.holds_secret(value));
+        let opening = match way {
+            Way::Reveal if target.place != Place::Directory => Opening::Reveal(target.real.clone()),
+            Way::Open | Way::Reveal => Opening::Open(target.real.clone()),
+        };
+        let opened = tokio::select! {
+            opened = desktop.carry_out(&opening) => opened,
+            () = context.kill.cancelled() => {
+                let message = "stopped by the person; it may have been opened all the same";
+                return Err(ToolError::new(ErrorCode::Cancelled, message).into());
+            }
+        };
+        let given = &target.given;
+        match opened {
+            Ok(Opened::By(program)) => Ok(Told::from(format!("`{given}` was handed to the desktop by `{program}`."))),
+            Ok(Opened::OnlyItsDirectory(program)) => Ok(Told::from(format!(
+                "The directory of `{given}` was handed to the desktop by `{program}`; nothing in it is marked."
+            ))),
+            Err(
+                error @ (OpenError::NoDisplay | OpenError::NoOpener(_) | OpenError::NotStarted { .. } | OpenError::Failed { .. }),
+            ) => Err(ToolError::new(ErrorCode::ToolExecutionFailed, format!("`{given}` was not opened: {error}")).into()),
+        }
+    }
+    .boxed()
+}

@@ -1,0 +1,5 @@
+//! What is handed to the person's desktop.
+
+pub(in crate::tools) mod handed;
+pub(in crate::tools) mod open_path;
+pub(in crate::tools) mod reveal_in_os;

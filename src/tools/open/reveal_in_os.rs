@@ -1,0 +1,41 @@
+//! RevealInOs: where a file lies, in the person's file manager.
+
+use super::handed::{self, Way, Work};
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ToolError};
+use crate::tools::alias::Alias;
+use crate::tools::paths::Paths;
+use crate::tools::tool::{Draft, Output, Settings, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub(in crate::tools) struct RevealInOs;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// The file or directory; no URL.
+    path: String,
+}
+
+impl Tool for RevealInOs {
+    const NAME: &'static str = "RevealInOs";
+    const ALIASES: &'static [Alias<Arguments>] = &[Alias::same("reveal_in_os"), Alias::same("show_in_folder")];
+    const CAPABILITY: &'static str = "File.Read";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/RevealInOs.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        handed::actions(Way::Reveal, &arguments.path, paths)
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        handed::draft(Way::Reveal, &arguments.path, settings)
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        handed::run(work, settings, context)
+    }
+}

@@ -1,0 +1,287 @@
+//! Tools from manifests: a person's own, and those of a project only once a person looked at them.
+
+use crate::support::{Answer, Gate, Output, Project, Server, processes_running, wait_until};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+const COMMANDS: &str =
+    "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"workspace-write\"\n";
+
+fn manifest(name: &str, more: &str) -> String {
+    format!("name = \"{name}\"\ndescription = \"Does {name}.\"\ncommand = [\"./{name}.sh\"]\n{more}")
+}
+
+fn put(directory: &Path, name: &str, manifest: &str, program: &str) {
+    fs::create_dir_all(directory).unwrap();
+    let path = directory.join(format!("{name}.sh"));
+    fs::write(&path, format!("#!/bin/sh\n{program}\n")).unwrap();
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    let new = directory.join(format!("{name}.new"));
+    fs::write(&new, manifest).unwrap();
+    fs::rename(new, directory.join(format!("{name}.toml"))).unwrap();
+}
+
+/// A tool of the person.
+fn own(project: &Project, name: &str, more: &str, program: &str) {
+    put(&project.beside("config").join("tools"), name, &manifest(name, more), program);
+}
+
+/// A tool that the project brings.
+fn brought(project: &Project, name: &str, more: &str, program: &str) {
+    put(&project.path(".aye/tools"), name, &manifest(name, more), program);
+}
+
+fn call(project: &Project, tool: &str, arguments: &Value, flags: &[&str]) -> Output {
+    let arguments = arguments.to_string();
+    let mut words = vec!["tool", "call", tool, "--args", &arguments, "--json"];
+    words.extend(flags);
+    project.aye(&words)
+}
+
+#[track_caller]
+fn refused(output: Output, code: &str) -> String {
+    let told = output.exits(1).json();
+    assert_eq!(told["error"]["code"], code, "{told}");
+    told["error"]["message"].as_str().unwrap().to_owned()
+}
+
+fn listed(project: &Project, flags: &[&str]) -> String {
+    project.aye(&[&["tool", "list"], flags].concat()).exits(0).stdout
+}
+
+const TEXT: &str = "[input_schema]\ntype = \"object\"\nrequired = [\"text\"]\nproperties = { text = { type = \"string\" } }\n";
+
+#[test]
+fn a_tool_of_the_person_is_listed_and_runs_after_a_yes() {
+    let project = Project::empty().env("SECRET_TOKEN", "hush-hush-hush");
+    own(&project, "shout", TEXT, "tr a-z A-Z; env; echo here > made");
+    assert!(listed(&project, &[]).contains("shout"));
+    let schema = project.aye(&["tool", "schema", "shout"]).exits(0).json();
+    assert_eq!(schema["inputSchema"]["required"], json!(["text"]));
+    assert_eq!(project.aye(&["tool", "schema", "--manifest"]).exits(0).json()["required"], json!(["name", "description"]));
+    let message = refused(call(&project, "shout", &json!({"text": "abc"}), &[]), "NO_APPROVER");
+    assert!(message.contains("asks until a rule of yours allows it"), "{message}");
+    assert!(
+        refused(call(&project, "shout", &json!({"txt": "abc"}), &["--yes"]), "INVALID_REQUEST").contains("`text` is missing")
+    );
+    assert!(!project.exists("made"));
+    let told = call(&project, "shout", &json!({"text": "abc"}), &["--yes"]).exits(0).json();
+    let text = told["outputText"].as_str().unwrap();
+    assert!(text.starts_with("{\"TEXT\":\"ABC\"}") && !text.contains("hush-hush"), "{text}");
+    assert!(project.exists("made"), "it runs in the workspace");
+    refused(call(&project, "shout", &json!({"text": "abc"}), &["--mode", "plan", "--yes"]), "POLICY_DENIED");
+}
+
+#[test]
+fn tools_of_a_project_do_nothing_before_a_person_looked_at_them() {
+    let server = Server::new([Answer::text("Done.")]);
+    let project = Project::with(&server).policy(COMMANDS);
+    brought(&project, "lint", "", "echo linted");
+    assert!(!listed(&project, &[]).contains("lint"));
+    refused(call(&project, "lint", &json!({}), &["--yes"]), "TOOL_NOT_FOUND");
+    // The flag lets it be offered; that is no look at it, so that no mode runs it.
+    assert!(listed(&project, &["--trust"]).contains("lint"));
+    for mode in ["ask", "auto"] {
+        let message = refused(call(&project, "lint", &json!({}), &["--trust", "--mode", mode]), "NO_APPROVER");
+        assert!(message.contains("not, or no longer, one that you looked at"), "{message}");
+    }
+    let mut terminal = project.open_sized(&[], 100, 30);
+    let screen = terminal.review("Trust what");
+    assert!(screen.contains(".aye/tools/lint.toml") && screen.contains(".aye/tools/lint.sh"), "{screen}");
+    terminal.decide('y');
+    terminal.wait_for("this project is trusted");
+    assert!(terminal.quit().success());
+    let asked = refused(call(&project, "lint", &json!({}), &[]), "NO_APPROVER");
+    assert!(asked.contains("asks until a rule of yours"), "{asked}");
+    // Another program: the yes was not to this one, with the flag or without.
+    fs::write(project.path(".aye/tools/lint.sh"), "#!/bin/sh\ntouch evil\n").unwrap();
+    refused(call(&project, "lint", &json!({}), &["--yes"]), "TOOL_NOT_FOUND");
+    let message = refused(call(&project, "lint", &json!({}), &["--trust", "--mode", "auto"]), "NO_APPROVER");
+    assert!(message.contains("no longer"), "{message}");
+    assert!(!project.exists("evil"));
+}
+
+#[test]
+fn a_rule_lets_exactly_this_tool_through_until_it_changes() {
+    let project = Project::empty();
+    own(&project, "lint", "", "echo linted");
+    let plan = project.aye(&["tool", "call", "lint", "--plan"]).exits(0).json();
+    let notes = plan["notes"].to_string();
+    let print = notes.split("this very tool: ").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+    let rule = format!(
+        "{}sandbox = \"off\"\n[[capabilities.\"Tool.Custom\".rules]]\ntools = [\"lint\"]\nfingerprint = \"{print}\"\ndecision = \"allow\"\n",
+        COMMANDS.replace("sandbox = \"workspace-write\"\n", "")
+    );
+    let project = project.policy(&rule);
+    let told = call(&project, "lint", &json!({}), &[]).exits(0).json();
+    assert_eq!(told["outputText"], "linted");
+    own(&project, "lint", "", "echo other");
+    let message = refused(call(&project, "lint", &json!({}), &["--mode", "auto"]), "NO_APPROVER");
+    assert!(message.contains("changed since it was allowed"), "{message}");
+    own(&project, "lint", "timeout = 9\n", "echo linted");
+    refused(call(&project, "lint", &json!({}), &[]), "NO_APPROVER");
+    own(&project, "lint", "", "echo linted");
+    call(&project, "lint", &json!({}), &[]).exits(0);
+}
+
+#[test]
+fn its_time_ends_all_that_it_started() {
+    let project = Project::empty();
+    own(&project, "slow", "timeout = 1\n", "(setsid sleep 98761 &); echo begun; sleep 98761");
+    let told = call(&project, "slow", &json!({}), &["--yes"]).exits(1).json();
+    assert_eq!(told["error"]["code"], "TOOL_EXECUTION_TIMEOUT", "{told}");
+    assert!(told["outputText"].as_str().unwrap().contains("begun"));
+    assert!(wait_until(Duration::from_secs(20), || processes_running(&["sleep", "98761"]) == 0));
+}
+
+#[test]
+fn a_tool_that_only_reads_is_held_to_it() {
+    let project = Project::empty();
+    own(&project, "peek", "effects = \"reads\"\n", "cat notes.txt; touch written || echo kept");
+    let project = project.file("notes.txt", "hello\n");
+    let told = call(&project, "peek", &json!({}), &["--yes"]).exits(0).json();
+    let doctor = project.aye(&["doctor", "--json"]).json();
+    if doctor["tier"] == "bare" {
+        eprintln!("skipped: nothing holds a command here");
+        return;
+    }
+    assert!(told["outputText"].as_str().unwrap().starts_with("hello\n") && !project.exists("written"), "{told}");
+}
+
+#[test]
+fn a_bad_manifest_is_said_with_its_line_and_the_rest_works() {
+    let project = Project::empty();
+    own(&project, "good", "", "echo good");
+    let tools = project.beside("config").join("tools");
+    fs::write(tools.join("a.toml"), "name = \"a\"\ndescription = \"d\"\ncomand = [\"x\"]\n").unwrap();
+    fs::write(tools.join("b.toml"), "name = \"grep\"\ndescription = \"d\"\ncommand = [\"x\"]\n").unwrap();
+    fs::write(tools.join("c.toml"), b"name = \"\xff\"\n").unwrap();
+    put(&tools, "good2", &manifest("GOOD", ""), "echo second");
+    let list = project.aye(&["tool", "list"]).exits(0);
+    assert!(list.stdout.contains("good"));
+    for words in
+        ["a.toml` line 3: unknown field `comand`", "b.toml` line 1", "built-in tool Grep", "c.toml` line 1", "that one counts"]
+    {
+        assert!(list.stderr.contains(words), "{words}: {}", list.stderr);
+    }
+    call(&project, "good", &json!({}), &["--yes"]).exits(0);
+    let doctor = project.aye(&["doctor"]).stdout;
+    assert!(doctor.contains("custom tools") && doctor.contains("a.toml` line 3"), "{doctor}");
+    // A program that is not there is an error of the call that says what to do.
+    fs::remove_file(tools.join("good.sh")).unwrap();
+    assert!(refused(call(&project, "good", &json!({}), &["--yes"]), "TOOL_EXECUTION_FAILED").contains("put it there"));
+}
+
+#[test]
+fn of_two_tools_with_one_name_the_persons_counts() {
+    let project = Project::empty();
+    own(&project, "lint", "", "echo mine");
+    brought(&project, "lint", "", "echo theirs");
+    let told = call(&project, "lint", &json!({}), &["--trust", "--yes"]).exits(0);
+    assert!(told.stderr.contains("that one counts"), "{}", told.stderr);
+    assert_eq!(told.json()["outputText"], "mine");
+}
+
+#[test]
+fn settings_take_tools_away_by_name_alias_and_pattern() {
+    let project = Project::empty().file("a.txt", "x").config("[tools]\ndisabled = [\"bash\", \"Cli*\", \"lint\"]\n");
+    own(&project, "lint", "", "echo linted");
+    let list = listed(&project, &[]);
+    for gone in ["RunCommand", "CliRead", "lint"] {
+        assert!(!list.contains(gone), "{gone}: {list}");
+        let message = refused(call(&project, gone, &json!({}), &["--yes"]), "POLICY_DENIED");
+        assert!(message.contains("config.toml:2"), "{message}");
+    }
+    assert!(list.contains("ReadFile"));
+    let project = project
+        .config("[tools]\nenabled = [\"read_file\", \"Grep\"]\n")
+        .file(".aye/config.toml", "[tools]\ndisabled = [\"Grep\"]\nenabled = [\"Grep\", \"ReadFile\", \"RunCommand\"]\n");
+    assert_eq!(listed(&project, &[]).lines().count(), 2);
+    // A project only takes away, and only once it is trusted.
+    let list = listed(&project, &["--trust"]);
+    assert_eq!((list.lines().count(), list.contains("ReadFile")), (1, true), "{list}");
+    let message = refused(call(&project, "grep", &json!({"pattern": "x"}), &["--trust"]), "POLICY_DENIED");
+    assert!(message.contains(".aye/config.toml:2"), "{message}");
+    let check = project.aye_with_input(
+        &["policy", "check", "--jsonl"],
+        "{\"tool\": \"WriteFile\", \"arguments\": {\"path\": \"a\", \"content\": \"\"}}\n",
+    );
+    assert_eq!(check.exits(0).json()["verdict"], "deny");
+    project.aye(&["tool", "list", "--set", "tools.conflict=both"]).exits(2).says(&["local-first"]);
+}
+
+#[test]
+fn a_session_calls_a_custom_tool_and_takes_in_another_while_it_runs() {
+    let gate = Gate::default();
+    let server = Server::new([
+        Answer::text("First.").and_call("call_1", "shout", json!({"text": "abc"})).and_wait(&gate),
+        Answer::text("Second.").and_call("call_2", "later", json!({})),
+        Answer::text("Done."),
+    ]);
+    let project = Project::with(&server);
+    own(&project, "shout", TEXT, "tr a-z A-Z");
+    let mut terminal = project.open(&["go"]);
+    terminal.wait_for("First.");
+    fs::write(project.beside("config").join("tools/broken.toml"), "name = 7\n").unwrap();
+    terminal.wait_for("broken.toml` line 1");
+    own(&project, "later", "", "echo came later");
+    terminal.wait_for("tools reloaded (later, shout)");
+    gate.open();
+    let screen = terminal.review("asks until a rule of yours");
+    assert!(screen.contains("shout.sh") && screen.contains("a tool of yours"), "{screen}");
+    terminal.decide('y');
+    terminal.review("the tool `later` asks");
+    terminal.decide('y');
+    terminal.wait_for("Done.");
+    let tools = |number: usize| server.request(number).body["tools"].to_string();
+    assert!(tools(0).contains("shout") && !tools(0).contains("\"later\"") && tools(1).contains("\"later\""));
+    assert!(server.request(1).tool_results()[0].1.contains("{\"TEXT\":\"ABC\"}"), "{:?}", server.request(1).tool_results());
+    assert!(server.request(2).tool_results().iter().any(|(_, told)| told.contains("came later")));
+    // A setting takes it away again, and a broken one changes nothing.
+    let config = project.beside("config").join("config.toml");
+    fs::write(&config, "[tools]\ndisabled = [\"later\"]\n").unwrap();
+    terminal.wait_for("tools reloaded");
+    server.push(Answer::text("Third.").and_call("call_3", "later", json!({})));
+    server.push(Answer::text("All over."));
+    terminal.prompt("again");
+    terminal.wait_for("All over.");
+    assert!(!tools(3).contains("\"later\""));
+    assert!(server.request(4).tool_results().iter().any(|(_, told)| told.contains("POLICY_DENIED")));
+    fs::write(&config, "[tools]\ndisabled = 7\n").unwrap();
+    terminal.wait_for("the settings of tools stay as they were");
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn several_tools_in_a_row_are_asked_about_at_once_and_each_by_the_policy() {
+    let project = Project::empty().file("src/a.txt", "needle\n");
+    own(&project, "count", TEXT, "wc -c");
+    let chain = "name = \"find_and_count\"\ndescription = \"d\"\nsteps = [\n  { tool = \"Grep\", arguments = { pattern = \"{input.pattern}\" } },\n  \
+        { tool = \"count\", arguments = { text = \"{steps[0].output}\" } },\n]\n[input_schema]\ntype = \"object\"\n\
+        required = [\"pattern\"]\nproperties = { pattern = { type = \"string\" } }\n";
+    fs::write(project.beside("config").join("tools/chain.toml"), chain).unwrap();
+    refused(call(&project, "find_and_count", &json!({"pattern": "needle"}), &[]), "NO_APPROVER");
+    let told = call(&project, "find_and_count", &json!({"pattern": "needle"}), &["--yes"]).exits(0).json();
+    assert!(told["outputText"].as_str().unwrap().trim().parse::<u32>().is_ok(), "{told}");
+    // What one step may not do, the whole may not.
+    let project = project.policy(
+        "schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/src\"]\n[capabilities.\"Shell.Exec\"]\n[tools]\ndisabled = [\"count\"]\n",
+    );
+    refused(call(&project, "find_and_count", &json!({"pattern": "needle"}), &["--yes"]), "POLICY_DENIED");
+}
+
+#[test]
+fn a_policy_is_asked_about_custom_tools_as_about_any_other() {
+    let project = Project::empty();
+    brought(&project, "lint", "", "echo linted");
+    let line = "{\"tool\": \"lint\", \"arguments\": {}}\n";
+    let judged =
+        |flags: &[&str]| project.aye_with_input(&[&["policy", "check", "--jsonl"], flags].concat(), line).exits(0).json();
+    assert_eq!(judged(&[])["verdict"], "deny", "there is no such tool");
+    assert_eq!(judged(&["--trust"])["verdict"], "ask");
+    let told = project.aye(&["policy", "explain", "--trust", "--tool", "lint", "--args", "{}"]).exits(0).stdout;
+    assert!(told.contains("lint.sh") && told.contains("no longer"), "{told}");
+}
