@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use sys::process::{End, Environment, Helper, Spec, command_environment, is_helper, run, supervise_main};
+use sys::process::{End, Environment, Helper, Shell, Spec, command_environment, is_helper, run, supervise_main};
 use sys::sandbox::{Confinement, Layered, ResourceLimits, Strength, View, probe};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -124,6 +124,7 @@ impl Bench {
     fn run(&self, workspace: &Path, line: &str, confinement: Option<Confinement>) {
         let spec = Spec {
             line: line.to_owned(),
+            shell: Shell::Bash,
             directory: workspace.to_owned(),
             environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),
             stdin: None,

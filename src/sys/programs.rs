@@ -21,7 +21,7 @@ fn is_program(path: &Path) -> bool {
     ["exe", "cmd", "bat"].iter().any(|kind| path.with_extension(kind).is_file())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;

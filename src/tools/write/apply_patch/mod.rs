@@ -18,7 +18,8 @@ use super::move_path;
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Target, ToolError};
-use crate::sys::file::several::{Failure, commit};
+use crate::sys::file::Fingerprint;
+use crate::sys::file::several::{self, Failure, commit};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
@@ -93,12 +94,23 @@ impl Tool for ApplyPatch {
         })
     }
 
-    fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || match work {
-            Work::Apply(changes) => match commit(&changes.steps.steps) {
-                Ok(()) => Ok(changes.done),
-                Err(failure) => Err(refused(&changes, failure).into()),
-            },
+            Work::Apply(changes) => {
+                let steps = &changes.steps.steps;
+                let known: Vec<_> = steps.iter().filter(|step| settings.seen.stands(&step.real)).collect();
+                match commit(steps) {
+                    Ok(()) => {
+                        for step in known {
+                            if let several::What::Write { content, .. } = &step.what {
+                                settings.seen.wrote(&step.real, Fingerprint::of(content));
+                            }
+                        }
+                        Ok(changes.done)
+                    }
+                    Err(failure) => Err(refused(&changes, failure).into()),
+                }
+            }
             Work::Explain(error) => Err(error.into()),
         })
     }
