@@ -8,6 +8,8 @@ use crate::tools::tool::{Settings, invalid};
 use globset::{Glob, GlobBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use std::cmp::Ordering;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -135,7 +137,9 @@ fn moved(target: &Target) -> ToolError {
 
 /// A path relative to where the search started, for matching.
 pub(in crate::tools) fn below<'a>(path: &'a Path, base: &Path) -> &'a Path {
-    path.strip_prefix(base).unwrap_or(path)
+    // Both are as the walk wrote them; by their bytes it is many times quicker than name by name.
+    let rest = path.as_os_str().as_bytes().strip_prefix(base.as_os_str().as_bytes()).and_then(|rest| rest.strip_prefix(b"/"));
+    rest.map_or_else(|| path.strip_prefix(base).unwrap_or(path), |rest| Path::new(OsStr::from_bytes(rest)))
 }
 
 pub(in crate::tools) fn glob(field: &str, pattern: &str, ignore_case: bool) -> Result<Glob, ToolError> {
