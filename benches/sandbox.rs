@@ -124,6 +124,7 @@ impl Bench {
     fn run(&self, workspace: &Path, line: &str, confinement: Option<Confinement>) {
         let spec = Spec {
             line: line.to_owned(),
+            shell: sys::process::Shell::default(),
             directory: workspace.to_owned(),
             environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),
             stdin: None,

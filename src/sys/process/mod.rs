@@ -5,6 +5,7 @@ mod environment;
 mod fence;
 mod handshake;
 mod run;
+mod shell;
 mod supervise;
 mod terminal;
 #[cfg(test)]
@@ -19,6 +20,7 @@ pub use run::Namespaces;
 #[cfg(test)]
 pub use run::run;
 pub use run::{Beside, End, Finished, Helper, Piece, Printed, ProcessError, Spec, run_beside, signal_name};
+pub use shell::Shell;
 pub(in crate::sys) use supervise::SUPERVISE;
 pub use supervise::supervise_main;
 pub use terminal::{Ended, Front, Keys, Terminal, start_terminal};
