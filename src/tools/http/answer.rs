@@ -170,7 +170,7 @@ fn named_within(bytes: &[u8]) -> Option<&'static Encoding> {
         let after = &start[start.find(sign)? + sign.len()..];
         let after = after.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
         let end = after.find(|letter: char| !(letter.is_ascii_alphanumeric() || "-_:.".contains(letter))).unwrap_or(after.len());
-        Encoding::for_label(after[..end].as_bytes())
+        Encoding::for_label(&after.as_bytes()[..end])
     };
     let found = label("charset").or_else(|| label("encoding"))?;
     // Whoever wrote that in letters of one byte did not write the page in those of two.

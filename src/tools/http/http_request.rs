@@ -148,7 +148,7 @@ impl Tool for HttpRequest {
             let guard = Rules { settings: &rules, approved: &work.to };
             let answer = settings.fetcher.fetch(work.request, &guard, &context.kill).await;
             let answer = answer.map_err(|error| failed(&error, work.timeout_seconds))?;
-            blocking(move || Ok(told(answer, &work.to, work.form, &settings)?)).await
+            blocking(move || told(answer, &work.to, work.form, &settings)).await
         }
         .boxed()
     }

@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_page_is_told_as_markdown_and_as_text() {
-        let page = r##"<!DOCTYPE html><html><head><title>The &amp; page</title><style>p { color: red }</style>
+        let page = r#"<!DOCTYPE html><html><head><title>The &amp; page</title><style>p { color: red }</style>
             <script>if (a < b) { document.write("<p>no</p>") }</script></head>
             <body><h2>One</h2><p>Some <b>bold</b>
             text, <a href="../up?x=1&y=2">a link</a> and <code>let x</code>.</p>
@@ -435,7 +435,7 @@ mod tests {
     one();
 }</code></pre>
             <table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></table>
-            <img src="x.png" alt="a tree"><svg><text>no</text></svg><p>end</body></html>"##;
+            <img src="x.png" alt="a tree"><svg><text>no</text></svg><p>end</body></html>"#;
         let markdown = "# The & page\n\n## One\n\nSome bold text, [a link](https://a.example/up?x=1&y=2) and `let x`.\n\n- first\n- second\n  \
             3. inner\n\n> said\n\n```\nfn main() {\n    one();\n}\n```\n\n| A | B |\n| --- | --- |\n| 1 | 2 |\n\n[image: a tree]\n\nend";
         assert_eq!(readable(page, BASE, Form::Markdown), markdown);

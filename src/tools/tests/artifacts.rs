@@ -96,7 +96,7 @@ fn a_result_comes_without_its_artifact_where_nothing_can_be_kept() {
 #[test]
 fn the_diff_of_a_long_change_is_kept() {
     let bench = bench();
-    let content = |lines: usize| (0..lines).map(|line| format!("line {line}\n")).collect::<String>();
+    let content = |lines: usize| (0..lines).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n") + "\n";
     let small = bench.call("WriteFile", json!({"path": "small", "content": content(100)}));
     assert_eq!((small.output_text.as_str(), small.artifact_uris.len()), ("Wrote 790 bytes to small", 0));
     let large = bench.call("WriteFile", json!({"path": "large", "content": content(2000) + SECRET}));

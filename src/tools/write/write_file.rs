@@ -113,7 +113,7 @@ impl Tool for WriteFile {
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || match work {
             Work::Write(change) => commit(&change, &settings.seen),
-            Work::Append(more) => Ok(more.run(&context.kill)?),
+            Work::Append(more) => Ok(more.run(&settings.seen, &context.kill)?),
         })
     }
 }

@@ -27,7 +27,7 @@ fn what_is_kept_whole_is_said_listed_and_opened() {
     assert_eq!(play(&mut model, 2000, "/artifacts 3<enter>"), [""; 0]);
     play(&mut model, 2100, "<^c>");
     assert_eq!(play(&mut model, 3000, "/artifacts 1<enter>"), ["readartifact { uri: \"artifact:1\" }"]);
-    let text: String = (1..=1000).map(|line| format!("line {line} \u{1b}[31mred\n")).collect();
+    let text = (1..=1000).map(|line| format!("line {line} \u{1b}[31mred")).collect::<Vec<_>>().join("\n");
     tell(&mut model, EventKind::ArtifactRead { artifact: artifact("artifact:1", "output of seq", 2_411_725), text }, 3100);
     let drawn = draw(&mut model, 3200);
     assert!(
