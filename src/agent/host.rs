@@ -16,7 +16,8 @@ use crate::policy::Enforcer;
 use crate::policy::redact::Redactor;
 use crate::ports::{Delta, Durability, Journal, Model, ModelError, ModelStream, Record, Rules, ToolRouter};
 use crate::protocol::{
-    Command, Event, EventKind, Failure, FailureKind, Mode, RunningCommand, SessionId, StepId, TaskId, ToolResult, WorkspaceId,
+    Command, Event, EventKind, Failure, FailureKind, Mode, RunningCommand, SessionId, StepId, TaskId, ToolResult, ToolUses,
+    WorkspaceId,
 };
 use calls::Runs;
 use commands::next_list;
@@ -117,6 +118,8 @@ struct Host {
     previews: Previews,
     /// Effects that wait for a commit that failed.
     stalled: VecDeque<Effect>,
+    /// Calls that came to an end, those of earlier runs too.
+    tool_uses: ToolUses,
     started: Instant,
     /// When the session ends, whatever still runs; set once the person quits.
     deadline: Option<tokio::time::Instant>,
@@ -154,6 +157,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         runs: Runs::default(),
         previews: Previews::default(),
         stalled: VecDeque::new(),
+        tool_uses: used(&setup.records),
         started: Instant::now(),
         deadline: None,
         ending: false,
@@ -194,6 +198,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     host.save_what_is_stalled().await;
     let (task_count, total_tokens) = host.machine.totals();
     let duration_ms = u64::try_from(host.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let tools = host.tool_uses.list();
     host.kill.cancel();
     // Nobody takes what still comes in, and who brings it does not wait.
     drop(receive_inputs);
@@ -201,7 +206,18 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     if tell_changes {
         host.tell_changes_at_the_end().await;
     }
-    host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, duration_ms });
+    host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, duration_ms, tools });
+}
+
+/// What the tools did as far as a journal tells.
+fn used(records: &[Record]) -> ToolUses {
+    let mut uses = ToolUses::default();
+    for record in records {
+        if let Record::Finished { result, latency_ms } = record {
+            uses.note(&result.tool_name, result.status, *latency_ms);
+        }
+    }
+    uses
 }
 
 async fn next_update(updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) -> Option<PolicyUpdate> {
@@ -374,6 +390,9 @@ impl Host {
             Effect::Emit { task_id, step_id, kind } => {
                 if let Some(task) = &task_id {
                     self.note_task(task);
+                }
+                if let EventKind::ToolCompleted { tool_name, status, latency_ms, .. } = &kind {
+                    self.tool_uses.note(tool_name, *status, *latency_ms);
                 }
                 if let (EventKind::ModeChanged { mode }, Some(modes)) = (&kind, &self.modes) {
                     modes.send_replace(*mode);

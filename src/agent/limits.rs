@@ -18,9 +18,11 @@ pub const RESULTS_PERCENT: u64 = 25;
 pub const RESULT_LEAST_BYTES: usize = 8_192;
 /// Tokens a message costs beyond its text.
 pub const MESSAGE_OVERHEAD_TOKENS: u64 = 4;
-/// How long planning a call, or a call that only reads, may take, in seconds. What changes files is waited for: half of
-/// it would be worse than late.
+/// How long planning a call, or a call that only reads, may take, in seconds.
 pub const READ_SECONDS: u64 = 30;
+/// How long a call that changes files may take before it is told to stop, in seconds. Its end is waited for: half of it
+/// would be worse than late.
+pub const CHANGE_SECONDS: u64 = 600;
 /// How long what runs may take to end when the person quits, in milliseconds.
 pub const QUIT_GRACE_MS: u64 = 3_000;
 /// Events and tool outputs that may wait for their reader.

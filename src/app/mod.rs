@@ -20,6 +20,7 @@ mod session;
 mod sessions;
 mod standing;
 mod tool;
+mod toolchain;
 mod trouble;
 
 use crate::agent::Approver;

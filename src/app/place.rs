@@ -7,6 +7,7 @@ use super::trouble::Trouble;
 use crate::config::{Directories, Environment, Settings};
 use crate::policy::{Context, Enforcer, Sandbox};
 use crate::protocol::{Mode, WorkspaceId};
+use crate::sys::process::Shell;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -64,7 +65,11 @@ impl Place {
     }
 
     pub fn enforcer(&self, policy: &Policy, sandbox: Sandbox, mode: Mode) -> Enforcer {
-        Enforcer::new(policy.layers.clone(), self.context(sandbox, mode))
+        let enforcer = Enforcer::new(policy.layers.clone(), self.context(sandbox, mode));
+        match self.settings.tools.shell {
+            Shell::Bash => enforcer,
+            other => enforcer.in_shell(other.name()),
+        }
     }
 
     /// Whether the workspace is so wide that everything asks, which the start has to say.

@@ -5,6 +5,7 @@ use super::layers::Policy;
 use super::place::Place;
 use super::rules::PersonsRules;
 use super::standing::Standing;
+use super::toolchain;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
@@ -15,7 +16,7 @@ use crate::protocol::{Action, CallId, Event, Mode, SessionId, Target, ToolDefini
 use crate::store::{Claim, Loaded, NewSession, SessionSummary, Snapshots, Store};
 use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
-use crate::sys::process::{Environment, Helper};
+use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
 use crate::tools::{self, Changes, Commands, Holding, Recovered, Router};
 use std::path::Path;
@@ -285,6 +286,7 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
             policy::Environment::InheritOf(names) => Environment::InheritOf(names),
             policy::Environment::CoreOf(names) => Environment::CoreOf(names),
         },
+        shell: place.settings.tools.shell,
         secret_names: place.settings.key_variables(),
         may_read: may(|target| Action::Read { target }),
         may_write: may(|target| Action::Write { target }),
@@ -348,6 +350,7 @@ fn backoff(settings: &Settings) -> Backoff {
 }
 
 fn system_prompt(place: &Place, project: Vec<InstructionFile>) -> String {
+    let toolchain = toolchain::look(&place.workspace, place.environment.get("PATH").unwrap_or_default());
     let own = crate::config::instructions_of_person(&place.directories.config);
     let instructions = own.into_iter().chain(project).map(|file| (file.path.display().to_string(), file.text)).collect();
     agent::system_prompt(&Surroundings {
@@ -355,6 +358,9 @@ fn system_prompt(place: &Place, project: Vec<InstructionFile>) -> String {
         system: std::env::consts::OS,
         date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
         branch: place.branch(),
+        shell: Some(place.settings.tools.shell).filter(|shell| *shell != Shell::Bash).map(Shell::name),
+        programs: toolchain.programs,
+        missing: toolchain.missing,
         instructions,
     })
 }

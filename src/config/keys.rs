@@ -32,6 +32,9 @@ const fn key(pattern: &'static [&'static str], kind: Kind, default: &'static str
 
 pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
 
+/// `auto`, and the shells of `sys::process`.
+const SHELLS: [&str; 9] = ["auto", "bash", "sh", "dash", "ksh", "zsh", "fish", "pwsh", "cmd"];
+
 pub(super) const KEYS: &[Key] = &[
     key(&["model", "default"], Kind::ModelName, "", "the model of new sessions; unset: by the keys in the environment"),
     key(&["providers", "*", "api"], Kind::Choice(&APIS), "", "the language the server speaks"),
@@ -55,6 +58,12 @@ pub(super) const KEYS: &[Key] = &[
     key(&["ui", "plain"], Kind::Flag, "false", "append-only lines; accepted, not used by this version"),
     key(&["tools", "absolute_paths_only"], Kind::Flag, "false", "true refuses relative paths in the arguments of tools"),
     key(&["tools", "follow_symlinks"], Kind::Flag, "true", "false refuses every path with a link in it"),
+    key(
+        &["tools", "shell"],
+        Kind::Choice(&SHELLS),
+        "\"auto\"",
+        "what reads the lines of commands; auto is bash, of which rules speak: in another one every line asks",
+    ),
     key(
         &["approval", "timeout_seconds"],
         Kind::Number { min: 1, max: 86_400 },

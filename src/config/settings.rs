@@ -3,6 +3,7 @@
 use super::document::{self, Entry, Origin, Value, Values};
 use super::keys::KEYS;
 use super::{ConfigError, Directories};
+use crate::sys::process::Shell;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ pub struct Llm {
 pub struct Tools {
     pub absolute_paths_only: bool,
     pub follow_symlinks: bool,
+    pub shell: Shell,
 }
 
 impl Settings {
@@ -47,6 +49,7 @@ impl Settings {
         let tools = Tools {
             absolute_paths_only: flag(&values, &["tools", "absolute_paths_only"]),
             follow_symlinks: flag(&values, &["tools", "follow_symlinks"]),
+            shell: shell(&values),
         };
         let settings = Self { llm, tools, values };
         settings.check_providers()?;
@@ -108,6 +111,15 @@ fn number(values: &Values, path: &[&str]) -> u64 {
     match values.get(&path).map(|entry| &entry.value) {
         Some(Value::Number(number)) => *number,
         Some(Value::Text(_) | Value::Flag(_) | Value::List(_) | Value::Table(_)) | None => default(),
+    }
+}
+
+/// `auto` is the one that rules are about.
+fn shell(values: &Values) -> Shell {
+    let path = ["tools", "shell"].map(str::to_owned);
+    match values.get(path.as_slice()).map(|entry| &entry.value) {
+        Some(Value::Text(name)) => Shell::by_name(name).unwrap_or_default(),
+        Some(Value::Flag(_) | Value::Number(_) | Value::List(_) | Value::Table(_)) | None => Shell::default(),
     }
 }
 

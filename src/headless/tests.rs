@@ -49,7 +49,7 @@ fn refused(code: ErrorCode) -> EventKind {
 }
 
 fn ended() -> EventKind {
-    EventKind::SessionCompleted { task_count: 1, total_tokens: 0, duration_ms: 0 }
+    EventKind::SessionCompleted { task_count: 1, total_tokens: 0, duration_ms: 0, tools: Vec::new() }
 }
 
 /// Standing in for the real one: shows what was asked to be made harmless.

@@ -2,7 +2,8 @@
 
 use super::{
     Approval, ApprovalId, Arguments, CallId, ChangedFiles, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal,
-    Redaction, RunningCommand, SandboxTier, SessionId, StepId, StopReason, TaskId, ToolError, ToolStatus, Usage, WorkspaceId,
+    Redaction, RunningCommand, SandboxTier, SessionId, StepId, StopReason, TaskId, ToolError, ToolStatus, ToolUse, Usage,
+    WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -201,6 +202,9 @@ pub enum EventKind {
         task_count: u32,
         total_tokens: u64,
         duration_ms: u64,
+        /// How the tools did in the whole session, also before it was resumed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tools: Vec<ToolUse>,
     },
 }
 

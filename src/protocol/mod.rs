@@ -17,6 +17,7 @@ pub mod message;
 pub mod mode;
 pub mod sandbox;
 pub mod tool;
+mod tool_use;
 pub mod usage;
 
 pub use action::{Action, Place, Target};
@@ -37,4 +38,5 @@ pub use sandbox::{
     SandboxTier,
 };
 pub use tool::{ErrorCode, Proposal, Redaction, ToolDefinition, ToolError, ToolResult, ToolStatus};
+pub use tool_use::{ToolUse, ToolUses};
 pub use usage::Usage;

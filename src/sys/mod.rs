@@ -6,6 +6,7 @@ pub mod instance;
 pub mod layer;
 pub mod path;
 pub mod process;
+pub mod programs;
 pub mod proxy;
 pub mod sandbox;
 pub mod tree_watch;

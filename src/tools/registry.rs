@@ -29,6 +29,8 @@ static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<cli_platform::CliGetPlatform>(PhantomData),
     &Hidden::<cli_environment::CliEnv>(PhantomData),
     &Hidden::<http_request::HttpRequest>(PhantomData),
+    #[cfg(test)]
+    &Hidden::<super::tests::adding::CountWords>(PhantomData),
 ];
 
 /// All tools: the built-in ones, then those that the policy makes of commands.
@@ -52,9 +54,14 @@ pub(super) fn built_in(name: &str) -> Option<&'static dyn AnyTool> {
         .or_else(|| tools().find(|tool| tool.alias_names().iter().any(|alias| alias.eq_ignore_ascii_case(name))))
 }
 
-/// The names of the built-in ones.
+/// Those that no policy and no manifest made.
+pub(super) fn built_in_tools() -> impl Iterator<Item = &'static dyn AnyTool> {
+    TOOLS.iter().copied()
+}
+
+/// Their names.
 pub fn built_in_names() -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().map(|tool| tool.name())
+    built_in_tools().map(|tool| tool.name())
 }
 
 /// What is said of a name that no tool has; these are the names that there are.

@@ -9,7 +9,7 @@ use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, BoxFuture, Checkpoints, RunContext};
 use crate::protocol::{Action, Artifact, ErrorCode, Image, Outside, Proposal, SessionId, ToolError};
 use crate::sys::http::fetch::Fetcher;
-use crate::sys::process::{Environment, Helper};
+use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::changes::Changes;
 use crate::tools::shell::commands::Commands;
 use crate::tools::shell::confine::Holding;
@@ -38,6 +38,8 @@ pub struct Settings {
     /// Kept of what a command prints.
     pub max_output_bytes: usize,
     pub environment: Environment,
+    /// What reads the lines of RunCommand.
+    pub shell: Shell,
     /// Names of variables that hold provider keys; no command sees them.
     pub secret_names: Vec<String>,
     /// Whether a search may show what is at this real path. A search is judged by where it starts; this keeps it from

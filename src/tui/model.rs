@@ -8,7 +8,7 @@ use super::glyphs::{ASCII, Glyphs, UNICODE};
 use super::guard;
 use super::theme::Theme;
 use super::transcript::{Look, Transcript};
-use crate::protocol::{CallId, Command, PolicyLayer, RunningCommand, SessionId};
+use crate::protocol::{CallId, Command, PolicyLayer, RunningCommand, SessionId, ToolUses};
 use ratatui::layout::Size;
 
 /// Below this the screen says so, and no question is asked on it.
@@ -134,6 +134,8 @@ pub struct Model {
     pub policy: Policy,
     /// Sessions and commands that run on while the agent works.
     pub commands: Vec<RunningCommand>,
+    /// What the tools did so far.
+    pub tool_uses: ToolUses,
     /// The session, once there is something in it to go on with.
     pub session: Option<SessionId>,
     /// What was said last, for the main screen.
@@ -193,6 +195,7 @@ impl Model {
             tally: Tally::default(),
             policy: Policy::default(),
             commands: Vec::new(),
+            tool_uses: ToolUses::default(),
             session: None,
             last_answer: None,
             said: None,

@@ -1,7 +1,7 @@
 //! The calls of the host: planned and run beside it, their outcomes brought back as inputs.
 
 use super::Host;
-use crate::agent::limits::{CHANNEL_DEPTH, READ_SECONDS};
+use crate::agent::limits::{CHANGE_SECONDS, CHANNEL_DEPTH, READ_SECONDS};
 use crate::agent::turn::Input;
 use crate::policy::Permit;
 use crate::policy::redact::{Redactor, Stream};
@@ -34,14 +34,18 @@ impl Host {
     pub(super) fn plan(&self, calls: Vec<(usize, ToolCall)>) {
         let (router, inputs) = (self.router.clone(), self.inputs.clone());
         tokio::spawn(async move {
-            let plans =
-                calls.into_iter().map(|(index, call)| {
-                    let router = router.clone();
-                    let work = tokio::spawn(async move { router.plan(call).await });
-                    async move {
-                        (index, in_time(work, true).await.map_or_else(|| Err(late()), |done| done.unwrap_or_else(unplanned)))
-                    }
-                });
+            let plans = calls.into_iter().map(|(index, call)| {
+                let router = router.clone();
+                let work = tokio::spawn(async move { router.plan(call).await });
+                async move {
+                    (
+                        index,
+                        in_time(work, Patience::Short, &CancellationToken::new())
+                            .await
+                            .map_or_else(|| Err(late()), |done| done.unwrap_or_else(unplanned)),
+                    )
+                }
+            });
             let _ = inputs.send(Input::Planned(futures_util::future::join_all(plans).await)).await;
         });
     }
@@ -50,7 +54,9 @@ impl Host {
         let (router, inputs) = (self.router.clone(), self.inputs.clone());
         tokio::spawn(async move {
             let work = tokio::spawn(async move { router.plan_opened(call, opens).await });
-            let plan = in_time(work, true).await.map_or_else(|| Err(late()), |done| done.unwrap_or_else(unplanned));
+            let plan = in_time(work, Patience::Short, &CancellationToken::new())
+                .await
+                .map_or_else(|| Err(late()), |done| done.unwrap_or_else(unplanned));
             let _ = inputs.send(Input::Planned(vec![(index, plan)])).await;
         });
     }
@@ -68,7 +74,11 @@ impl Host {
         let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
         let redactor = self.redactor.clone();
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
-        let only_reads = !plan.changes;
+        let patience = match (plan.changes, plan.timeout_seconds) {
+            (false, _) => Patience::Short,
+            (true, 0) => Patience::Long,
+            (true, _) => Patience::Own,
+        };
         let kill = kill.child_token();
         let stop = kill.clone();
         let background = CancellationToken::new();
@@ -84,17 +94,14 @@ impl Host {
                 tell(chunks, redactor, index, &told).await;
                 work.await
             };
-            let result = match in_time(done, only_reads).await {
+            let result = match in_time(done, patience, &stop).await {
                 Some(Ok(result)) => result,
                 Some(Err(error)) => {
                     tracing::error!(%error, tool = name, "tool panicked");
                     let message = "the tool crashed; whether it did anything is not known, look before you repeat it";
                     ToolResult::refused(id, name, ToolError::new(ErrorCode::OutcomeUnknown, message))
                 }
-                None => {
-                    stop.cancel();
-                    ToolResult::refused(id, name, late())
-                }
+                None => ToolResult::refused(id, name, late()),
             };
             let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             let _ = inputs.send(Input::ToolFinished { index, result, latency_ms }).await;
@@ -122,12 +129,30 @@ pub(super) async fn tell(
     }
 }
 
-/// What came of the work; `None` where only reading was to be done and it took too long.
-async fn in_time<T>(work: impl Future<Output = T>, only_reads: bool) -> Option<T> {
-    if !only_reads {
-        return Some(work.await);
+/// How long a call is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// It only reads, and is given up.
+    Short,
+    /// It changes files: it is told to stop, and its end is waited for.
+    Long,
+    /// It keeps its own time.
+    Own,
+}
+
+/// What came of the work; `None` where it was given up. Who takes too long is told to `stop`.
+async fn in_time<T>(work: impl Future<Output = T>, patience: Patience, stop: &CancellationToken) -> Option<T> {
+    let seconds = match patience {
+        Patience::Short => READ_SECONDS,
+        Patience::Long => CHANGE_SECONDS,
+        Patience::Own => return Some(work.await),
+    };
+    let mut work = std::pin::pin!(work);
+    if let Ok(done) = tokio::time::timeout(Duration::from_secs(seconds), &mut work).await {
+        return Some(done);
     }
-    tokio::time::timeout(Duration::from_secs(READ_SECONDS), work).await.ok()
+    stop.cancel();
+    if patience == Patience::Short { None } else { Some(work.await) }
 }
 
 fn late() -> ToolError {
@@ -145,10 +170,17 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_only_reads_is_given_up_and_what_changes_is_waited_for() {
-        let slow = || tokio::time::sleep(Duration::from_secs(10 * READ_SECONDS));
-        assert_eq!(in_time(slow(), true).await, None);
-        assert_eq!(in_time(slow(), false).await, Some(()));
-        assert_eq!(in_time(async { 1 }, true).await, Some(1));
+    async fn what_only_reads_is_given_up_and_what_changes_is_told_to_stop_and_waited_for() {
+        let stop = CancellationToken::new();
+        let slow = || tokio::time::sleep(Duration::from_secs(10 * CHANGE_SECONDS));
+        assert_eq!(in_time(slow(), Patience::Own, &stop).await, Some(()));
+        assert!(!stop.is_cancelled());
+        let stopped = async {
+            stop.cancelled().await;
+            2
+        };
+        assert_eq!(in_time(stopped, Patience::Long, &stop).await, Some(2));
+        assert_eq!(in_time(slow(), Patience::Short, &CancellationToken::new()).await, None);
+        assert_eq!(in_time(async { 1 }, Patience::Short, &CancellationToken::new()).await, Some(1));
     }
 }

@@ -40,6 +40,8 @@ pub struct Enforcer {
     context: Context,
     grants: Vec<Grant>,
     terms: Terms,
+    /// What reads the lines of commands, where it is not `bash`.
+    other_shell: Option<&'static str>,
 }
 
 /// A verdict with all that led to it, as `aye policy check` prints it.
@@ -100,9 +102,17 @@ impl Explanation {
 
 impl Enforcer {
     pub fn new(layers: Vec<Layer>, context: Context) -> Self {
-        let mut enforcer = Self { source: layers, layers: Vec::new(), context, grants: Vec::new(), terms: Terms::default() };
+        let mut enforcer =
+            Self { source: layers, layers: Vec::new(), context, grants: Vec::new(), terms: Terms::default(), other_shell: None };
         enforcer.settle();
         enforcer
+    }
+
+    /// The same where another shell than `bash` reads the lines. What a rule says was read with the eyes of `bash`: at best it asks.
+    #[must_use]
+    pub fn in_shell(mut self, name: &'static str) -> Self {
+        self.other_shell = Some(name);
+        self
     }
 
     /// Makes the layers ready, after any of them changed.
@@ -216,7 +226,7 @@ impl Enforcer {
             Action::Write { target } => (Access::Write, target),
             Action::Delete { target } => (Access::Delete, target),
             Action::Exec { command, cwd } => {
-                return self.held(command::judge(command, cwd, &self.scene(cwd, now)));
+                return self.read_otherwise(self.held(command::judge(command, cwd, &self.scene(cwd, now))));
             }
             Action::Fetch { url, method } => return url::judge(url, method, &self.layers, self.context.mode),
             Action::Named { name, argv, cwd: _, inputs, paths } => {
@@ -254,6 +264,17 @@ impl Enforcer {
                 let reason = if finding.parts.iter().any(obeys) { UNHELD_REPOSITORY } else { NO_SANDBOX };
                 finding.decided = Decided { verdict: VerdictKind::Ask, reason: reason.to_owned(), ..finding.decided };
             }
+        }
+        finding
+    }
+
+    /// Of a line that another shell may read in another way.
+    fn read_otherwise(&self, mut finding: Finding) -> Finding {
+        let Some(name) = self.other_shell else { return finding };
+        finding.remember = None;
+        if finding.decided.verdict == VerdictKind::Allow {
+            let reason = format!("`{name}` reads the line, and rules are about bash");
+            finding.decided = Decided { verdict: VerdictKind::Ask, reason, ..finding.decided };
         }
         finding
     }

@@ -15,7 +15,7 @@ pub(super) struct Fence {
 pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
     use crate::sys::sandbox::Strength;
     let mut command = Command::new(&job.shell);
-    command.args(["--noprofile", "--norc", "-c", &job.line]);
+    command.args(&job.words);
     let fence = match &job.confinement {
         Some(confinement) if confinement.strength == Strength::Landlock => Some(around(&mut command, confinement)?),
         Some(_) | None => None,
@@ -26,16 +26,15 @@ pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
 /// The same where the system holds a program by a text.
 #[cfg(target_os = "macos")]
 pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<Fence>)> {
-    let words = ["--noprofile", "--norc", "-c", &job.line];
     let Some(confinement) = &job.confinement else {
         let mut command = Command::new(&job.shell);
-        command.args(words);
+        command.args(&job.words);
         return Ok((command, None));
     };
     let mut command = Command::new("/usr/bin/sandbox-exec");
     let (fence, confinement) = Fence::with_temporary(&mut command, confinement)?;
     let profile = crate::sys::sandbox::seatbelt::profile(&confinement, None)?;
-    command.args(["-p", &profile, &job.shell]).args(words);
+    command.args(["-p", &profile, &job.shell]).args(&job.words);
     Ok((command, Some(fence)))
 }
 

@@ -5,6 +5,7 @@ mod environment;
 mod fence;
 mod handshake;
 mod run;
+mod shell;
 mod supervise;
 mod terminal;
 #[cfg(test)]
@@ -17,6 +18,7 @@ pub use environment::{Environment, command_environment, environment_words};
 #[cfg(test)]
 pub use run::Namespaces;
 pub use run::{Beside, End, Finished, Helper, ProcessError, Spec, run, run_beside, signal_name};
+pub use shell::Shell;
 pub(in crate::sys) use supervise::SUPERVISE;
 pub use supervise::supervise_main;
 pub use terminal::{Ended, Front, Keys, Terminal, start_terminal};

@@ -2,6 +2,7 @@
 
 use super::capture::{Captured, whole_start};
 use super::handshake::{self, Pieces};
+use super::shell::Shell;
 use super::supervise::{SUPERVISE, WITHOUT_NAMESPACES};
 use super::wire::{self, Job, KILL, Report, TERMINATE, TerminalSize};
 use crate::sys::proxy::{DeniedHost, DeniedHosts, Proxy};
@@ -65,6 +66,8 @@ impl Default for Helper {
 #[derive(Debug, Clone)]
 pub struct Spec {
     pub line: String,
+    /// What reads the line.
+    pub shell: Shell,
     /// Absolute, links resolved.
     pub directory: PathBuf,
     /// All of it; nothing else is passed on.
@@ -130,8 +133,8 @@ impl WayOut {
 pub enum ProcessError {
     #[error("the command is longer than {} bytes; write it to a script and run that", MAX_LINE_BYTES - 1)]
     LineTooLong,
-    #[error("no `bash` found in /bin, /usr/bin, /usr/local/bin or PATH; install it")]
-    NoShell,
+    #[error("no `{0}` found in /bin, /usr/bin, /usr/local/bin or PATH; install it")]
+    NoShell(Shell),
     #[error("the command could not start: {0}")]
     NotStarted(String),
     #[error("the helper that ran the command ended before it; whether the command did its work is not known")]
@@ -215,8 +218,8 @@ pub(super) async fn start(
         return Err(ProcessError::LineTooLong);
     }
     let job = Job {
-        shell: find_shell(&spec.environment).ok_or(ProcessError::NoShell)?,
-        line: spec.line.clone(),
+        shell: find_shell(spec.shell, &spec.environment).ok_or(ProcessError::NoShell(spec.shell))?,
+        words: spec.shell.options().iter().map(|&word| word.to_owned()).chain([spec.line.clone()]).collect(),
         directory: spec.directory.as_os_str().as_bytes().to_vec(),
         stdin: spec.stdin.clone(),
         terminal,
@@ -255,13 +258,13 @@ pub(super) async fn start(
     Ok(Some(Running { child, control, pieces, way_out: WayOut { served, denied: DeniedHosts::default() } }))
 }
 
-/// An absolute `bash`; a relative entry of `PATH` could be the workspace's.
-fn find_shell(environment: &[(OsString, OsString)]) -> Option<String> {
+/// Absolute; a relative entry of `PATH` could be the workspace's.
+fn find_shell(shell: Shell, environment: &[(OsString, OsString)]) -> Option<String> {
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()).unwrap_or_default();
     let fixed = ["/bin", "/usr/bin", "/usr/local/bin"].into_iter().map(PathBuf::from);
     fixed
         .chain(std::env::split_paths(&path).filter(|directory| directory.is_absolute()))
-        .map(|directory| directory.join("bash"))
+        .map(|directory| directory.join(shell.name()))
         .find(|shell| is_executable(shell))
         .and_then(|shell| shell.to_str().map(str::to_owned))
 }

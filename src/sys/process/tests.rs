@@ -38,6 +38,7 @@ fn parent_main() -> ! {
 
 fn spec(line: &str) -> Spec {
     Spec {
+        shell: crate::sys::process::Shell::Bash,
         terminal: None,
         confinement: None,
         proxy: None,
@@ -346,4 +347,25 @@ fn what_is_kept_is_cut_at_character_boundaries() {
     assert!(text.contains("[... truncated 100 bytes ...]"), "{text}");
     let smaller = captured.text(11);
     assert!(!smaller.contains('\u{FFFD}') && smaller.starts_with("ääää\n"), "{smaller}");
+}
+
+/// Every shell that is installed here runs a line and reads nothing that a person set up for it.
+#[tokio::test]
+async fn each_shell_runs_the_line_alone() {
+    let home = tempfile::tempdir().unwrap();
+    for file in [".bashrc", ".profile", ".zshrc", ".zshenv", ".kshrc", ".config/fish/config.fish"] {
+        std::fs::create_dir_all(home.path().join(".config/fish")).unwrap();
+        std::fs::write(home.path().join(file), "echo set up\n").unwrap();
+    }
+    let path = std::env::var("PATH").unwrap();
+    let own = |name: &str, value: &std::ffi::OsStr| (name.into(), value.to_owned());
+    let environment = vec![own("PATH", path.as_ref()), own("HOME", home.path().as_os_str())];
+    for shell in super::Shell::ALL {
+        let spec = Spec { shell, environment: environment.clone(), ..spec("echo one; echo two") };
+        match execute_spec(spec).await {
+            Ok(finished) => assert_eq!((shell, finished.stdout.text(100).trim_end()), (shell, "one\ntwo")),
+            Err(ProcessError::NoShell(missing)) => eprintln!("skipped: no `{missing}` here"),
+            Err(error) => panic!("{shell}: {error}"),
+        }
+    }
 }

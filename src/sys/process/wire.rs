@@ -11,8 +11,10 @@ const MAX_MESSAGE_BYTES: u32 = 64 * 1024 * 1024;
 /// What the helper is to run. The environment is the helper's own.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Job {
+    /// The shell's program, absolute.
     pub shell: String,
-    pub line: String,
+    /// What it is given, the line at the end.
+    pub words: Vec<String>,
     /// The resolved directory, as bytes: it need not be UTF-8.
     pub directory: Vec<u8>,
     pub stdin: Option<String>,

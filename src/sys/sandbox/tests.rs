@@ -61,6 +61,7 @@ impl Ground {
 
 fn spec(line: &str, confinement: Confinement) -> Spec {
     Spec {
+        shell: crate::sys::process::Shell::Bash,
         proxy: None,
         line: line.to_owned(),
         directory: confinement.roots[0].clone(),

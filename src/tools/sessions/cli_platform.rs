@@ -2,6 +2,7 @@
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, SandboxTier, ToolError};
+use crate::sys::process::Shell;
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::alias::Alias;
 use crate::tools::paths::Paths;
@@ -52,11 +53,12 @@ impl Tool for CliGetPlatform {
                 tier => format!("sandbox: {}\ncommands write: {writes}\nnetwork: {network}", tier.as_str()),
             };
             let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
+            let shell = match settings.shell {
+                Shell::Bash => "bash (sh for CliSession too)".to_owned(),
+                other => format!("{other} (bash or sh for CliSession)"),
+            };
             let workspace = settings.workspace.display();
-            Ok(format!(
-                "system: {system}\nmachine: {machine}\nshell: bash (sh for CliSession too)\nworkspace: {workspace}\n{held}"
-            )
-            .into())
+            Ok(format!("system: {system}\nmachine: {machine}\nshell: {shell}\nworkspace: {workspace}\n{held}").into())
         }
         .boxed()
     }

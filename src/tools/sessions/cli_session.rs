@@ -159,6 +159,7 @@ impl Tool for CliSession {
                     pinned: Some(pinned),
                     opens: Vec::new(),
                     background: true,
+                    shell: crate::sys::process::Shell::Bash,
                 },
                 reads,
                 size,

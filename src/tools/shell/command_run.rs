@@ -10,7 +10,9 @@ use super::run_files::Pinned;
 use crate::policy::changes_nothing;
 use crate::ports::{CheckpointError, RunContext};
 use crate::protocol::{ErrorCode, Outside, Target, ToolError};
-use crate::sys::process::{Captured, End, Finished, ProcessError, Spec, command_environment, environment_words, signal_name};
+use crate::sys::process::{
+    Captured, End, Finished, ProcessError, Shell, Spec, command_environment, environment_words, signal_name,
+};
 use crate::sys::sandbox::Confinement;
 use crate::tools::sessions::cli_read::told;
 use crate::tools::tool::{Failed, Output, Settings, Told};
@@ -26,6 +28,8 @@ const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// A line that was planned.
 pub(in crate::tools) struct Work {
     pub line: String,
+    /// What reads it.
+    pub shell: Shell,
     pub cwd: Target,
     pub timeout_seconds: u64,
     pub stdin: Option<String>,
@@ -42,7 +46,8 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     unchanged(&mut work, &settings).await?;
     let (wanted, holding) = (Wanted::by(&work.line, work.opens.clone()), Arc::clone(&settings));
     let (opened, hold) = off_thread(move || (Opened::make(&wanted.opens), holding.hold(&wanted))).await?;
-    let kept = if changes_nothing(&work.line) { Ok(None) } else { checkpoint::before(&settings, &context.kill).await };
+    let only_reads = work.shell == Shell::Bash && changes_nothing(&work.line);
+    let kept = if only_reads { Ok(None) } else { checkpoint::before(&settings, &context.kill).await };
     let spec = spec(&work, hold.confinement.clone(), &settings);
     let entry = Entry::new(New {
         line: work.line.clone(),
@@ -153,6 +158,7 @@ pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, sett
     settings.adapt(&mut environment, confinement.as_ref());
     Spec {
         line: work.line.clone(),
+        shell: work.shell,
         directory: work.cwd.real.clone(),
         environment,
         stdin: work.stdin.clone(),
@@ -242,7 +248,7 @@ pub(in crate::tools) fn failed(error: &ProcessError) -> ToolError {
     let code = match error {
         ProcessError::LineTooLong => ErrorCode::InvalidRequest,
         ProcessError::HelperLost => ErrorCode::OutcomeUnknown,
-        ProcessError::NoShell | ProcessError::NotStarted(_) | ProcessError::Helper(_) => ErrorCode::ToolExecutionFailed,
+        ProcessError::NoShell(_) | ProcessError::NotStarted(_) | ProcessError::Helper(_) => ErrorCode::ToolExecutionFailed,
     };
     ToolError::new(code, error.to_string())
 }

@@ -5,6 +5,7 @@ use crate::policy::{ArgumentKind, NamedCommand, quoted};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::action::NAMED;
 use crate::protocol::{Action, ErrorCode, Proposal, Target, ToolError};
+use crate::sys::process::Shell;
 use crate::tools::habits::settle;
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::tool::{AnyTool, Draft, Effect, Output, Payload, Settings, invalid};
@@ -83,6 +84,7 @@ impl AnyTool for NamedCommand {
             pinned: None,
             opens: Vec::new(),
             background: false,
+            shell: Shell::Bash,
         };
         Ok(Draft {
             summary: format!("{} $ {shown}", self.name),

@@ -87,6 +87,7 @@ impl Tool for RunCommand {
             effect: Effect::Runs { timeout_seconds: if background { 0 } else { timeout_seconds }, files: pinned.files() },
             work: Work {
                 line: arguments.command,
+                shell: settings.shell,
                 cwd,
                 timeout_seconds,
                 stdin: arguments.stdin,

@@ -1,5 +1,7 @@
+pub(in crate::tools) mod adding;
 mod changes;
 mod commands;
+mod documents;
 mod exactness;
 #[cfg(target_os = "linux")]
 mod network;
@@ -19,7 +21,7 @@ use crate::policy::{Explanation, Permit};
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
 use crate::sys::http::fetch::Fetcher;
-use crate::sys::process::{Environment, Helper};
+use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::shell::commands::Commands;
 use crate::tools::shell::confine::Holding;
 use serde_json::{Value, json};
@@ -98,6 +100,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         max_file_size_bytes: 10 * 1024 * 1024,
         max_output_bytes: 100 * 1024,
         environment: Environment::Core,
+        shell: Shell::Bash,
         secret_names: Vec::new(),
         may_read: Arc::new(|_| true),
         named: Vec::new(),

@@ -72,6 +72,7 @@ impl Net {
     fn spec(&self, line: &str, opens: &[Outside]) -> Spec {
         let confinement = Confinement::of(Strength::Namespaces, vec![self.bench.settings.workspace.clone()]);
         Spec {
+            shell: crate::sys::process::Shell::Bash,
             line: line.to_owned(),
             directory: self.bench.settings.workspace.clone(),
             environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),

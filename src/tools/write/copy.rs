@@ -99,10 +99,12 @@ impl Tool for Copy {
         })
     }
 
-    fn run(work: Option<Work>, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || {
             let work = work.ok_or_else(crate::tools::tool::never_allowed)?;
-            duplicate(&work.source.real, &work.destination.real, &work.planned).map_err(|error| why_not(&work.source, error))?;
+            let stop = || context.kill.is_cancelled();
+            duplicate(&work.source.real, &work.destination.real, &work.planned, &stop)
+                .map_err(|error| why_not(&work.source, error))?;
             Ok(work.done)
         })
     }

@@ -140,6 +140,7 @@ pub(in crate::tools) fn why_not(target: &Target, error: TreeError) -> Failed {
         error @ (TreeError::TooMany | TreeError::TooDeep) => {
             (ErrorCode::InvalidRequest, format!("`{given}`: {error}; take its parts one by one, or RunCommand"))
         }
+        TreeError::Stopped => (ErrorCode::Cancelled, format!("stopped before its end; nothing was done to `{given}`")),
         TreeError::Partly(error) => {
             let message = format!("`{given}` is only partly gone ({error}); what is left stands where it was, look at it again");
             (ErrorCode::ToolExecutionFailed, message)

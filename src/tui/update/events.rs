@@ -133,7 +133,18 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
                 card.printed(&text);
             }
         }
-        EventKind::ToolCompleted { tool_call_id, status, latency_ms, output_text, error, proposal, redactions, .. } => {
+        EventKind::ToolCompleted {
+            tool_call_id,
+            tool_name,
+            status,
+            latency_ms,
+            output_text,
+            error,
+            proposal,
+            redactions,
+            ..
+        } => {
+            model.tool_uses.note(&tool_name, status, latency_ms);
             model.panels.forget_call(&tool_call_id, model.keys.last_text);
             tool_ended(model, &tool_call_id, now);
             let stopped = error.as_ref().is_some_and(|error| matches!(error.code, ErrorCode::Cancelled));

@@ -9,6 +9,7 @@ mod panel;
 mod policy;
 mod search;
 mod slash;
+mod stats;
 
 #[cfg(test)]
 mod tests;

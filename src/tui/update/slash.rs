@@ -1,7 +1,7 @@
 //! Commands that begin with `/`.
 
 use super::keys::take;
-use super::{changes, commands, draft_changed, policy, quit};
+use super::{changes, commands, draft_changed, policy, quit, stats};
 use crate::protocol::Command;
 use crate::text;
 use crate::tui::front::ThemeChoice;
@@ -20,6 +20,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("/diff", "what changed since the session began"),
     ("/ps", "sessions and commands in the background"),
     ("/stop", "end one of them: /stop s1"),
+    ("/stats", "how often each tool was used, and how long it took"),
     ("/theme", "other colours: a name, or auto"),
     ("/quit", "save and leave"),
 ];
@@ -87,6 +88,7 @@ pub fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) 
         ("diff" | "changes", "") => changes::ask(model, now, effects),
         ("ps" | "bashes" | "tasks", "") => commands::list(model, now, effects),
         ("stop", id) => commands::stop(model, id, now, effects),
+        ("stats", "") => stats::show(model, now, effects),
         ("theme", name) => theme(model, name, now, effects),
         _ => {
             let names: Vec<_> = COMMANDS.iter().map(|(name, _)| *name).collect();

@@ -258,3 +258,18 @@ fn work_is_bounded_on_lines_made_to_be_slow() {
         assert_ne!(verdict(&enforcer, &line), VerdictKind::Allow);
     }
 }
+
+#[test]
+fn in_another_shell_than_bash_no_rule_does_better_than_ask_and_none_is_weakened() {
+    let table = "requires_approval = false\nblocked_commands = [\"sudo\"]\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"ls\"]\ndecision = \"allow\"\n";
+    for (line, in_bash, in_zsh) in [
+        ("ls src", VerdictKind::Allow, VerdictKind::Ask),
+        ("make", VerdictKind::Allow, VerdictKind::Ask),
+        ("sudo ls", VerdictKind::Deny, VerdictKind::Deny),
+    ] {
+        assert_eq!((verdict(&shell(table), line), verdict(&shell(table).in_shell("zsh"), line)), (in_bash, in_zsh), "{line}");
+    }
+    let told = shell(table).in_shell("zsh").explain(&exec("ls"), now());
+    assert_eq!(told.reason, "`zsh` reads the line, and rules are about bash");
+    assert_eq!(told.remember, None, "no rule is offered that would not be obeyed");
+}

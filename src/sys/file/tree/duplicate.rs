@@ -2,7 +2,7 @@
 
 use super::remove::take_apart;
 use super::survey::{look, survey_at};
-use super::{Form, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new, temporary_name};
+use super::{Form, Stop, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new, temporary_name};
 use crate::sys::file::replace::{create_parents, sync_directory};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, readlinkat};
@@ -10,13 +10,17 @@ use nix::sys::stat::{FileStat, Mode, fchmod, mkdirat};
 use nix::unistd::symlinkat;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
+/// Of one file, before it is asked again whether to stop.
+const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
+
 /// Copies what stands at `from` to `to`, where nothing may stand, if it still is what `planned` says when it is done.
-/// Missing directories above `to` are made. Links are copied as links, modes are kept.
-pub fn duplicate(from: &Path, to: &Path, planned: &Survey) -> Result<(), TreeError> {
-    publish(copy_aside(from, to, planned)?)
+/// Missing directories above `to` are made. Links are copied as links, modes are kept. Stopped, it leaves nothing.
+pub fn duplicate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<(), TreeError> {
+    publish(copy_aside(from, to, planned, stop)?)
 }
 
 /// A finished copy without its name; removed when it is dropped before it got that.
@@ -56,7 +60,7 @@ fn unseal(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     Ok(())
 }
 
-pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey) -> Result<Copy, TreeError> {
+pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<Copy, TreeError> {
     if let Some(special) = &planned.special {
         return Err(TreeError::Special(special.clone()));
     }
@@ -71,7 +75,7 @@ pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey) -> Result<Cop
         return Err(TreeError::Exists);
     }
     let copy = Copy { parent, aside: temporary_name(), name: name.to_owned(), standing: Standing::Aside };
-    copy_entry((&source, old), (&copy.parent, &copy.aside), planned.form)?;
+    copy_entry((&source, old), (&copy.parent, &copy.aside), planned.form, stop)?;
     settle(&copy)?;
     // What was read in parts may have changed in between.
     if same()? { Ok(copy) } else { Err(TreeError::Changed) }
@@ -84,29 +88,36 @@ pub(super) fn publish(mut copy: Copy) -> Result<(), TreeError> {
     Ok(())
 }
 
-fn copy_entry(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), expected: Form) -> Result<(), TreeError> {
+fn copy_entry(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), expected: Form, stop: Stop<'_>) -> Result<(), TreeError> {
+    if stop() {
+        return Err(TreeError::Stopped);
+    }
     let stat = look(from.0, from.1)?;
     let form = Form::of(&stat);
     if form != expected {
         return Err(TreeError::Changed);
     }
     match form {
-        Form::File => copy_file(from, to, &stat),
+        Form::File => copy_file(from, to, &stat, stop),
         Form::Link => Ok(symlinkat(readlinkat(from.0, from.1)?.as_os_str(), to.0, to.1)?),
-        Form::Directory => copy_directory(from, to, &stat),
+        Form::Directory => copy_directory(from, to, &stat, stop),
         Form::Special => Err(TreeError::Changed),
     }
 }
 
-fn copy_file(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), stat: &FileStat) -> Result<(), TreeError> {
+fn copy_file(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), stat: &FileStat, stop: Stop<'_>) -> Result<(), TreeError> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-    let mut source = File::from(openat(from.0, from.1, flags, Mode::empty())?);
+    let source = File::from(openat(from.0, from.1, flags, Mode::empty())?);
     if !source.metadata()?.is_file() {
         return Err(TreeError::Changed);
     }
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let mut file = File::from(openat(to.0, to.1, flags, Mode::from_bits_truncate(0o600))?);
-    std::io::copy(&mut source, &mut file)?;
+    while std::io::copy(&mut (&source).take(STRETCH_BYTES), &mut file)? > 0 {
+        if stop() {
+            return Err(TreeError::Stopped);
+        }
+    }
     dress(&file, stat)?;
     if cfg!(not(target_os = "linux")) {
         file.sync_all()?;
@@ -114,13 +125,13 @@ fn copy_file(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), stat: &FileStat) 
     Ok(())
 }
 
-fn copy_directory(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), stat: &FileStat) -> Result<(), TreeError> {
+fn copy_directory(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr), stat: &FileStat, stop: Stop<'_>) -> Result<(), TreeError> {
     let source = open_directory_at(from.0, from.1)?;
     mkdirat(to.0, to.1, Mode::from_bits_truncate(0o700))?;
     let copy = open_directory_at(to.0, to.1)?;
     for name in names(&source)? {
         let form = Form::of(&look(&source, &name)?);
-        copy_entry((&source, &name), (&copy, &name), form)?;
+        copy_entry((&source, &name), (&copy, &name), form, stop)?;
     }
     Ok(dress(&copy, stat)?)
 }

@@ -28,6 +28,9 @@ const MAX_DEPTH: usize = 256;
 /// Larger trees are better left to a program that can be watched.
 const MAX_ENTRIES: u64 = 500_000;
 
+/// Asked now and then while a tree is copied: whether the person wants it to end.
+pub type Stop<'a> = &'a dyn Fn() -> bool;
+
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// It is not what it was when it was looked at.
@@ -47,6 +50,9 @@ pub enum TreeError {
     TooMany,
     #[error("it has more than {MAX_DEPTH} directories in each other")]
     TooDeep,
+    /// Before anything of it was done.
+    #[error("stopped")]
+    Stopped,
     /// Some of it is gone, the rest stands where it stood.
     #[error("only a part was removed: {0}")]
     Partly(io::Error),

@@ -2,14 +2,14 @@
 
 use super::duplicate::{copy_aside, publish};
 use super::survey::{identity, look, survey_at};
-use super::{Survey, TreeError, parent_of, rename_to_new};
+use super::{Stop, Survey, TreeError, parent_of, rename_to_new};
 use crate::sys::file::replace::{create_parents, sync_directory};
 use nix::errno::Errno;
 use std::path::Path;
 
 /// Moves what stands at `from` to `to`, where nothing may stand, if it still is what `planned` says. Missing directories
-/// above `to` are made.
-pub fn relocate(from: &Path, to: &Path, planned: &Survey) -> Result<(), TreeError> {
+/// above `to` are made. Stopped, it leaves all where it was.
+pub fn relocate(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<(), TreeError> {
     let (source, old) = parent_of(from)?;
     if !survey_at(&source, old, from, &mut |_, _| {})?.is_same(planned) {
         return Err(TreeError::Changed);
@@ -18,7 +18,7 @@ pub fn relocate(from: &Path, to: &Path, planned: &Survey) -> Result<(), TreeErro
     let (destination, new) = parent_of(to)?;
     match rename_to_new((&source, old), (&destination, new)) {
         Ok(()) => {}
-        Err(Errno::EXDEV) => return across(from, to, planned),
+        Err(Errno::EXDEV) => return across(from, to, planned, stop),
         Err(errno) => return Err(errno.into()),
     }
     // Another one may have taken the name since it was looked at.
@@ -32,11 +32,11 @@ pub fn relocate(from: &Path, to: &Path, planned: &Survey) -> Result<(), TreeErro
 }
 
 /// Between file systems: all of it is there, on disk, before any of it goes here.
-fn across(from: &Path, to: &Path, planned: &Survey) -> Result<(), TreeError> {
+fn across(from: &Path, to: &Path, planned: &Survey, stop: Stop<'_>) -> Result<(), TreeError> {
     if let Some(sealed) = &planned.sealed {
         return Err(TreeError::Sealed(sealed.clone()));
     }
-    let copy = copy_aside(from, to, planned)?;
+    let copy = copy_aside(from, to, planned, stop)?;
     publish(copy)?;
     super::remove(from, planned).map_err(|error| TreeError::StillThere(Box::new(error)))
 }

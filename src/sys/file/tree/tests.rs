@@ -1,4 +1,6 @@
 use super::*;
+
+const GO_ON: fn() -> bool = || false;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use tempfile::TempDir;
@@ -75,8 +77,8 @@ fn any_change_since_the_plan_stops_it() {
         change(&tree);
         let before = listed(&root.join("ws"));
         assert!(matches!(remove(&tree, &planned), Err(TreeError::Changed)));
-        assert!(matches!(relocate(&tree, &to, &planned), Err(TreeError::Changed)));
-        assert!(matches!(duplicate(&tree, &to, &planned), Err(TreeError::Changed)));
+        assert!(matches!(relocate(&tree, &to, &planned, &GO_ON), Err(TreeError::Changed)));
+        assert!(matches!(duplicate(&tree, &to, &planned, &GO_ON), Err(TreeError::Changed)));
         assert_eq!(listed(&root.join("ws")), before);
         assert_eq!(listed(&root.join("outside")), ["secret"]);
     }
@@ -86,7 +88,7 @@ fn any_change_since_the_plan_stops_it() {
 fn a_copy_has_the_same_content_modes_and_links() {
     let (_directory, root) = place();
     let (from, to) = (root.join("ws/t"), root.join("ws/deep/er/copy"));
-    duplicate(&from, &to, &planned(&from)).unwrap();
+    duplicate(&from, &to, &planned(&from), &GO_ON).unwrap();
     assert_eq!(listed(&to), listed(&from));
     assert_eq!(fs::read(to.join("a/b/f")).unwrap(), b"text");
     assert_eq!(fs::read_link(to.join("out")).unwrap(), Path::new("../../outside"));
@@ -104,8 +106,8 @@ fn nothing_is_ever_replaced() {
     symlink("nowhere", root.join("ws/link")).unwrap();
     for name in ["ws/empty", "ws/file", "ws/link"] {
         let to = root.join(name);
-        assert!(matches!(relocate(&from, &to, &planned(&from)), Err(TreeError::Exists)), "{name}");
-        assert!(matches!(duplicate(&from, &to, &planned(&from)), Err(TreeError::Exists)), "{name}");
+        assert!(matches!(relocate(&from, &to, &planned(&from), &GO_ON), Err(TreeError::Exists)), "{name}");
+        assert!(matches!(duplicate(&from, &to, &planned(&from), &GO_ON), Err(TreeError::Exists)), "{name}");
     }
     assert_eq!(fs::read(root.join("ws/file")).unwrap(), b"mine");
     assert_eq!(listed(&root.join("ws")), ["empty", "file", "link", "t"]);
@@ -116,7 +118,7 @@ fn a_move_keeps_the_very_files() {
     let (_directory, root) = place();
     let (from, to) = (root.join("ws/t"), root.join("ws/new/name"));
     let before = planned(&from);
-    relocate(&from, &to, &before).unwrap();
+    relocate(&from, &to, &before, &GO_ON).unwrap();
     assert!(from.symlink_metadata().is_err());
     assert_eq!(planned(&to).identity, before.identity);
     assert_eq!(fs::read(to.join("a/b/f")).unwrap(), b"text");
@@ -130,7 +132,7 @@ fn a_move_to_another_file_system_is_whole_at_both_ends() {
         return;
     };
     let (from, to) = (root.join("ws/t"), other.path().canonicalize().unwrap().join("sub/t"));
-    relocate(&from, &to, &planned(&from)).unwrap();
+    relocate(&from, &to, &planned(&from), &GO_ON).unwrap();
     assert!(from.symlink_metadata().is_err());
     assert_eq!(fs::read(to.join("a/b/f")).unwrap(), b"text");
     assert_eq!(fs::read_link(to.join("dangling")).unwrap(), Path::new("nowhere"));
@@ -144,7 +146,7 @@ fn a_copy_that_cannot_be_finished_leaves_nothing_behind() {
     let from = root.join("ws/t");
     fs::set_permissions(from.join("a/b"), fs::Permissions::from_mode(0o500)).unwrap();
     fs::set_permissions(from.join("a"), fs::Permissions::from_mode(0o500)).unwrap();
-    let copy = super::duplicate::copy_aside(&from, &root.join("ws/c"), &planned(&from)).unwrap();
+    let copy = super::duplicate::copy_aside(&from, &root.join("ws/c"), &planned(&from), &GO_ON).unwrap();
     assert_eq!(listed(&root.join("ws")).len(), 2);
     drop(copy);
     fs::set_permissions(from.join("a"), fs::Permissions::from_mode(0o700)).unwrap();
@@ -166,7 +168,7 @@ fn a_move_whose_source_stays_says_that_the_copy_is_there() {
     }
     let planned = planned(&from);
     fs::set_permissions(root.join("ws"), fs::Permissions::from_mode(0o500)).unwrap();
-    let error = relocate(&from, &to, &planned);
+    let error = relocate(&from, &to, &planned, &GO_ON);
     fs::set_permissions(root.join("ws"), fs::Permissions::from_mode(0o700)).unwrap();
     assert!(matches!(error, Err(TreeError::StillThere(_))), "{error:?}");
     assert_eq!((listed(&to), listed(&root.join("ws"))), (listed(&from), vec!["t".to_owned()]));
@@ -193,8 +195,28 @@ fn what_is_too_deep_or_special_is_said_to_be() {
     let pipe = root.join("ws/t/pipe");
     nix::unistd::mkfifo(&pipe, Mode::from_bits_truncate(0o600)).unwrap();
     let from = root.join("ws/t");
-    assert!(matches!(duplicate(&from, &root.join("ws/c"), &planned(&from)), Err(TreeError::Special(path)) if path == pipe));
+    assert!(
+        matches!(duplicate(&from, &root.join("ws/c"), &planned(&from), &GO_ON), Err(TreeError::Special(path)) if path == pipe)
+    );
     let deep = root.join("ws/deep").join("d/".repeat(MAX_DEPTH + 1));
     fs::create_dir_all(deep).unwrap();
     assert!(matches!(survey(&root.join("ws/deep"), &mut |_, _| {}), Err(TreeError::TooDeep)));
+}
+
+#[test]
+fn a_copy_or_a_move_that_is_stopped_leaves_all_as_it_was() {
+    let root = tempfile::tempdir().unwrap();
+    let from = root.path().join("from");
+    std::fs::create_dir_all(from.join("deep/deeper")).unwrap();
+    for name in ["a", "deep/b", "deep/deeper/c"] {
+        std::fs::write(from.join(name), name).unwrap();
+    }
+    let to = root.path().join("to");
+    for most in 0..6 {
+        let asked = std::cell::Cell::new(0);
+        let stop = || asked.replace(asked.get() + 1) >= most;
+        assert!(matches!(duplicate(&from, &to, &planned(&from), &stop), Err(TreeError::Stopped)), "{most}");
+        let names: Vec<_> = std::fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["from"], "{most}");
+    }
 }

@@ -169,6 +169,7 @@ async fn execute(who: Who, mut confinement: Confinement, line: &str) -> Result<F
     environment.push((OsString::from("PROBE"), probe.join("probe").into_os_string()));
     confinement.roots.push(probe);
     let spec = Spec {
+        shell: crate::sys::process::Shell::Bash,
         proxy: None,
         line: line.to_owned(),
         directory: confinement.roots[0].clone(),

@@ -111,3 +111,34 @@ fn what_holds_commands_is_in_the_status_row_and_what_is_missing_is_said_once() {
     let drawn = draw(&mut model, 200);
     assert!(drawn.contains("sandbox NONE") && drawn.contains("No sandbox on this kernel"), "{drawn}");
 }
+
+#[test]
+fn stats_show_each_tool_with_its_calls_and_times() {
+    let mut model = model(80, 24);
+    play(&mut model, 0, "/stats<enter>");
+    assert!(draw(&mut model, 900).contains("no tool was called in this session yet"));
+    let ended = |name: &str, status, latency_ms| EventKind::ToolCompleted {
+        tool_call_id: call("1"),
+        tool_name: name.to_owned(),
+        status,
+        latency_ms,
+        output_text: String::new(),
+        error: None,
+        proposal: None,
+        redactions: Vec::new(),
+    };
+    for (name, status, latency_ms) in
+        [("Grep", ToolStatus::Succeeded, 7), ("RunCommand", ToolStatus::Denied, 0), ("Grep", ToolStatus::Failed, 1_950)]
+    {
+        tell(&mut model, ended(name, status, latency_ms), 1_000);
+    }
+    play(&mut model, 2_000, "/stats<enter>");
+    let drawn = draw(&mut model, 3_000);
+    for row in [
+        "tool        calls  failed  denied     mean  longest",
+        "Grep            2       1       0   978 ms    1.9 s",
+        "RunCommand      1       0       1     0 ms     0 ms",
+    ] {
+        assert!(drawn.contains(row), "{drawn}");
+    }
+}

@@ -1,0 +1,81 @@
+//! What a project is built and checked with, and which of it this machine has: so that a model neither guesses nor tries.
+
+use crate::sys::programs::present;
+use std::path::Path;
+
+/// A program, and the files at the top of a project that mean it is needed.
+const PROGRAMS: &[(&str, &[&str])] = &[
+    ("git", &[]),
+    ("gh", &[]),
+    ("rg", &[]),
+    ("jq", &[]),
+    ("curl", &[]),
+    ("make", &["Makefile", "makefile", "GNUmakefile"]),
+    ("just", &["justfile", "Justfile", ".justfile"]),
+    ("cmake", &["CMakeLists.txt"]),
+    ("ninja", &[]),
+    ("gcc", &[]),
+    ("clang", &[]),
+    ("cargo", &["Cargo.toml"]),
+    ("go", &["go.mod"]),
+    ("node", &["package.json"]),
+    ("npm", &["package-lock.json"]),
+    ("pnpm", &["pnpm-lock.yaml"]),
+    ("yarn", &["yarn.lock"]),
+    ("bun", &["bun.lock", "bun.lockb"]),
+    ("deno", &["deno.json", "deno.jsonc"]),
+    ("tsc", &[]),
+    ("python3", &["pyproject.toml", "setup.py", "requirements.txt"]),
+    ("pip", &[]),
+    ("uv", &["uv.lock"]),
+    ("poetry", &["poetry.lock"]),
+    ("pytest", &[]),
+    ("ruff", &["ruff.toml"]),
+    ("ruby", &["Gemfile"]),
+    ("bundle", &["Gemfile.lock"]),
+    ("java", &[]),
+    ("mvn", &["pom.xml"]),
+    ("gradle", &[]),
+    ("dotnet", &["global.json"]),
+    ("php", &["composer.json"]),
+    ("composer", &["composer.lock"]),
+    ("elixir", &["mix.exs"]),
+    ("zig", &["build.zig"]),
+    ("swift", &["Package.swift"]),
+    ("terraform", &[]),
+    ("docker", &["Dockerfile", "compose.yaml", "docker-compose.yml"]),
+    ("kubectl", &[]),
+    ("sqlite3", &[]),
+    ("psql", &[]),
+];
+
+/// What is there, and what is missing with the file that asks for it.
+pub struct Toolchain {
+    pub programs: Vec<&'static str>,
+    pub missing: Vec<(&'static str, &'static str)>,
+}
+
+/// Looks for names only, and runs nothing. `path` is the `PATH` that commands get.
+pub fn look(workspace: &Path, path: &str) -> Toolchain {
+    let programs = present(PROGRAMS.iter().map(|(name, _)| *name), path);
+    let missing = PROGRAMS.iter().filter(|(name, _)| !programs.contains(name)).filter_map(|(name, files)| {
+        let asks = files.iter().find(|file| workspace.join(file).symlink_metadata().is_ok())?;
+        Some((*name, *asks))
+    });
+    Toolchain { missing: missing.collect(), programs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_missing_where_the_project_has_a_file_for_it() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join("go.mod"), "module a\n").unwrap();
+        std::fs::write(place.path().join("Cargo.toml"), "").unwrap();
+        let found = look(place.path(), "");
+        assert_eq!(found.programs, [""; 0]);
+        assert_eq!(found.missing, [("cargo", "Cargo.toml"), ("go", "go.mod")]);
+    }
+}

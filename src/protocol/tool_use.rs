@@ -1,0 +1,85 @@
+//! How often each tool was used, how long it took and what came of it.
+
+use super::ToolStatus;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Names that are counted each on their own; a model can make up more.
+const NAMES: usize = 200;
+/// What all others are counted as.
+const OTHERS: &str = "others";
+
+/// The calls of one tool in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolUse {
+    pub tool_name: String,
+    pub calls: u64,
+    /// Of them, those that failed.
+    pub failed: u64,
+    /// Of them, those that a rule or the person did not let happen.
+    pub denied: u64,
+    /// Of all of them together, in milliseconds; the time that a question waited is not in it.
+    pub total_ms: u64,
+    pub longest_ms: u64,
+}
+
+impl ToolUse {
+    /// In milliseconds, rounded down.
+    pub fn mean_ms(&self) -> u64 {
+        self.total_ms.checked_div(self.calls).unwrap_or(0)
+    }
+}
+
+/// The calls of all tools.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolUses(BTreeMap<String, ToolUse>);
+
+impl ToolUses {
+    /// Counts one call that came to an end.
+    pub fn note(&mut self, tool_name: &str, status: ToolStatus, latency_ms: u64) {
+        let name = if self.0.len() < NAMES || self.0.contains_key(tool_name) { tool_name } else { OTHERS };
+        let one = self.0.entry(name.to_owned()).or_insert_with(|| ToolUse { tool_name: name.to_owned(), ..ToolUse::default() });
+        one.calls += 1;
+        one.failed += u64::from(status == ToolStatus::Failed);
+        one.denied += u64::from(status == ToolStatus::Denied);
+        one.total_ms = one.total_ms.saturating_add(latency_ms);
+        one.longest_ms = one.longest_ms.max(latency_ms);
+    }
+
+    /// The most used first.
+    pub fn list(&self) -> Vec<ToolUse> {
+        let mut uses: Vec<ToolUse> = self.0.values().cloned().collect();
+        uses.sort_by(|one, other| other.calls.cmp(&one.calls).then_with(|| one.tool_name.cmp(&other.tool_name)));
+        uses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uses_are_counted_by_tool_with_what_came_of_them() {
+        let mut uses = ToolUses::default();
+        uses.note("Grep", ToolStatus::Succeeded, 4);
+        uses.note("ReadFile", ToolStatus::Failed, 1);
+        uses.note("Grep", ToolStatus::Denied, 0);
+        uses.note("Grep", ToolStatus::Succeeded, 11);
+        let grep = ToolUse { tool_name: "Grep".into(), calls: 3, failed: 0, denied: 1, total_ms: 15, longest_ms: 11 };
+        let read = ToolUse { tool_name: "ReadFile".into(), calls: 1, failed: 1, denied: 0, total_ms: 1, longest_ms: 1 };
+        assert_eq!(grep.mean_ms(), 5);
+        assert_eq!(uses.list(), [grep, read]);
+    }
+
+    #[test]
+    fn made_up_names_are_counted_together_once_there_are_many() {
+        let mut uses = ToolUses::default();
+        for index in 0..10 * NAMES {
+            uses.note(&format!("tool{index}"), ToolStatus::Failed, 1);
+        }
+        let list = uses.list();
+        assert_eq!(list.len(), NAMES + 1);
+        assert_eq!((list[0].tool_name.as_str(), list[0].calls), (OTHERS, 9 * NAMES as u64));
+    }
+}

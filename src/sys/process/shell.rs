@@ -1,0 +1,71 @@
+//! The shells that a line can be given to, and how each is kept from what a person or a project set up for it.
+
+use std::fmt;
+
+/// A shell by its name. What a rule says of a line is about `bash`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shell {
+    #[default]
+    Bash,
+    Sh,
+    Dash,
+    Ksh,
+    Zsh,
+    Fish,
+    Pwsh,
+    Cmd,
+}
+
+impl Shell {
+    pub const ALL: [Self; 8] = [Self::Bash, Self::Sh, Self::Dash, Self::Ksh, Self::Zsh, Self::Fish, Self::Pwsh, Self::Cmd];
+
+    /// The name of its program, too.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Sh => "sh",
+            Self::Dash => "dash",
+            Self::Ksh => "ksh",
+            Self::Zsh => "zsh",
+            Self::Fish => "fish",
+            Self::Pwsh => "pwsh",
+            Self::Cmd => "cmd",
+        }
+    }
+
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|shell| shell.name() == name)
+    }
+
+    /// What stands before the line, so that the shell reads no file before it, takes no part of it for an option and asks nobody.
+    pub(super) fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Bash => &["--noprofile", "--norc", "-c"],
+            // Without `-i` and `-l` they read what `ENV` names at most, which no command is given.
+            Self::Sh | Self::Dash | Self::Ksh => &["-c"],
+            Self::Zsh => &["-f", "-c"],
+            Self::Fish => &["--no-config", "-c"],
+            Self::Pwsh => &["-NoProfile", "-NonInteractive", "-Command"],
+            Self::Cmd => &["/d", "/s", "/c"],
+        }
+    }
+}
+
+impl fmt::Display for Shell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_is_known_by_the_name_of_its_program_alone() {
+        for shell in Shell::ALL {
+            assert_eq!(Shell::by_name(shell.name()), Some(shell));
+        }
+        assert_eq!(["BASH", "/bin/zsh", "", "powershell"].map(Shell::by_name), [None; 4]);
+    }
+}

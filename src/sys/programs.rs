@@ -1,0 +1,42 @@
+//! Which programs there are, found as a shell would find them and without running one.
+
+use std::path::Path;
+
+/// Those of `names` that stand in a directory of `path`, a value of `PATH`. A relative directory does not count: what is in
+/// it depends on where one stands.
+pub fn present<'a>(names: impl IntoIterator<Item = &'a str>, path: &str) -> Vec<&'a str> {
+    let directories: Vec<_> = std::env::split_paths(path).filter(|directory| directory.is_absolute()).collect();
+    let there = |name: &&str| directories.iter().any(|directory| is_program(&directory.join(name)));
+    names.into_iter().filter(there).collect()
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    ["exe", "cmd", "bat"].iter().any(|kind| path.with_extension(kind).is_file())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn programs_are_found_in_absolute_directories_and_only_if_they_can_run() {
+        let place = tempfile::tempdir().unwrap();
+        for (name, mode) in [("runs", 0o755), ("does-not", 0o644)] {
+            let path = place.path().join(name);
+            std::fs::write(&path, "").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        std::fs::create_dir(place.path().join("directory")).unwrap();
+        let path = format!("relative:.::{}", place.path().display());
+        assert_eq!(present(["does-not", "directory", "runs", "missing"], &path), ["runs"]);
+        assert_eq!(present(["runs"], "").len(), 0);
+    }
+}

@@ -1,0 +1,66 @@
+//! A tool is one file and one line. This is the file; the line is in the registry, for tests only.
+
+use super::Bench;
+use crate::ports::{BoxFuture, RunContext};
+use crate::protocol::{Action, ErrorCode, Target, ToolError};
+use crate::tools::alias::Alias;
+use crate::tools::paths::{Meant, Paths, open_error};
+use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+
+pub(in crate::tools) struct CountWords;
+
+#[derive(Deserialize, JsonSchema)]
+pub(in crate::tools) struct Arguments {
+    /// The file whose words are counted.
+    path: String,
+}
+
+impl Tool for CountWords {
+    const NAME: &'static str = "CountWords";
+    const ALIASES: &'static [Alias<Arguments>] = &[Alias::same("wc")];
+    const CAPABILITY: &'static str = "File.Read";
+    const DESCRIPTION: &'static str = "Counts the words of a file.\n";
+    type Arguments = Arguments;
+    type Work = Target;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(vec![Action::Read { target: paths.target("path", &arguments.path, Meant::File)? }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Target>, ToolError> {
+        let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
+        Ok(Draft {
+            summary: format!("Count the words of {}", target.given),
+            actions: vec![Action::Read { target: target.clone() }],
+            proposal: None,
+            effect: Effect::Reads,
+            work: target,
+        })
+    }
+
+    fn run(target: Target, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || {
+            let text = std::fs::read_to_string(&target.real).map_err(|error| open_error(&target, &error))?;
+            Ok(format!("{} words", text.split_whitespace().count()))
+        })
+    }
+}
+
+#[test]
+fn a_tool_that_was_added_is_called_by_its_names_and_keeps_to_what_all_of_them_do() {
+    let bench = Bench::new();
+    bench.write("poem.txt", "a rose is\na rose");
+    for (name, argument) in [("CountWords", "path"), ("wc", "path"), ("countwords", "file_path")] {
+        assert_eq!(bench.output(name, json!({argument: "poem.txt"})), "5 words", "{name}");
+    }
+    assert_eq!(bench.error("CountWords", json!({"path": "poem"})).0, ErrorCode::FileNotFound);
+    let (code, message) = bench.error("CountWords", json!({"pathh": "poem.txt"}));
+    assert_eq!(
+        (code, message.as_str()),
+        (ErrorCode::InvalidRequest, "`pathh` is not an argument of this tool; did you mean `path`?")
+    );
+}

@@ -1,0 +1,36 @@
+//! docs/TOOLS.md lists the tools as they are; `UPDATE=1` writes the list anew.
+
+use super::adding::CountWords;
+use crate::tools::registry::built_in_tools;
+use crate::tools::tool::Tool;
+use std::fmt::Write;
+use std::path::Path;
+
+const START: &str = "<!-- tools -->\n";
+const END: &str = "<!-- end -->\n";
+
+/// A row for each tool, in the order in which a model sees them.
+fn list() -> String {
+    let mut rows = "| tool | capability | what a model is told first | also called |\n|---|---|---|---|\n".to_owned();
+    for tool in built_in_tools().filter(|tool| tool.name() != CountWords::NAME) {
+        let told = tool.description();
+        let first = told.split_inclusive(". ").next().unwrap_or(told).lines().next().unwrap_or_default().trim_end();
+        let others: Vec<_> = tool.alias_names().iter().map(|name| format!("`{name}`")).collect();
+        let first = first.replace('|', "\\|");
+        let _ = writeln!(rows, "| {} | {} | {first} | {} |", tool.name(), tool.capability(), others.join(" "));
+    }
+    rows
+}
+
+#[test]
+fn the_list_of_tools_in_the_documents_is_what_there_is() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/TOOLS.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once(START).expect("the start of the list");
+    let (shown, after) = rest.split_once(END).expect("the end of the list");
+    let now = list();
+    if std::env::var_os("UPDATE").is_some() {
+        return std::fs::write(&path, format!("{before}{START}{now}{END}{after}")).unwrap();
+    }
+    assert!(shown == now, "docs/TOOLS.md is old, `UPDATE=1` writes it anew:\n{now}");
+}

@@ -1,0 +1,40 @@
+//! `/stats`: what the tools did.
+
+use super::keys::take;
+use crate::protocol::ToolUse;
+use crate::text;
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::{Kind, Tone};
+
+/// Columns a name may have.
+const NAME_COLUMNS: usize = 24;
+
+/// One row for each tool, the most used first.
+pub fn show(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    take(model, now, effects);
+    let uses = model.tool_uses.list();
+    if uses.is_empty() {
+        return model.say("no tool was called in this session yet", now);
+    }
+    let names: Vec<String> =
+        uses.iter().map(|one| text::truncate(&text::clean(&one.tool_name), NAME_COLUMNS).into_owned()).collect();
+    let wide = names.iter().map(|name| text::width(name)).max().unwrap_or_default();
+    let mut rows = vec![format!("{:wide$}  calls  failed  denied     mean  longest", "tool")];
+    rows.extend(uses.iter().zip(&names).map(|(one, name)| row(one, name, wide)));
+    model.transcript.push(Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
+}
+
+fn row(one: &ToolUse, name: &str, wide: usize) -> String {
+    let gap = " ".repeat(wide.saturating_sub(text::width(name)));
+    let (mean, longest) = (took(one.mean_ms()), took(one.longest_ms));
+    format!("{name}{gap}  {:>5}  {:>6}  {:>6}  {mean:>7}  {longest:>7}", one.calls, one.failed, one.denied)
+}
+
+/// `12 ms`, `3.4 s`, `2 min`.
+fn took(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        _ => format!("{} min", ms / 60_000),
+    }
+}
