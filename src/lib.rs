@@ -62,6 +62,7 @@ pub mod fuzzing {
             checkpoints: None,
             artifacts: None,
             commands: tools::Commands::default(),
+            shell: sys::process::Shell::Bash,
             holding: tools::Holding::nothing(),
             session: None,
             redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
