@@ -14,6 +14,7 @@ use crate::sys::file::{Parents, PreImage};
 use crate::tools::alias::Alias;
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
+use crate::tools::seen::Seen;
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -45,9 +46,9 @@ pub(in crate::tools) struct Work {
 }
 
 impl Work {
-    pub(in crate::tools) fn run(self, kill: &CancellationToken) -> Result<String, ToolError> {
+    pub(in crate::tools) fn run(self, kill: &CancellationToken, seen: &Seen) -> Result<String, ToolError> {
         let Self { target, more, before, parents, done } = self;
-        append(&target.real, &more, &before, parents, &|| kill.is_cancelled())
+        seen.around(&[&target.real], || append(&target.real, &more, &before, parents, &|| kill.is_cancelled()))
             .map_err(|error| not_written(&target.given, before, error))?;
         Ok(done)
     }
@@ -93,8 +94,8 @@ impl Tool for AppendFile {
         })
     }
 
-    fn run(work: Work, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
-        blocking(move || Ok(work.run(&context.kill)?))
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || Ok(work.run(&context.kill, &settings.seen)?))
     }
 }
 

@@ -95,12 +95,15 @@ impl Tool for ApplyPatch {
         })
     }
 
-    fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || match work {
-            Work::Apply(changes) => match commit(&changes.steps) {
-                Ok(()) => Ok(changes.done),
-                Err(failure) => Err(refused(&changes, failure).into()),
-            },
+            Work::Apply(changes) => {
+                let reals: Vec<&Path> = changes.steps.iter().map(|step| step.real.as_path()).collect();
+                match settings.seen.around(&reals, || commit(&changes.steps)) {
+                    Ok(()) => Ok(changes.done),
+                    Err(failure) => Err(refused(&changes, failure).into()),
+                }
+            }
             Work::Explain(error) => Err(error.into()),
         })
     }
