@@ -56,6 +56,14 @@ impl Seen {
         self.locked().keep(real, content);
     }
 
+    /// Does a write of these files that need not have been read for it, and takes note of what stands there afterwards.
+    pub(in crate::tools) fn around<T, E>(&self, reals: &[&Path], write: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let stood: Vec<&Path> = reals.iter().copied().filter(|real| self.stands(real)).collect();
+        let done = write()?;
+        stood.into_iter().for_each(|real| self.looks_at(real));
+        Ok(done)
+    }
+
     /// Refuses what relies on what the model saw of a file, where that is no longer what stands there. To be called after the file
     /// was read for the change: the change itself compares it again.
     pub(in crate::tools) fn check(&self, target: &Target) -> Result<(), ToolError> {

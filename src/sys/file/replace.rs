@@ -70,7 +70,13 @@ pub fn replace_with(
         PreImage::Absent => None,
         PreImage::Content(_) => Some(current(&directory, name)?),
     };
-    let temporary = Temporary::create_with(&directory, old.as_ref(), fill)?;
+    let temporary = Temporary::create_with(&directory, old.as_ref(), |file| {
+        fill(file)?;
+        if old.is_some() {
+            keep_attributes(&directory, name, file);
+        }
+        Ok(())
+    })?;
     match before {
         PreImage::Absent => temporary.publish_new(name)?,
         PreImage::Content(hash) => {
@@ -379,6 +385,24 @@ fn rename_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> 
 fn link_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> {
     nix::unistd::linkat(directory, from, directory, to, AtFlags::empty())?;
     unlinkat(directory, from, UnlinkatFlags::NoRemoveDir)
+}
+
+/// Gives the new file the extended attributes of the old one that a person sets, its access control list among them; as far as
+/// both can be had: they are not content.
+fn keep_attributes(directory: &OwnedFd, name: &OsStr, new: &File) {
+    const MOST_BYTES: usize = 64 * 1024;
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let Ok(old) = openat(directory, name, flags, Mode::empty()) else { return };
+    let mut names = vec![0; MOST_BYTES];
+    let Ok(length) = rustix::fs::flistxattr(&old, &mut names[..]) else { return };
+    for name in names[..length].split(|byte| *byte == 0) {
+        let kept = name.starts_with(b"user.") || name == b"system.posix_acl_access";
+        let Ok(name) = std::ffi::CString::new(name) else { continue };
+        let mut value = vec![0; MOST_BYTES];
+        if kept && let Ok(length) = rustix::fs::fgetxattr(&old, name.as_c_str(), &mut value[..]) {
+            let _ = rustix::fs::fsetxattr(new, name.as_c_str(), &value[..length], rustix::fs::XattrFlags::empty());
+        }
+    }
 }
 
 /// Gives the new file the owner and mode of the old one. Set-id bits go, as with any write.

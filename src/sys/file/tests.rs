@@ -188,3 +188,19 @@ fn nothing_is_appended_to_a_file_that_changed_or_when_stopped() {
     }
     only(&root, &["f"]);
 }
+
+#[test]
+fn a_replaced_file_keeps_the_attributes_a_person_gave_it() {
+    let (_directory, root) = place();
+    let file = root.join("f");
+    fs::write(&file, "old").unwrap();
+    let set = rustix::fs::setxattr(&file, "user.origin", b"here", rustix::fs::XattrFlags::empty());
+    if let Err(error) = set {
+        println!("skipped: no extended attributes on this file system ({error})");
+        return;
+    }
+    replace(&file, b"new", &PreImage::of(b"old"), Parents::MustExist).unwrap();
+    let mut value = [0; 16];
+    let length = rustix::fs::getxattr(&file, "user.origin", &mut value[..]).unwrap();
+    assert_eq!((&value[..length], fs::read(&file).unwrap().as_slice()), (&b"here"[..], &b"new"[..]));
+}

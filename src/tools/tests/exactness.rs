@@ -110,3 +110,130 @@ fn new_lines_end_as_the_lines_at_that_place() {
         assert_eq!(result, expected, "{text:?} {old:?} {new:?}");
     }
 }
+
+/// Texts with everything that a text may have and that an edit could trip over.
+fn odd_text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => "[a-z =(){};\"']{1,8}",
+        3 => Just("\n".to_owned()),
+        2 => Just("\r\n".to_owned()),
+        1 => Just("\r".to_owned()),
+        1 => prop::sample::select(&["\u{c}", "\u{b}", "\u{2028}", "\u{85}", "\u{a0}", "é", "e\u{301}", "ÿ", "\t", "  \n", "\u{7f}"][..])
+            .prop_map(str::to_owned),
+    ];
+    proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn an_edit_and_its_reverse_give_the_same_bytes(
+        head in odd_text(),
+        tail in odd_text(),
+        form in prop::sample::select(&FORMS[..]),
+        mode in prop::sample::select(&[0o600u32, 0o755, 0o640][..]),
+        link in any::<bool>(),
+    ) {
+        let text = format!("{head}@MARK@{tail}");
+        let bytes = form.encode(&text);
+        prop_assume!(bytes.is_some() && (form != Form::Latin1 || text.contains(['é', 'ÿ'])));
+        let bytes = bytes.unwrap();
+        let bench = Bench::new();
+        bench.write("real", &bytes);
+        fs::set_permissions(bench.path("real"), fs::Permissions::from_mode(mode)).unwrap();
+        let path = if link { "link" } else { "real" };
+        std::os::unix::fs::symlink("real", bench.path("link")).unwrap();
+        bench.output("EditFile", json!({"path": path, "oldText": "@MARK@", "newText": "@other one@"}));
+        prop_assert_eq!(bench.read("real"), form.encode(&format!("{head}@other one@{tail}")).unwrap());
+        bench.output("EditFile", json!({"path": path, "oldText": "@other one@", "newText": "@MARK@"}));
+        prop_assert_eq!(bench.read("real"), bytes);
+        prop_assert_eq!(fs::metadata(bench.path("real")).unwrap().mode() & 0o7777, mode);
+        prop_assert!(bench.path("link").is_symlink());
+    }
+
+    #[test]
+    fn what_was_read_and_is_written_back_is_the_same_bytes(text in odd_text(), form in prop::sample::select(&FORMS[..])) {
+        let bytes = form.encode(&text);
+        prop_assume!(bytes.is_some() && !text.is_empty() && (form != Form::Latin1 || text.contains(['é', 'ÿ'])));
+        let bytes = bytes.unwrap();
+        let bench = Bench::new();
+        bench.write("f", &bytes);
+        let shown = bench.output("ReadFile", json!({"path": "f"}));
+        bench.output("WriteFile", json!({"path": "f", "content": shown}));
+        prop_assert_eq!(bench.read("f"), bytes);
+    }
+}
+
+#[test]
+fn what_cannot_be_kept_to_the_byte_is_refused() {
+    let cases: [(&[u8], &str); 5] = [
+        (b"a\0b\0\n\0", "binary"),
+        (b"text\0more", "binary"),
+        (b"\xFF\xFEa\0\x00\xD8b\0", "not well-formed"),
+        (b"\xEF\xBB\xBFa\xFFb", "not well-formed"),
+        (b"\xFE\xFF\0a\0", "not well-formed"),
+    ];
+    for (bytes, why) in cases {
+        let bench = Bench::new();
+        bench.write("f", bytes);
+        let (_, message) = bench.error("EditFile", json!({"path": "f", "oldText": "a", "newText": "x"}));
+        assert!(message.contains(why), "{bytes:?}: {message}");
+        assert_eq!(bench.read("f"), bytes);
+    }
+}
+
+#[test]
+fn places_that_hold_no_text_are_refused_with_the_reason() {
+    use std::os::unix::fs::symlink;
+    let bench = Bench::new();
+    bench.write("d/f", "one");
+    symlink("loop", bench.path("loop")).unwrap();
+    let edit = |path: &str| bench.error("EditFile", json!({"path": path, "oldText": "one", "newText": "two"}));
+    assert!(edit("d").1.contains("directory"));
+    assert!(edit("loop").1.contains("circle"));
+    assert_eq!(edit("none/f").0, ErrorCode::FileNotFound);
+    assert!(edit("d/f/g").1.contains("not a directory"));
+    let plan = bench.plan("EditFile", json!({"path": "d/f", "oldText": "one", "newText": "two"})).unwrap();
+    fs::remove_file(bench.path("d/f")).unwrap();
+    symlink("../other", bench.path("d/f")).unwrap();
+    bench.write("other", "one");
+    assert_eq!(bench.run(plan).error.unwrap().code, ErrorCode::Conflict);
+    assert_eq!(bench.read("other"), b"one");
+}
+
+#[test]
+fn one_very_long_line_is_not_shown_whole() {
+    let bench = Bench::new();
+    let long = "x, ".repeat(1_000_000);
+    bench.write("f", format!("{long}one{long}"));
+    let plan = bench.plan("EditFile", json!({"path": "f", "oldText": "one", "newText": "two"})).unwrap();
+    let diff = plan.proposal.clone().unwrap().diff;
+    assert!(diff.len() < 4_000 && diff.contains("one") && diff.contains("two"), "{} bytes", diff.len());
+    bench.run(plan);
+    assert!(bench.read("f") == format!("{long}two{long}").as_bytes());
+    for old in ["x, x, x", "x, z, x", "one"] {
+        let (_, message) = bench.error("EditFile", json!({"path": "f", "oldText": old, "newText": "y"}));
+        assert!(message.len() < 4_000, "{} bytes", message.len());
+    }
+}
+
+#[test]
+fn the_editor_with_commands_edits_and_names_the_tool_for_the_rest() {
+    let bench = Bench::new();
+    bench.write("f", "one\n");
+    let call = |arguments: Value| bench.call("str_replace_based_edit_tool", arguments).error.map(|error| error.message);
+    assert_eq!(call(json!({"command": "str_replace", "path": "f", "old_str": "one", "new_str": "two"})), None);
+    assert_eq!(call(json!({"command": "create", "path": "new", "file_text": "text\n"})), None);
+    assert_eq!((bench.read("f"), bench.read("new")), (b"two\n".to_vec(), b"text\n".to_vec()));
+    let refused = |arguments: Value, part: &str| {
+        let message = call(arguments).unwrap();
+        assert!(message.contains(part), "{message}");
+    };
+    refused(json!({"command": "view", "path": "f"}), "ReadFile");
+    refused(json!({"command": "insert", "path": "f", "insert_line": 1, "new_str": "x"}), "str_replace");
+    refused(json!({"command": "create", "path": "f", "file_text": "x"}), "is empty, and");
+    refused(json!({"command": "delete", "path": "f"}), "not known");
+    bench.output("str_replace_editor", json!({"path": "f", "old_str": "two", "new_str": "three"}));
+    assert_eq!(bench.read("f"), b"three\n");
+}

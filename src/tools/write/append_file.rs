@@ -46,14 +46,10 @@ pub(in crate::tools) struct Work {
 }
 
 impl Work {
-    pub(in crate::tools) fn run(self, seen: &Seen, kill: &CancellationToken) -> Result<String, ToolError> {
+    pub(in crate::tools) fn run(self, kill: &CancellationToken, seen: &Seen) -> Result<String, ToolError> {
         let Self { target, more, before, parents, done } = self;
-        let stood = seen.stands(&target.real);
-        append(&target.real, &more, &before, parents, &|| kill.is_cancelled())
+        seen.around(&[&target.real], || append(&target.real, &more, &before, parents, &|| kill.is_cancelled()))
             .map_err(|error| not_written(&target.given, before, error))?;
-        if stood {
-            seen.looks_at(&target.real);
-        }
         Ok(done)
     }
 }
@@ -99,7 +95,7 @@ impl Tool for AppendFile {
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
-        blocking(move || Ok(work.run(&settings.seen, &context.kill)?))
+        blocking(move || Ok(work.run(&context.kill, &settings.seen)?))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What replacing a file has in common, whoever replaces it: the look at what is there, the proposal, the commit.
 
 use super::document::{Document, NotText};
+use super::long_lines::shortened;
 use super::replacement::with_lf;
 use super::repository::guard;
 use crate::protocol::{ErrorCode, Place, Proposal, Target, ToolError};
@@ -145,7 +146,7 @@ pub(in crate::tools) fn unified(old: &str, new: &str, old_name: &str, new_name: 
     let diff = TextDiff::configure().newline_terminated(true).timeout(DIFF_LIMIT).diff_slices(&old_lines, &new_lines);
     let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
     let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
-    (diff.unified_diff().context_radius(3).header(old_name, new_name).to_string(), added, removed)
+    (shortened(diff.unified_diff().context_radius(3).header(old_name, new_name).to_string()), added, removed)
 }
 
 /// Writes it, if the file still is what was shown.

@@ -72,8 +72,12 @@ pub(in crate::tools) fn put<'a>(text: &str, places: impl Iterator<Item = (Range<
 
 /// The whole of a text replaced: `new` with the line endings that `old` uses, unless `new` brings its own.
 pub(in crate::tools) fn replace_all(old: &str, new: &str) -> String {
+    // What was read and is written back is the same, whatever ends its lines.
+    if with_lf(old) == new {
+        return old.to_owned();
+    }
     let crlf = old.matches("\r\n").count();
-    if crlf == 0 || new.contains('\r') {
+    if crlf == 0 || new.contains("\r\n") {
         return new.to_owned();
     }
     if crlf == old.matches('\n').count() {

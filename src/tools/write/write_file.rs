@@ -113,7 +113,7 @@ impl Tool for WriteFile {
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || match work {
             Work::Write(change) => commit(&change, &settings.seen),
-            Work::Append(more) => Ok(more.run(&settings.seen, &context.kill)?),
+            Work::Append(more) => Ok(more.run(&context.kill, &settings.seen)?),
         })
     }
 }
@@ -124,7 +124,7 @@ fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Se
     let given = restored(&Restorer::default(), &arguments.content, "`content`", &target)?;
     let form = large.form.unwrap_or(Form::Utf8);
     let given = if form == Form::Utf8 { given.as_str() } else { given.strip_prefix('\u{FEFF}').unwrap_or(&given) };
-    let crlf = large.form.is_ok() && large.crlf && !given.contains('\r');
+    let crlf = large.form.is_ok() && large.crlf && !given.contains("\r\n");
     let text = if crlf { given.replace('\n', "\r\n") } else { given.to_owned() };
     let kept = form.encode(&text);
     let mut notes = vec![format!("replaces {} bytes, too many to be compared with or shown", large.bytes)];

@@ -97,17 +97,9 @@ impl Tool for ApplyPatch {
     fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || match work {
             Work::Apply(changes) => {
-                let steps = &changes.steps.steps;
-                let known: Vec<_> = steps.iter().filter(|step| settings.seen.stands(&step.real)).collect();
-                match commit(steps) {
-                    Ok(()) => {
-                        for step in known {
-                            if let several::What::Write { content, .. } = &step.what {
-                                settings.seen.wrote(&step.real, Fingerprint::of(content));
-                            }
-                        }
-                        Ok(changes.done)
-                    }
+                let reals: Vec<&Path> = changes.steps.iter().map(|step| step.real.as_path()).collect();
+                match settings.seen.around(&reals, || commit(&changes.steps)) {
+                    Ok(()) => Ok(changes.done),
                     Err(failure) => Err(refused(&changes, failure).into()),
                 }
             }
