@@ -7,6 +7,7 @@ mod support;
 
 mod approve;
 mod bad_input;
+mod bounds;
 mod confine;
 mod crash;
 mod demo;
