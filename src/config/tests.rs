@@ -146,6 +146,23 @@ fn every_key_is_told_with_its_default_and_every_value_with_its_origin() {
 }
 
 #[test]
+fn what_text_tools_are_kept_to_is_read_in_every_spelling() {
+    let set =
+        load("[tools.text]\nallowed_extensions = ['.md', '*.TXT', 'rs']\nmax_file_size = '10MB'\n", &[]).unwrap().tools.text;
+    assert_eq!((set.allowed_extensions, set.max_file_size), (vec!["md".into(), "txt".into(), "rs".into()], Some(10 << 20)));
+    assert!(set.enabled && set.allow_create && set.allow_delete);
+    for (given, bytes) in [("'4096'", 4096), ("4096", 4096), ("'1 KiB'", 1024), ("'2g'", 2 << 30), ("0", 0)] {
+        let set = load(&format!("[tools.text]\nmax_file_size = {given}\n"), &[]).unwrap();
+        assert_eq!(set.tools.text.max_file_size, Some(bytes), "{given}");
+    }
+    for wrong in ["'ten'", "-1", "'10 XB'", "true", "'99999999999999999999'", "1.5"] {
+        let error = load(&format!("[tools.text]\nmax_file_size = {wrong}\n"), &[]).unwrap_err().to_string();
+        assert!(error.contains("a number of bytes, or a text like"), "{error}");
+    }
+    assert_eq!(load("", &[("tools.text.max_file_size", "1MB")]).unwrap().tools.text.max_file_size, Some(1 << 20));
+}
+
+#[test]
 fn directories_follow_their_variables() {
     let found = Directories::find(&environment(&[("AYE_CONFIG_DIR", "/c"), ("AYE_DATA_DIR", "/d")])).unwrap();
     assert_eq!(found, Directories { config: "/c".into(), data: "/d".into() });

@@ -8,6 +8,7 @@ mod support;
 mod approve;
 mod artifacts;
 mod bad_input;
+mod bounds;
 mod changes;
 mod confine;
 mod crash;

@@ -220,7 +220,7 @@ impl Place<'_> {
                 return Err(invalid(format!("`{at}` says no place; give `section`, or `startLine` and `endLine`")));
             }
         };
-        self.expect(operation, &meant, restorer, &at)?;
+        self.is_expected(operation, &meant, restorer, &at)?;
         self.keep_whole(operation, &meant, &at)?;
         Ok(change::Change { index, ..change })
     }
@@ -267,7 +267,7 @@ impl Place<'_> {
     }
 
     /// The guard that a model gives along.
-    fn expect(&self, operation: &Operation, meant: &Span, restorer: &Restorer, at: &str) -> Result<(), ToolError> {
+    fn is_expected(&self, operation: &Operation, meant: &Span, restorer: &Restorer, at: &str) -> Result<(), ToolError> {
         let Some(expected) = &operation.expected else { return Ok(()) };
         let expected = with_lf(&restored(restorer, expected, &format!("`{at}.expected`"), self.target)?);
         let there = self.lines()[meant.first..meant.end].concat();

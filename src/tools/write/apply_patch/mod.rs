@@ -18,8 +18,7 @@ use super::move_path;
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Target, ToolError};
-use crate::sys::file::Fingerprint;
-use crate::sys::file::several::{self, Failure, commit};
+use crate::sys::file::several::{Failure, commit};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
@@ -97,8 +96,8 @@ impl Tool for ApplyPatch {
     fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || match work {
             Work::Apply(changes) => {
-                let reals: Vec<&Path> = changes.steps.iter().map(|step| step.real.as_path()).collect();
-                match settings.seen.around(&reals, || commit(&changes.steps)) {
+                let reals: Vec<&Path> = changes.steps.steps.iter().map(|step| step.real.as_path()).collect();
+                match settings.seen.around(&reals, || commit(&changes.steps.steps)) {
                     Ok(()) => Ok(changes.done),
                     Err(failure) => Err(refused(&changes, failure).into()),
                 }
