@@ -5,6 +5,7 @@ mod index;
 mod look;
 mod objects;
 mod schema;
+mod standing;
 #[cfg(test)]
 mod tests;
 
