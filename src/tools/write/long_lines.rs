@@ -16,7 +16,13 @@ pub(super) fn shortened(diff: String) -> String {
     let mut result = String::new();
     let mut at = 0;
     while at < lines.len() {
-        let block = |from: usize, sign: char| lines[from..].iter().take_while(|line| line.starts_with(sign)).count();
+        // That a file has no final newline is said on a line of its own.
+        let block = |from: usize, sign: char| match lines.get(from) {
+            Some(first) if first.starts_with(sign) => {
+                lines[from..].iter().take_while(|line| line.starts_with([sign, '\\'])).count()
+            }
+            _ => 0,
+        };
         let removed = block(at, '-');
         let added = block(at + removed, '+');
         let (old, new) = (&lines[at..at + removed], &lines[at + removed..at + removed + added]);
