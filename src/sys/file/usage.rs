@@ -85,7 +85,7 @@ pub fn usage(real: &Path, watch: &mut Watch<'_>) -> io::Result<Option<Usage>> {
 struct Count<'a, 'b> {
     usage: Usage,
     /// Files with several names that were counted.
-    seen: HashSet<(u64, u64)>,
+    seen: HashSet<(libc::dev_t, libc::ino_t)>,
     entries: u64,
     device: libc::dev_t,
     watch: &'a mut Watch<'b>,
@@ -154,7 +154,7 @@ impl Count<'_, '_> {
         if !is_file {
             return Sum { others: 1, allocated: on_disk(stat), ..Sum::default() };
         }
-        if stat.st_nlink > 1 && !self.seen.insert((stat.st_dev as u64, stat.st_ino as u64)) {
+        if stat.st_nlink > 1 && !self.seen.insert((stat.st_dev, stat.st_ino)) {
             self.usage.further_names += 1;
             return Sum { files: 1, ..Sum::default() };
         }

@@ -14,6 +14,7 @@ use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -161,7 +162,7 @@ fn inspect(work: &Work, settings: &Settings) -> Result<String, ToolError> {
         invalid(format!("`{}` holds hidden lines that cannot be told apart here; read it with ReadFile", target.given))
     })?;
     // What is secret is in no title, and nothing that is hidden can be found.
-    let outline = Outline::of(&target.real, &lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    let outline = Outline::of(&target.real, &visible::whole(&lines));
     let name = shown(&target.real, settings);
     let seen = Seen { name, bytes, form: document.form.name(), text, lines, outline };
     let within = match &work.section {
@@ -225,7 +226,7 @@ fn one_section(seen: &Seen, index: usize) -> String {
     for (number, line) in (part.first..).zip(&seen.lines[part.first - 1..part.last.min(seen.lines.len())]) {
         if text.len() + line.len() >= MAX_TEXT_BYTES {
             let next = number;
-            text.push_str(&format!("[cut at {MAX_TEXT_BYTES} bytes; go on with ReadFile and `offset` {next}]\n"));
+            let _ = writeln!(text, "[cut at {MAX_TEXT_BYTES} bytes; go on with ReadFile and `offset` {next}]");
             break;
         }
         text.push_str(line);

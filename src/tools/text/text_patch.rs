@@ -177,9 +177,8 @@ fn patched(operations: &[Operation], target: &Target, before: &Before, settings:
 
 /// Of the text as it is shown, so that no error tells what is hidden. Where that has other lines there are no sections.
 fn outline(plain: &str, target: &Target, settings: &Settings) -> Outline {
-    visible::lines(plain, &settings.redactor).map_or_else(Outline::default, |lines| {
-        Outline::of(&target.real, &lines.iter().map(|line| format!("{line}\n")).collect::<String>())
-    })
+    visible::lines(plain, &settings.redactor)
+        .map_or_else(Outline::default, |lines| Outline::of(&target.real, &visible::whole(&lines)))
 }
 
 /// The text that operations are about.

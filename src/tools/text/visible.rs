@@ -27,6 +27,11 @@ pub(super) fn lines(text: &str, redactor: &Redactor) -> Option<Vec<String>> {
     shown.next().is_none().then_some(lines)
 }
 
+/// The text that these lines are.
+pub(super) fn whole(lines: &[String]) -> String {
+    if lines.is_empty() { String::new() } else { lines.join("\n") + "\n" }
+}
+
 /// The secrets of several lines: their first and their last line.
 pub(super) fn blocks(text: &str, redactor: &Redactor, starts: &[usize]) -> Vec<(usize, usize)> {
     let lines = |range: std::ops::Range<usize>| {
