@@ -31,6 +31,9 @@ fn simplify(value: &mut Value) {
                     let first = types.iter().find(|kind| *kind != "null").cloned();
                     object.insert("type".to_owned(), first.unwrap_or_else(|| "string".into()));
                 }
+                if let Some(Value::Array(choices)) = object.get_mut("enum") {
+                    choices.retain(|choice| !choice.is_null());
+                }
                 // A map says itself what its values are.
                 if object.get("type").is_some_and(|kind| kind == "object") && !object.contains_key("additionalProperties") {
                     object.insert("additionalProperties".to_owned(), Value::Bool(false));

@@ -110,7 +110,8 @@ impl TextTools {
                     .is_none_or(|limit| metadata().is_none_or(|metadata| !metadata.is_file() || metadata.len() <= limit));
             may_read(path) && (fits || metadata().is_some_and(|metadata| metadata.is_dir()))
         };
-        Settings { may_read: Arc::new(shown), ..settings.clone() }
+        // What answers faster for an entry knows nothing of this.
+        Settings { may_read: Arc::new(shown), may_read_entry: None, ..settings.clone() }
     }
 }
 

@@ -22,8 +22,11 @@ struct Editor {
     new_str: Option<String>,
     /// The content of a new file.
     file_text: Option<String>,
+    /// Not taken: edit with the line before it as `old_str`.
     insert_line: Option<u64>,
+    /// Not taken: put it into `new_str`.
     insert_text: Option<String>,
+    /// Not taken: ReadFile reads a part.
     view_range: Option<Vec<i64>>,
 }
 

@@ -4,8 +4,6 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Places of an ambiguous match that are named.
-const NAMED_PLACES: usize = 10;
 /// How long the search for lines that stay may take; after it, more lines count as new.
 const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 
@@ -13,43 +11,6 @@ const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 pub(in crate::tools) enum Which {
     TheOnly,
     All,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::tools) enum Mismatch {
-    NotFound,
-    /// How many there are, and the lines of the first of them.
-    Ambiguous {
-        count: usize,
-        lines: Vec<usize>,
-    },
-}
-
-/// `text` with `old` replaced by `new`. Both are compared with LF endings; what is put in takes the endings in use there.
-///
-/// A place that lies in or cuts through one of `hidden`, ranges of the text with LF endings, is none: it was never seen.
-pub(in crate::tools) fn replace(
-    text: &str,
-    old: &str,
-    new: &str,
-    which: Which,
-    hidden: &[Range<usize>],
-) -> Result<String, Mismatch> {
-    let (plain, old, new) = (with_lf(text), with_lf(old), with_lf(new));
-    let cut = |at: usize| {
-        let end = at + old.len();
-        hidden.iter().any(|range| range.start < end && at < range.end && (range.start < at || end < range.end))
-    };
-    let places: Vec<usize> = plain.match_indices(&old).map(|(at, _)| at).filter(|at| !cut(*at)).collect();
-    match (places.len(), which) {
-        (0, _) => return Err(Mismatch::NotFound),
-        (1, _) | (_, Which::All) => {}
-        (count, Which::TheOnly) => {
-            let lines = places.iter().take(NAMED_PLACES).map(|at| line_of(&plain, *at)).collect();
-            return Err(Mismatch::Ambiguous { count, lines });
-        }
-    }
-    Ok(put(text, places.into_iter().map(|place| (place..place + old.len(), new.as_str()))))
 }
 
 /// `text` with each of these ranges, in order, replaced. Ranges and what is put in have LF endings; the text keeps the endings it

@@ -440,7 +440,7 @@ fn a_commit_that_is_killed_is_finished_or_never_began() {
             fs::write(root.join(format!("ws/f{number}")), "old\n").unwrap();
         }
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--ignored", "tools::preview::tests::keeps_until_it_is_killed"])
+            .args(["--exact", "--ignored", "tools::shell::preview::tests::keeps_until_it_is_killed"])
             .env(CRASHES, &root)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
