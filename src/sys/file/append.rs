@@ -1,7 +1,7 @@
 //! More at the end of a file of any size: a copy with it takes the place of the file, so that a crash leaves the one or the other.
 
 use super::PreImage;
-use super::replace::{Parents, Temporary, WriteError, current, parent_error, replace, sync_directory};
+use super::replace::{Parents, Temporary, WriteError, current, keep_attributes, parent_error, replace, sync_directory};
 use crate::sys::path::{open_file, open_parent};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
@@ -44,7 +44,7 @@ pub fn append(real: &Path, more: &[u8], before: &PreImage, parents: Parents, sto
     let PreImage::Content(expected) = before else { return replace(real, more, before, parents) };
     let (directory, name) = open_parent(real).map_err(|error| parent_error(real, error))?;
     let old = current(&directory, name)?;
-    let temporary = Temporary::create_with(&directory, Some(&old), |copy| {
+    let temporary = Temporary::create(&directory, Some(&old), |copy| {
         copy_all(&open_same(&directory, name, &old)?, copy, stop)?;
         copy.seek(SeekFrom::Start(0))?;
         // What was copied, not what is read at another moment, is held against what was seen.
@@ -52,7 +52,9 @@ pub fn append(real: &Path, more: &[u8], before: &PreImage, parents: Parents, sto
             return Err(WriteError::Changed);
         }
         copy.seek(SeekFrom::End(0))?;
-        Ok(copy.write_all(more)?)
+        copy.write_all(more)?;
+        keep_attributes(&directory, name, copy);
+        Ok(())
     })?;
     open_same(&directory, name, &old)?;
     temporary.publish_over(name)?;

@@ -70,7 +70,7 @@ pub fn replace_with(
         PreImage::Absent => None,
         PreImage::Content(_) => Some(current(&directory, name)?),
     };
-    let temporary = Temporary::create_with(&directory, old.as_ref(), |file| {
+    let temporary = Temporary::create(&directory, old.as_ref(), |file| {
         fill(file)?;
         if old.is_some() {
             keep_attributes(&directory, name, file);
@@ -217,11 +217,8 @@ enum Standing {
 }
 
 impl<'a> Temporary<'a> {
-    pub(super) fn create(directory: &'a OwnedFd, content: &[u8], old: Option<&FileStat>) -> Result<Self, WriteError> {
-        Self::create_with(directory, old, |file| Ok(file.write_all(content)?))
-    }
-
-    pub(super) fn create_with(
+    /// With what `fill` writes, and the mode and owner of `old`.
+    pub(super) fn create(
         directory: &'a OwnedFd,
         old: Option<&FileStat>,
         fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
@@ -389,7 +386,7 @@ fn link_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> {
 
 /// Gives the new file the extended attributes of the old one that a person sets, its access control list among them; as far as
 /// both can be had: they are not content.
-fn keep_attributes(directory: &OwnedFd, name: &OsStr, new: &File) {
+pub(super) fn keep_attributes(directory: &OwnedFd, name: &OsStr, new: &File) {
     const MOST_BYTES: usize = 64 * 1024;
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let Ok(old) = openat(directory, name, flags, Mode::empty()) else { return };

@@ -8,7 +8,7 @@
 mod tests;
 
 use super::PreImage;
-use super::replace::{Temporary, WriteError, create_parents, current, parent_error, sync_directory, unchanged};
+use super::replace::{Temporary, WriteError, create_parents, current, keep_attributes, parent_error, sync_directory, unchanged};
 use super::tree::{Survey, rename_to_new, survey, temporary_name};
 use crate::sys::path::open_parent;
 use nix::errno::Errno;
@@ -16,6 +16,7 @@ use nix::fcntl::AtFlags;
 use nix::sys::stat::{FileStat, fstatat};
 use nix::unistd::{AccessFlags, UnlinkatFlags, faccessat, unlinkat};
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ pub struct Step {
 }
 
 pub enum What {
-    /// The file gets this content, with the owner and mode of the file at `like`, else of the one it replaces.
+    /// The file gets this content, with the owner, mode and attributes of the file at `like`, else of the one it replaces.
     Write {
         content: Vec<u8>,
         before: PreImage,
@@ -96,7 +97,11 @@ fn place<'a>(step: &'a Step, made: &mut Vec<PathBuf>) -> Result<Place<'a>, Write
         made.extend(missing.into_iter().rev());
         create_parents(&step.real)?;
     }
-    open_parent(&step.real).map_err(|error| parent_error(&step.real, error))
+    opened(&step.real)
+}
+
+fn opened(real: &Path) -> Result<Place<'_>, WriteError> {
+    open_parent(real).map_err(|error| parent_error(real, error))
 }
 
 /// Only what is empty goes, so that nothing of anybody else does.
@@ -154,8 +159,16 @@ impl<'a> Ready<'a> {
                     PreImage::Absent => None,
                     PreImage::Content(_) => Some(current(directory, name)?),
                 };
-                let like = like.as_deref().map(stat).transpose()?.or(old);
-                let temporary = Temporary::create(directory, content, like.as_ref())?;
+                let from = like.as_deref().map(opened).transpose()?;
+                let like = from.as_ref().map(|(directory, name)| (directory, *name)).or(old.map(|_| (directory, *name)));
+                let stat = like.map(|(directory, name)| stat(directory, name)).transpose()?;
+                let temporary = Temporary::create(directory, stat.as_ref(), |file| {
+                    file.write_all(content)?;
+                    if let Some((directory, name)) = like {
+                        keep_attributes(directory, name, file);
+                    }
+                    Ok(())
+                })?;
                 (old, if old.is_some() { State::Over(temporary) } else { State::New(temporary) })
             }
             What::Remove { .. } => {
@@ -250,9 +263,8 @@ fn look(directory: &OwnedFd, name: &OsStr) -> Result<Option<FileStat>, WriteErro
     }
 }
 
-fn stat(real: &Path) -> Result<FileStat, WriteError> {
-    let (directory, name) = open_parent(real).map_err(|error| parent_error(real, error))?;
-    look(&directory, name)?.ok_or(WriteError::Changed)
+fn stat(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, WriteError> {
+    look(directory, name)?.ok_or(WriteError::Changed)
 }
 
 /// The same file with the same content, as far as the file system tells. A change of its name changes only its `ctime`.

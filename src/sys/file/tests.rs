@@ -199,8 +199,22 @@ fn a_replaced_file_keeps_the_attributes_a_person_gave_it() {
         println!("skipped: no extended attributes on this file system ({error})");
         return;
     }
+    let is = |file: &Path, content: &[u8]| {
+        let mut value = [0; 16];
+        let length = rustix::fs::getxattr(file, "user.origin", &mut value[..]).unwrap();
+        assert_eq!((&value[..length], fs::read(file).unwrap().as_slice()), (&b"here"[..], content));
+    };
     replace(&file, b"new", &PreImage::of(b"old"), Parents::MustExist).unwrap();
-    let mut value = [0; 16];
-    let length = rustix::fs::getxattr(&file, "user.origin", &mut value[..]).unwrap();
-    assert_eq!((&value[..length], fs::read(&file).unwrap().as_slice()), (&b"here"[..], &b"new"[..]));
+    is(&file, b"new");
+    append::append(&file, b"er", &PreImage::of(b"new"), Parents::MustExist, &|| false).unwrap();
+    is(&file, b"newer");
+    let write = |real: PathBuf, content: &[u8], before, like| several::Step {
+        real,
+        what: several::What::Write { content: content.to_vec(), before, like },
+    };
+    several::commit(&[write(file.clone(), b"patched", PreImage::of(b"newer"), None)]).unwrap();
+    is(&file, b"patched");
+    let moved = root.join("moved");
+    several::commit(&[write(moved.clone(), b"elsewhere", PreImage::Absent, Some(file))]).unwrap();
+    is(&moved, b"elsewhere");
 }

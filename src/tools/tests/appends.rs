@@ -17,10 +17,11 @@ fn both(content: &[u8]) -> [Bench; 2] {
 #[test]
 fn text_goes_to_the_end_in_the_form_of_the_file() {
     let latin = b"caf\xE9\r\n".as_slice();
-    let cases: [(Vec<u8>, &str, Vec<u8>); 12] = [
+    let cases: [(Vec<u8>, &str, Vec<u8>); 13] = [
         (b"a\nb\n".to_vec(), "c\n", b"a\nb\nc\n".to_vec()),
         (b"a\r\nb\r\n".to_vec(), "c\nd\n", b"a\r\nb\r\nc\r\nd\r\n".to_vec()),
         (b"a\r\nb\r\n".to_vec(), "c\r\nd\n", b"a\r\nb\r\nc\r\nd\n".to_vec()),
+        (b"a\r\nb\r\n".to_vec(), "c\rd\n", b"a\r\nb\r\nc\rd\r\n".to_vec()),
         (b"a\r\nb\n".to_vec(), "c\n", b"a\r\nb\nc\n".to_vec()),
         (b"a\nb".to_vec(), "c", b"a\nbc".to_vec()),
         (b"a\nb".to_vec(), "\nc\n", b"a\nb\nc\n".to_vec()),

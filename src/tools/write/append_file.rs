@@ -178,7 +178,8 @@ fn joins(old: &str, added: &str) -> bool {
 fn fitted(content: &str, form: Form, crlf: bool, first: bool) -> String {
     let keeps_bom = form == Form::Utf8 && first;
     let content = if keeps_bom { content } else { content.strip_prefix('\u{FEFF}').unwrap_or(content) };
-    if crlf && !content.contains('\r') { content.replace('\n', "\r\n") } else { content.to_owned() }
+    // A lone CR is a character like others, and no ending.
+    if crlf && !content.contains("\r\n") { content.replace('\n', "\r\n") } else { content.to_owned() }
 }
 
 /// What stands at the end of a file of this form.
