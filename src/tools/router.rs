@@ -5,7 +5,7 @@ use super::markers::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::output::{KEPT_FROM_BYTES, keep_diff, shown_to_person, uris};
 use super::paths::Paths;
 use super::registry::{built_in, built_in_names, find, offered, unknown};
-use super::tool::{AnyTool, Draft, Effect, Payload, Settings, invalid};
+use super::tool::{AnyTool, Effect, Payload, Settings, invalid};
 use crate::policy::{NamedCommand, Permit, PreviewPermit};
 use crate::ports::{ArtifactError, Artifacts, BoxFuture, Plan, RunContext, ToolRouter};
 use crate::protocol::{
@@ -15,7 +15,7 @@ use crate::protocol::{
 use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::Work;
 use crate::tools::shell::preview::{self, Kept, Recovered, Resumed, Settled, Trial, recover};
-use crate::tools::text::TextTools;
+use crate::tools::text::{drafted, running};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -172,8 +172,7 @@ impl ToolRouter for Router {
             };
             let redactor = Arc::clone(&settings.redactor);
             let proposal = plan.proposal;
-            let bound = TextTools::binds(&plan.tool_name, &plan.call.tool_name);
-            let settings = if bound { Arc::new(settings.text.narrowed(&settings)) } else { Arc::clone(&settings) };
+            let settings = running(&plan.tool_name, &plan.call.tool_name, &settings);
             let context = RunContext { tool_call_id: Some(id.clone()), ..context };
             let places = if plan.changes { changes::places(&plan.actions) } else { Vec::new() };
             let tracked = settings.changes.clone().filter(|_| !places.is_empty());
@@ -307,26 +306,6 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         sandbox: None,
         payload: draft.work,
     })
-}
-
-/// The draft of a call, kept to what is set for the tools of its name.
-fn drafted(
-    tool: &dyn AnyTool,
-    called: &str,
-    arguments: Map<String, Value>,
-    settings: &Settings,
-) -> Result<Draft<Payload>, ToolError> {
-    if !TextTools::binds(tool.name(), called) {
-        return tool.draft(called, arguments, settings);
-    }
-    settings.text.is_on(called)?;
-    // What is wrong with the arguments the draft says.
-    if let Ok(actions) = tool.actions(called, arguments.clone(), &Paths::on_disk(settings)) {
-        settings.text.admit(called, &actions)?;
-    }
-    let draft = tool.draft(called, arguments, &settings.text.narrowed(settings))?;
-    settings.text.admit_size(draft.proposal.as_ref())?;
-    Ok(draft)
 }
 
 /// The same plan with what is opened for it. What a fetch of a host would be judged by, opening it is.

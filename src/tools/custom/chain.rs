@@ -8,12 +8,15 @@ use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
 use crate::tools::paths::Paths;
 use crate::tools::registry::{built_in, find, unknown};
 use crate::tools::shell::command_run::Work as CommandWork;
+use crate::tools::text::{drafted, running};
 use crate::tools::tool::{AnyTool, Draft, Effect, Failed, Output, Payload, Settings, Told, invalid};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
 struct Planned {
     tool: String,
+    /// The name it is called by, which may bind it to more.
+    called: String,
     payload: Payload,
     /// Whether outputs of steps before it stand in its input.
     takes: bool,
@@ -146,7 +149,7 @@ pub(super) fn draft(
         let of_step = tool_of(step, settings).map_err(named)?;
         crate::tools::markers::refuse(of_step.name(), false, &arguments).map_err(named)?;
         let Draft { summary, actions: of_it, proposal, effect, work } =
-            of_step.draft(&step.tool, arguments, settings).map_err(named)?;
+            drafted(of_step, &step.tool, arguments, settings).map_err(named)?;
         actions.extend(of_it);
         match effect {
             Effect::Reads => {}
@@ -167,6 +170,7 @@ pub(super) fn draft(
         said.push(format!("{}. {summary}", at + 1));
         planned.push(Planned {
             tool: of_step.name().to_owned(),
+            called: step.tool.clone(),
             payload: work,
             takes: waits(&Value::Object(step.arguments.clone())),
         });
@@ -190,19 +194,19 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
     };
     let (mut outputs, mut whole) = (Vec::<String>::new(), Told::default());
     let count = work.steps.len();
-    for (at, Planned { tool: name, mut payload, takes }) in work.steps.into_iter().enumerate() {
+    for (at, Planned { tool: name, called, mut payload, takes }) in work.steps.into_iter().enumerate() {
         if let Some(command) = payload.downcast_mut::<CommandWork>().filter(|_| takes) {
             command.stdin = command.stdin.take().map(|input| with_outputs(&input, &outputs));
         }
         let Some(tool) = find(&name, &settings) else {
             return Err(unknown(&name, std::iter::empty()).into());
         };
-        match tool.run(payload, Arc::clone(&settings), context.clone()).await {
+        match tool.run(payload, running(&name, &called, &settings), context.clone()).await {
             Ok(told) => {
                 // The next step is given what the model would be: no secrets.
                 outputs.push(settings.redactor.redact(&told.text).text.into_owned());
                 whole.denied.extend(told.denied);
-                whole.changed = told.changed.or(whole.changed);
+                whole.changed = both(whole.changed, told.changed);
                 whole.artifacts.extend(told.artifacts);
                 whole.images.extend(told.images);
             }
@@ -210,12 +214,32 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
                 let done =
                     if at == 0 { "nothing was done before it".to_owned() } else { format!("done before it: {at} of {count}") };
                 let message = format!("step {} of {}, {name}: {} ({done})", at + 1, work.name, failed.error.message);
-                return Err(Failed { error: ToolError::new(failed.error.code, message), ..failed });
+                let mut failed = Failed { error: ToolError::new(failed.error.code, message), ..failed };
+                // What the steps before it did is done.
+                failed.changed = both(whole.changed, failed.changed);
+                whole.artifacts.append(&mut failed.artifacts);
+                failed.artifacts = whole.artifacts;
+                return Err(failed);
             }
         }
     }
     whole.text = outputs.pop().unwrap_or_default();
     Ok(whole)
+}
+
+/// What two steps changed, one after the other.
+pub(super) fn both(first: Option<Box<Proposal>>, second: Option<Box<Proposal>>) -> Option<Box<Proposal>> {
+    let (mut whole, second) = match (first, second) {
+        (Some(first), Some(second)) => (first, second),
+        (first, second) => return first.or(second),
+    };
+    let new: Vec<_> = second.paths.into_iter().filter(|path| !whole.paths.contains(path)).collect();
+    whole.summary = format!("{}; {}", whole.summary, second.summary);
+    whole.diff.push_str(&second.diff);
+    whole.paths.extend(new);
+    whole.bytes += second.bytes;
+    whole.notes.extend(second.notes);
+    Some(whole)
 }
 
 /// The JSON on an input with the outputs in the places of their marks, all at once, so that an output is never read as a mark.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::protocol::{Action, ErrorCode};
+use crate::protocol::{Action, ErrorCode, Proposal};
 use crate::tools::tests::Bench;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -224,6 +224,36 @@ fn a_step_whose_doing_could_not_be_judged_before_it_runs_is_refused() {
     let mut bench = bench(&[("c.toml", text)], &[]);
     bench.settings.may_use = Arc::new(|name| if name == "Grep" { Err("the tool `Grep` is disabled".to_owned()) } else { Ok(()) });
     assert_eq!(bench.error("c", json!({})).0, ErrorCode::PolicyDenied);
+}
+
+#[test]
+fn a_step_that_is_a_text_tool_is_kept_to_what_is_set_for_those() {
+    let text = "name = \"c\"\ndescription = \"d\"\nsteps = [{ tool = \"TextRead\", arguments = { path = \"a.rs\" } }]\n";
+    let mut bench = bench(&[("c.toml", text)], &[]);
+    bench.write("a.rs", "fn a() {}\n");
+    assert!(bench.output("c", json!({})).contains("fn a()"));
+    bench.settings.text.allowed_extensions = vec!["md".to_owned()];
+    let (code, message) = bench.error("c", json!({}));
+    assert_eq!(code, ErrorCode::PermissionDenied);
+    assert!(message.starts_with("step 1, TextRead:") && message.contains("allowed_extensions"), "{message}");
+}
+
+#[test]
+fn what_several_steps_changed_is_told_together_and_also_where_a_later_one_fails() {
+    let proposal = |name: &str| {
+        Some(Box::new(Proposal {
+            summary: format!("changed {name}"),
+            diff: format!("diff of {name}\n"),
+            paths: vec![PathBuf::from(name), PathBuf::from("/both")],
+            bytes: 1,
+            notes: Vec::new(),
+        }))
+    };
+    let whole = chain::both(proposal("/a"), proposal("/b")).unwrap();
+    assert_eq!((whole.summary.as_str(), whole.diff.as_str()), ("changed /a; changed /b", "diff of /a\ndiff of /b\n"));
+    assert_eq!((whole.paths, whole.bytes), (["/a", "/both", "/b"].map(PathBuf::from).to_vec(), 2));
+    assert_eq!(chain::both(proposal("/a"), None), proposal("/a"));
+    assert_eq!(chain::both(None, proposal("/a")), proposal("/a"));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! What the text tools are kept to, beyond the policy, by whatever name they are called.
 
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
-use crate::tools::tool::Settings;
+use crate::tools::paths::Paths;
+use crate::tools::tool::{AnyTool, Draft, Payload, Settings};
+use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -34,7 +36,7 @@ impl TextTools {
         [name, called].iter().any(|name| NAMES.contains(&plain(name).as_str()))
     }
 
-    pub(in crate::tools) fn is_on(&self, called: &str) -> Result<(), ToolError> {
+    fn is_on(&self, called: &str) -> Result<(), ToolError> {
         if self.enabled {
             return Ok(());
         }
@@ -43,7 +45,7 @@ impl TextTools {
     }
 
     /// Refuses a call that would touch what they may not.
-    pub(in crate::tools) fn admit(&self, called: &str, actions: &[Action]) -> Result<(), ToolError> {
+    fn admit(&self, called: &str, actions: &[Action]) -> Result<(), ToolError> {
         for action in actions {
             match action {
                 Action::Read { target } => self.admit_file(target)?,
@@ -83,7 +85,7 @@ impl TextTools {
     }
 
     /// The same for what would be written.
-    pub(in crate::tools) fn admit_size(&self, proposal: Option<&Proposal>) -> Result<(), ToolError> {
+    fn admit_size(&self, proposal: Option<&Proposal>) -> Result<(), ToolError> {
         match (proposal, self.max_file_size) {
             (Some(proposal), Some(limit)) if proposal.bytes > limit => Err(too_large("it would have", proposal.bytes, limit)),
             _ => Ok(()),
@@ -100,7 +102,7 @@ impl TextTools {
     }
 
     /// Settings under which a search shows only what they may touch.
-    pub(in crate::tools) fn narrowed(&self, settings: &Settings) -> Settings {
+    fn narrowed(&self, settings: &Settings) -> Settings {
         let (own, may_read) = (self.clone(), Arc::clone(&settings.may_read));
         let shown = move |path: &Path| {
             let metadata = || path.symlink_metadata().ok();
@@ -113,6 +115,31 @@ impl TextTools {
         // What answers faster for an entry knows nothing of this.
         Settings { may_read: Arc::new(shown), may_read_entry: None, ..settings.clone() }
     }
+}
+
+/// The draft of a call, kept to what is set for the tools of its name.
+pub(in crate::tools) fn drafted(
+    tool: &dyn AnyTool,
+    called: &str,
+    arguments: Map<String, Value>,
+    settings: &Settings,
+) -> Result<Draft<Payload>, ToolError> {
+    if !TextTools::binds(tool.name(), called) {
+        return tool.draft(called, arguments, settings);
+    }
+    settings.text.is_on(called)?;
+    // What is wrong with the arguments the draft says.
+    if let Ok(actions) = tool.actions(called, arguments.clone(), &Paths::on_disk(settings)) {
+        settings.text.admit(called, &actions)?;
+    }
+    let draft = tool.draft(called, arguments, &settings.text.narrowed(settings))?;
+    settings.text.admit_size(draft.proposal.as_ref())?;
+    Ok(draft)
+}
+
+/// What a call of this tool by this name runs under.
+pub(in crate::tools) fn running(name: &str, called: &str, settings: &Arc<Settings>) -> Arc<Settings> {
+    if TextTools::binds(name, called) { Arc::new(settings.text.narrowed(settings)) } else { Arc::clone(settings) }
 }
 
 fn too_large(what: &str, bytes: u64, limit: u64) -> ToolError {

@@ -11,3 +11,4 @@ pub(in crate::tools) mod text_patch;
 mod visible;
 
 pub use allowed::TextTools;
+pub(in crate::tools) use allowed::{drafted, running};
