@@ -85,7 +85,7 @@ impl Pieces {
         self.parts = parts;
     }
 
-    /// Where each of the needles begins, in order; more than `most` are not looked for.
+    /// Where each of the needles stands, in order; once there are more than `most`, no more are looked for.
     pub(super) fn find(&mut self, needles: &[Vec<u8>], most: usize) -> io::Result<Vec<Range<u64>>> {
         let finders: Vec<_> = needles.iter().map(|needle| Finder::new(needle.as_slice())).collect();
         let longest = needles.iter().map(Vec::len).max().unwrap_or(0);
@@ -108,6 +108,7 @@ impl Pieces {
                     found.push(begin..begin + length as u64);
                     at += more + 1;
                     if found.len() > most {
+                        found.sort_by_key(|range| range.start);
                         return Ok(found);
                     }
                 }
