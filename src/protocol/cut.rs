@@ -1,4 +1,4 @@
-//! Cutting a text at a number of bytes, between two letters; and how many bytes are told.
+//! Cutting a text at a number of bytes, between two letters; and how much of something is told.
 
 use std::borrow::Cow;
 
@@ -16,13 +16,19 @@ pub fn truncated(text: &str, most_bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}\n[... truncated {} bytes ...]\n{}", &text[..start], end - start, &text[end..]))
 }
 
-/// `812 bytes`, `10.0 KB`, `2.3 MB`.
+/// `812 bytes`, `10.0 KB`, `2.3 MB`, `1.5 GB`: units of 1024, as people write them into settings.
 pub fn size(bytes: u64) -> String {
     match bytes {
-        0..1024 => format!("{bytes} bytes"),
+        0..1024 => counted(bytes, "byte", "bytes"),
         1024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
+        1_048_576..1_073_741_824 => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
+        _ => format!("{:.1} GB", bytes as f64 / 1_073_741_824.0),
     }
+}
+
+/// `1 entry`, `3 entries`.
+pub fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// The last place up to `at` where the text can be cut. (`str::floor_char_boundary` needs a newer Rust than aye does.)
@@ -58,8 +64,8 @@ mod tests {
 
     #[test]
     fn sizes_are_told_in_the_unit_that_says_most() {
-        let told = [0, 1023, 1024, 10_240, 1_048_576, 2_411_725].map(size);
-        assert_eq!(told, ["0 bytes", "1023 bytes", "1.0 KB", "10.0 KB", "1.0 MB", "2.3 MB"]);
+        let told = [0, 1, 1023, 1024, 10_240, 1_048_576, 2_411_725, 1_610_612_736].map(size);
+        assert_eq!(told, ["0 bytes", "1 byte", "1023 bytes", "1.0 KB", "10.0 KB", "1.0 MB", "2.3 MB", "1.5 GB"]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub use approval::{Approval, Decision, Part as CommandPart, Risk, RuleOrigin, Ve
 pub use artifact::{ARTIFACT_SCHEME, Artifact, ArtifactKind, Image};
 pub use changes::{ChangeStatus, ChangedBy, ChangedFile, ChangedFiles};
 pub use command::{Command, Resolution};
-pub use cut::{cut_after, cut_before, size, truncated};
+pub use cut::{counted, cut_after, cut_before, size, truncated};
 pub use event::{Event, EventKind};
 pub use failure::{Failure, FailureKind};
 pub use grant::{Always, GrantRule, GrantScope, Offer, Remember, RulePlace};

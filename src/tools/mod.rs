@@ -4,6 +4,7 @@ mod alias;
 mod arguments;
 mod changes;
 mod custom;
+mod diff;
 mod habits;
 mod http;
 mod markers;

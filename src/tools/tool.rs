@@ -95,6 +95,13 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What says whether an entry of this directory may be shown.
+    pub(super) fn may_read_in(&self, directory: &Path) -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
+        // Where the directory itself may be shown, all that is entered may be.
+        let quick = self.may_read_entry.clone().filter(|_| (self.may_read)(directory));
+        quick.unwrap_or_else(|| self.may_read.clone())
+    }
+
     /// The same where commands change nothing.
     pub(super) fn reading_only(&self) -> Self {
         Self { holding: self.holding.clone().read_only(), ..self.clone() }

@@ -1,6 +1,7 @@
 //! What a project brings in: listed and hashed within bounds, nothing of it obeyed.
 
 use crate::config::instructions::{Found, InstructionFile};
+use crate::protocol::size;
 use serde::Deserialize;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
@@ -106,15 +107,6 @@ impl Item {
             Content::Closed { why } if self.kind == Kind::Rest => format!("{why}, {kind}"),
             Content::Closed { why } => format!("{kind}; {why}, ignored"),
         }
-    }
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        1 => "1 byte".to_owned(),
-        0..10_240 => format!("{bytes} bytes"),
-        10_240..10_485_760 => format!("{} KiB", bytes >> 10),
-        _ => format!("{} MiB", bytes >> 20),
     }
 }
 

@@ -131,7 +131,7 @@ fn nothing_but_a_plain_file_inside_the_project_is_opened() {
             ".aye/policy.toml: policy, can only tighten; not a file, ignored".to_owned(),
             ".aye/config.toml: settings; a link to nothing, ignored".to_owned(),
             format!(".mcp.json: MCP servers; leads out of the project to {}, ignored", key.display()),
-            ".aye/commands/big.md: command; too large (1024 KiB), ignored".to_owned(),
+            ".aye/commands/big.md: command; too large (1.0 MB), ignored".to_owned(),
             format!(".aye/tools: tool; leads out of the project to {}, ignored", outside.join("tools").display()),
             format!("AGENTS.md: instructions for the model; leads out of the project to {}, ignored", key.display()),
         ]

@@ -2,6 +2,7 @@
 
 use super::PreImage;
 use super::replace::{Parents, Temporary, WriteError, current, keep_attributes, parent_error, replace, sync_directory};
+use super::tree::Stop;
 use crate::sys::path::{open_file, open_parent};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
@@ -16,9 +17,6 @@ use std::path::Path;
 const CHUNK_BYTES: usize = 256 * 1024;
 /// Copied before it is asked again whether to stop.
 const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
-
-/// Asked now and then: whether the person wants it to end.
-pub type Stop<'a> = &'a dyn Fn() -> bool;
 
 /// Reads a file from its start to its end, in parts of the same even size but the last; what it is known by afterwards.
 pub fn scan(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<PreImage> {

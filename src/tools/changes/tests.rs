@@ -388,7 +388,7 @@ proptest! {
             let (old, new) = (start.get(file.path.as_str()), end.get(file.path.as_str()));
             let side = |text: Option<&String>, side: &str| text.map_or("/dev/null".to_owned(), |_| format!("{side}/{}", file.path));
             let (old_text, new_text) = (old.cloned().unwrap_or_default(), new.cloned().unwrap_or_default());
-            let (diff, ..) = crate::tools::write::file_change::unified(&old_text, &new_text, &side(old, "a"), &side(new, "b"));
+            let (diff, ..) = crate::tools::diff::unified(&old_text, &new_text, &side(old, "a"), &side(new, "b"));
             prop_assert!(file.diff.ends_with(&diff), "{:?}: {}", file, diff);
         }
     }

@@ -4,11 +4,8 @@ use super::Settings;
 use crate::ports::{Checkpoints, ContentId, Difference, Differences, Stood};
 use crate::protocol::{ChangeStatus, ChangedFile, ChangedFiles};
 use crate::sys::file;
+use crate::tools::diff::{head, of_place, plain_of};
 use crate::tools::paths::shown_in_one_line;
-use crate::tools::write::document::Document;
-use crate::tools::write::file_change::unified;
-use crate::tools::write::replacement::with_lf;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -118,7 +115,7 @@ fn diff(
     if !(settings.may_read)(&one.path) {
         return Err("the policy lets nothing be read here".to_owned());
     }
-    let head = head(one, name);
+    let head = head(name, &one.before, &one.now);
     if file.status == ChangeStatus::ModeChanged {
         file.diff = head;
         return Ok(());
@@ -136,12 +133,11 @@ fn diff(
         other => plain(other),
     };
     let sizes = (before.len(), now.len());
-    let [old, new] = [before, now].map(|bytes| text(&bytes, settings));
+    let [old, new] = [before, now].map(|bytes| plain_of(&bytes, settings));
     let (Some(old), Some(new)) = (old, new) else {
         return Err(format!("not text: {} bytes before, {} now", sizes.0, sizes.1));
     };
-    let side = |stood: &Stood, side| if *stood == Stood::Missing { "/dev/null".to_owned() } else { format!("{side}/{name}") };
-    let (diff, added, removed) = unified(&old, &new, &side(&one.before, 'a'), &side(&one.now, 'b'));
+    let (diff, added, removed) = of_place(name, (&one.before, &old), (&one.now, &new));
     (file.added, file.removed) = (added as u64, removed as u64);
     if diff.is_empty() && one.before != Stood::Missing && one.now != Stood::Missing {
         return Err("only what a diff of lines does not show changed: line endings, the encoding or a secret".to_owned());
@@ -151,17 +147,6 @@ fn diff(
     }
     file.diff = format!("{head}{diff}");
     Ok(())
-}
-
-/// The line that begins a file in a diff, and the modes where they changed.
-fn head(one: &Difference, name: &str) -> String {
-    let mut head = format!("diff --git a/{name} b/{name}\n");
-    if let (Stood::File { mode: old, .. }, Stood::File { mode: new, .. }) = (&one.before, &one.now)
-        && old != new
-    {
-        let _ = writeln!(head, "old mode {:06o}\nnew mode {:06o}", 0o100_000 | old, 0o100_000 | new);
-    }
-    head
 }
 
 /// Of what is no file, as the diff has it.
@@ -174,10 +159,4 @@ fn plain(stood: &Stood) -> Vec<u8> {
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     file::read(path, MAX_FILE_BYTES).map_err(|error| format!("it cannot be read: {error}"))
-}
-
-/// Without its secrets; nothing where it is no text.
-fn text(bytes: &[u8], settings: &Settings) -> Option<String> {
-    let document = Document::decode(bytes).ok()?;
-    Some(settings.redactor.redact(&with_lf(&document.text)).text.into_owned())
 }

@@ -6,7 +6,7 @@ use super::unpack::{Unpacked, unpack};
 use crate::policy::url::{Destination, parse};
 use crate::protocol::{ArtifactKind, size, truncated};
 use crate::sys::http::fetch::{Answer, FetchError};
-use crate::tools::output::{Kept, keep_text, new, way_to};
+use crate::tools::output::{Kept, image_type, keep_image, keep_text, new, way_to};
 use crate::tools::tool::{Failed, Settings, Told};
 use encoding_rs::{Encoding, UTF_8};
 use std::fmt::Write;
@@ -79,7 +79,7 @@ fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<
         Unpacked::TooLarge => return Err(failed(&FetchError::TooLarge { most_bytes: ANSWER_BYTES }, 0)),
         Unpacked::Packed(why) => return Ok(format!("Packed body ({packed}), {length} bytes, {kind}; {why}").into()),
     };
-    if let Some(media_type) = image(&bytes) {
+    if let Some(media_type) = image_type(&bytes) {
         return Ok(kept_image(&bytes, media_type, &answer.url, settings));
     }
     let Some(decoded) = decode(&bytes, &kind) else {
@@ -103,26 +103,10 @@ fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<
     Ok(Told { text, artifacts: kept.and_then(Result::ok).into_iter().collect(), ..Told::default() })
 }
 
-/// The type of an image, by how it begins and not by what the server says.
-fn image(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
-}
-
 fn kept_image(bytes: &[u8], media_type: &str, url: &str, settings: &Settings) -> Told {
     let told = format!("Image, {} bytes, {media_type}", bytes.len());
     let Some(artifacts) = &settings.artifacts else { return told.into() };
-    let keep = || {
-        let mut writer = artifacts.begin(new(ArtifactKind::Image, &format!("image of {url}"), media_type))?;
-        writer.write(bytes)?;
-        writer.finish()
-    };
-    match keep() {
+    match keep_image(&**artifacts, bytes, &format!("image of {url}"), media_type) {
         Ok(artifact) => {
             let text = format!("{told}\n[it is {} ({}); look at it with ReadFile]", artifact.uri, size(artifact.bytes));
             Told { text, artifacts: vec![artifact], ..Told::default() }

@@ -21,18 +21,18 @@ pub(in crate::tools) enum Way {
 pub(in crate::tools) struct Work {
     way: Way,
     target: Target,
-    seen: Seen,
+    stamp: Stamp,
 }
 
 /// What tells a file from the one it was.
 #[derive(PartialEq, Eq)]
-struct Seen {
+struct Stamp {
     identity: Option<Identity>,
     bytes: u64,
     modified: Option<SystemTime>,
 }
 
-impl Seen {
+impl Stamp {
     fn look(path: &Path) -> Self {
         let data = path.symlink_metadata().ok();
         Self {
@@ -86,15 +86,15 @@ pub(in crate::tools) fn draft(way: Way, path: &str, settings: &Settings) -> Resu
         summary,
         actions: of(way, target.clone()),
         effect: Effect::Changes,
-        work: Work { way, seen: Seen::look(&target.real), target },
+        work: Work { way, stamp: Stamp::look(&target.real), target },
     })
 }
 
 pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
     async move {
-        let Work { way, target, seen } = work;
+        let Work { way, target, stamp } = work;
         let now = Paths::on_disk(&settings).target("path", &target.given, Meant::File)?;
-        if now.real != target.real || Seen::look(&target.real) != seen {
+        if now.real != target.real || Stamp::look(&target.real) != stamp {
             let message = format!("`{}` changed since the call was checked; nothing was opened, try again", target.given);
             return Err(ToolError::new(ErrorCode::Conflict, message).into());
         }

@@ -1,8 +1,10 @@
 //! What a tool tells that is long: kept whole beside the thread, and named where the thread has only a part of it.
 
+mod image;
 mod keeper;
 mod printed;
 
+pub(in crate::tools) use image::{image_type, keep_image};
 pub(in crate::tools) use keeper::{Keeper, keep_text};
 pub(in crate::tools) use printed::{Whole, Wholes};
 

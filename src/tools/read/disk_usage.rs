@@ -1,7 +1,7 @@
 //! DiskUsage: how large a tree is, and what in it is largest.
 
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
+use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, counted, size};
 use crate::sys::file::usage::{Part, Sum, Usage, Watch, usage};
 use crate::sys::path::facts;
 use crate::tools::alias::Alias;
@@ -80,7 +80,7 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
         Place::Missing => return Err(not_found(target, settings)),
         Place::File { .. } => {
             let facts = facts(&target.real).map_err(|error| open_error(target, &error))?;
-            return Ok(format!("{name}: {} in one file, {} on disk", size(facts.bytes), size(facts.allocated)));
+            return Ok(format!("{name}: {} in one file, {} on disk", exact(facts.bytes), exact(facts.allocated)));
         }
         Place::Special => return Err(special(target)),
     }
@@ -106,8 +106,8 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
     for (Reverse(bytes), path, told) in largest.into_sorted() {
         let below = path.strip_prefix(&target.real).unwrap_or(&path).display();
         lines.push(match told {
-            Told { is_directory: true, files } => format!("{}  {below}/ ({})", size(bytes), count(files, "file", "files")),
-            Told { is_directory: false, .. } => format!("{}  {below}", size(bytes)),
+            Told { is_directory: true, files } => format!("{}  {below}/ ({})", exact(bytes), counted(files, "file", "files")),
+            Told { is_directory: false, .. } => format!("{}  {below}", exact(bytes)),
         });
     }
     if seen > SHOWN as u64 {
@@ -152,22 +152,14 @@ fn notes(usage: &Usage, settings: &Settings) -> Vec<String> {
 }
 
 fn whole(sum: &Sum) -> String {
-    let mut parts = vec![count(sum.files, "file", "files"), count(sum.directories - 1, "directory", "directories")];
+    let mut parts = vec![counted(sum.files, "file", "files"), counted(sum.directories - 1, "directory", "directories")];
     if sum.others > 0 {
-        parts.push(count(sum.others, "link or special file", "links and special files"));
+        parts.push(counted(sum.others, "link or special file", "links and special files"));
     }
-    format!("{} in {}; {} on disk", size(sum.bytes), parts.join(", "), size(sum.allocated))
+    format!("{} in {}; {} on disk", exact(sum.bytes), parts.join(", "), exact(sum.allocated))
 }
 
-fn count(number: u64, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
-/// `812 bytes`, `4.1 MiB (4300123 bytes)`.
-fn size(bytes: u64) -> String {
-    let units = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match units.iter().find(|(unit, _)| bytes >= *unit) {
-        Some((unit, name)) => format!("{:.1} {name} ({bytes} bytes)", bytes as f64 / *unit as f64),
-        None => count(bytes, "byte", "bytes"),
-    }
+/// `812 bytes`, `4.1 MB (4300123 bytes)`.
+fn exact(bytes: u64) -> String {
+    if bytes < 1024 { size(bytes) } else { format!("{} ({bytes} bytes)", size(bytes)) }
 }

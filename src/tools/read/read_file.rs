@@ -13,6 +13,7 @@ use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
 use crate::sys::locale;
 use crate::sys::path::open_file;
 use crate::tools::alias::Alias;
+use crate::tools::output::image_type;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Told, Tool, blocking, invalid};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
@@ -182,8 +183,8 @@ fn read(work: &Work, settings: &Settings) -> Result<Told, ToolError> {
         return Ok(format!("(`{}` is empty)", target.given).into());
     }
     let as_it_is = work.raw || work.encoding.is_some();
-    if let Some(kind) = image::kind(&start).filter(|_| whole && !as_it_is)
-        && let Some(told) = image::told(kind, &start, target, settings.artifacts.as_deref())
+    if let Some(media_type) = image_type(&start).filter(|_| whole && !as_it_is)
+        && let Some(told) = image::told(media_type, &start, target, settings.artifacts.as_deref())
     {
         return Ok(told);
     }

@@ -1,13 +1,14 @@
 //! Stat: what is at a path, without its content.
 
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Place, Target, ToolError};
+use crate::protocol::{Action, Place, Target, ToolError, counted};
 use crate::sys::file;
 use crate::sys::path::{Facts, Sort, facts};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, shown};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking};
 use crate::tools::write::document::Document;
+use crate::tools::write::replacement::endings;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write;
@@ -131,14 +132,8 @@ fn content(target: &Target) -> String {
         Ok(Document { text, form }) => {
             let lines = text.split_inclusive('\n').count();
             let last = if text.ends_with('\n') { "" } else { ", the last without a line break" };
-            let endings = match (text.matches('\n').count(), text.matches("\r\n").count()) {
-                (0, _) => "",
-                (_, 0) => ", LF",
-                (all, crlf) if all == crlf => ", CRLF",
-                _ => ", LF and CRLF",
-            };
-            let plural = if lines == 1 { "line" } else { "lines" };
-            format!("content: {}, {lines} {plural}{endings}{last}\n", form.name())
+            let endings = endings(&text).map_or(String::new(), |endings| format!(", {endings}"));
+            format!("content: {}, {}{endings}{last}\n", form.name(), counted(lines as u64, "line", "lines"))
         }
         Err(_) => "content: binary\n".to_owned(),
     }

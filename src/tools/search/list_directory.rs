@@ -101,8 +101,7 @@ type Found = First<(InOrder, Kind)>;
 fn one(target: &Target, request: &Request, settings: &Settings) -> Result<Found, ToolError> {
     let mut found = First::new(request.limit);
     let failed = |error: std::io::Error| open_error(target, &error);
-    let quick = settings.may_read_entry.clone().filter(|_| (settings.may_read)(&target.real));
-    let may_read = quick.unwrap_or_else(|| settings.may_read.clone());
+    let may_read = settings.may_read_in(&target.real);
     for entry in entries(&target.real).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();

@@ -63,9 +63,7 @@ pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     visitor: impl Fn() -> V,
 ) -> Result<(), ToolError> {
     let before = identity(target)?;
-    // Where the directory itself may be shown, all that is entered may be.
-    let quick = settings.may_read_entry.clone().filter(|_| (settings.may_read)(&target.real));
-    let may_read = quick.unwrap_or_else(|| settings.may_read.clone());
+    let may_read = settings.may_read_in(&target.real);
     let above = if reach.ignored { None } else { trap_above(&target.real, settings) };
     if let Some(trap) = &above {
         unread.add(trap, "not opened, so that nothing is left out".to_owned());

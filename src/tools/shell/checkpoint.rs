@@ -2,15 +2,12 @@
 
 use super::confine::Writes;
 use crate::ports::{Changed, Checkpoint, CheckpointError, Checkpoints, Stood};
-use crate::protocol::{Place, Proposal, Target, ToolError};
+use crate::protocol::{Place, Proposal, Target, ToolError, counted};
 use crate::tools::changes::Watched;
+use crate::tools::diff::{head, of_place, plain_of};
 use crate::tools::search::unread::Unread;
 use crate::tools::search::walk::{Depth, Reach, walk};
 use crate::tools::tool::Settings;
-use crate::tools::write::document::Document;
-use crate::tools::write::file_change::unified;
-use crate::tools::write::replacement::with_lf;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -141,13 +138,13 @@ impl Shown {
         self.bytes += if let Stood::File { bytes, .. } = changed.after { bytes } else { 0 };
         let before = match &changed.before {
             Stood::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => {
-                checkpoints.content(*content).await.ok().and_then(|bytes| text(&bytes, settings))
+                checkpoints.content(*content).await.ok().and_then(|bytes| plain_of(&bytes, settings))
             }
             other => plain(other),
         };
         let after = match &changed.after {
             Stood::File { bytes, .. } if *bytes <= MAX_FILE_BYTES => {
-                crate::sys::file::read(&real, MAX_FILE_BYTES).ok().and_then(|bytes| text(&bytes, settings))
+                crate::sys::file::read(&real, MAX_FILE_BYTES).ok().and_then(|bytes| plain_of(&bytes, settings))
             }
             other => plain(other),
         };
@@ -156,19 +153,13 @@ impl Shown {
             self.without += 1;
             return;
         };
-        let side = |stood: &Stood, side| if *stood == Stood::Missing { "/dev/null".to_owned() } else { format!("{side}/{name}") };
-        let (diff, added, removed) = unified(&before, &after, &side(&changed.before, 'a'), &side(&changed.after, 'b'));
+        let (diff, added, removed) = of_place(&name, (&changed.before, &before), (&changed.after, &after));
         if self.diff.len() + diff.len() > MAX_DIFF_BYTES {
             self.without += 1;
             return;
         }
         (self.added, self.removed) = (self.added + added, self.removed + removed);
-        let _ = writeln!(self.diff, "diff --git a/{name} b/{name}");
-        if let (Stood::File { mode: old, .. }, Stood::File { mode: new, .. }) = (&changed.before, &changed.after)
-            && old != new
-        {
-            let _ = writeln!(self.diff, "old mode {:06o}\nnew mode {:06o}", 0o100_000 | old, 0o100_000 | new);
-        }
+        self.diff.push_str(&head(&name, &changed.before, &changed.after));
         self.diff.push_str(&diff);
     }
 
@@ -177,7 +168,7 @@ impl Shown {
         if count == 0 {
             return None;
         }
-        let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+        let files = counted(count as u64, "file", "files");
         if self.without > 0 {
             self.notes.push(format!("{} of them have no diff here: they are binary or large", self.without));
         }
@@ -198,10 +189,4 @@ fn plain(stood: &Stood) -> Option<String> {
         Stood::Link { to } => Some(to.display().to_string()),
         Stood::File { .. } | Stood::Unkept => None,
     }
-}
-
-/// Without its secrets; nothing where it is no text.
-fn text(bytes: &[u8], settings: &Settings) -> Option<String> {
-    let document = Document::decode(bytes).ok()?;
-    Some(settings.redactor.redact(&with_lf(&document.text)).text.into_owned())
 }

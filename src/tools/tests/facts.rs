@@ -129,8 +129,8 @@ fn a_tree_is_counted_with_what_is_ignored_and_links_once() {
     symlink(bench.root.join("out"), bench.path("link")).unwrap();
     let told = bench.output("DiskUsage", json!({}));
     let lines: Vec<&str> = told.lines().collect();
-    assert!(lines[0].starts_with(".: 5.4 KiB (5508 bytes) in 5 files, 3 directories, 1 link"), "{told}");
-    assert_eq!(lines[1], "4.9 KiB (5000 bytes)  target/ (1 file)");
+    assert!(lines[0].starts_with(".: 5.4 KB (5508 bytes) in 5 files, 3 directories, 1 link"), "{told}");
+    assert_eq!(lines[1], "4.9 KB (5000 bytes)  target/ (1 file)");
     assert_eq!(lines[2], "500 bytes  src/ (3 files)");
     assert!(!told.contains("deep") && told.contains("1 of the files are further names"), "{told}");
     assert!(bench.output("disk_usage", json!({"path": "src", "depth": 2})).contains("200 bytes  deep/b"));

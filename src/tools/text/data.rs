@@ -1,6 +1,7 @@
 //! The parts of files that hold data: keys, tables, columns, paragraphs.
 
 use super::outline::{Outline, Part, close, line_at, line_count, line_starts};
+use crate::protocol::counted;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
@@ -69,16 +70,16 @@ pub(super) fn json(text: &str) -> Outline {
                     break;
                 }
             }
-            count(entries.len(), "key", "keys")
+            counted(entries.len() as u64, "key", "keys")
         }
         Level::Array(items) => {
             let first = items.first().map(|first| level(first.get()));
             match first {
                 Some(Level::Object(entries)) => {
                     let names: Vec<_> = entries.iter().take(20).map(|(name, _)| format!("`{name}`")).collect();
-                    format!("an array of {}, the first with {}", count(items.len(), "item", "items"), names.join(", "))
+                    format!("an array of {}, the first with {}", counted(items.len() as u64, "item", "items"), names.join(", "))
                 }
-                _ => format!("an array of {}", count(items.len(), "item", "items")),
+                _ => format!("an array of {}", counted(items.len() as u64, "item", "items")),
             }
         }
         Level::Other => "a single value".to_owned(),
@@ -90,8 +91,8 @@ pub(super) fn json(text: &str) -> Outline {
 fn value(text: &str, starts: &[usize], depth: usize, name: &str, raw: &RawValue) -> Part {
     let (start, length) = ((raw.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize), raw.get().len());
     let what = match level(raw.get()) {
-        Level::Object(entries) => format!("object, {}", count(entries.len(), "key", "keys")),
-        Level::Array(items) => format!("array, {}", count(items.len(), "item", "items")),
+        Level::Object(entries) => format!("object, {}", counted(entries.len() as u64, "key", "keys")),
+        Level::Array(items) => format!("array, {}", counted(items.len() as u64, "item", "items")),
         Level::Other => match raw.get().as_bytes().first() {
             Some(b'"') => "string".to_owned(),
             Some(b't' | b'f') => "boolean".to_owned(),
@@ -228,8 +229,8 @@ pub(super) fn columns(text: &str, separator: char) -> Outline {
     let shown: Vec<_> = names.iter().take(50).map(|name| format!("`{name}`")).collect();
     let rows = line_count(text).saturating_sub(1);
     let facts = vec![
-        format!("{}: {}", count(names.len(), "column", "columns"), shown.join(", ")),
-        format!("{} below the first", count(rows, "line", "lines")),
+        format!("{}: {}", counted(names.len() as u64, "column", "columns"), shown.join(", ")),
+        format!("{} below the first", counted(rows as u64, "line", "lines")),
     ];
     Outline { kind, facts, ..Outline::default() }
 }
@@ -245,14 +246,10 @@ pub(super) fn plain(text: &str) -> Outline {
     let longest = text.lines().map(str::len).max().unwrap_or(0);
     let facts = vec![format!(
         "{}, {}, the longest line has {longest} bytes",
-        count(paragraphs, "paragraph", "paragraphs"),
-        count(blank, "empty line", "empty lines")
+        counted(paragraphs as u64, "paragraph", "paragraphs"),
+        counted(blank as u64, "empty line", "empty lines")
     )];
     Outline { kind: "text", facts, ..Outline::default() }
-}
-
-fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 #[cfg(test)]

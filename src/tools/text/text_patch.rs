@@ -5,14 +5,14 @@ use super::outline::{Outline, line_starts};
 use super::{section, visible};
 use crate::policy::redact::Restorer;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Target, ToolError};
+use crate::protocol::{Action, Target, ToolError, counted};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, not_found};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
 use crate::tools::write::document::Document;
-use crate::tools::write::file_change::{Before, Change, HAS_NUL, commit, proposal};
+use crate::tools::write::file_change::{Before, Change, HAS_NUL, commit, lacks, proposal};
 use crate::tools::write::replacement::with_lf;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -97,12 +97,7 @@ impl Tool for TextPatch {
             Err(error) => return Ok(explanation(target, error)),
         };
         let Some(content) = document.form.encode(&document.text) else {
-            let name = document.form.name();
-            return Err(invalid(format!(
-                "`{}` is {name}, which lacks a character of `content`; nothing was changed. use only characters that {name} has, or \
-                 write the whole file with WriteFile, which makes it UTF-8",
-                target.given
-            )));
+            return Err(lacks(&target.given, document.form, "`content`"));
         };
         let proposal = proposal("Edit", &target, &before, &document.text, content.len() as u64, settings);
         let mut done = proposal.summary.replacen("Edit", "Edited", 1);
@@ -234,7 +229,7 @@ impl Place<'_> {
         // An empty file can be filled, and something can be put behind the last line of any.
         let behind = matches!(kind, Kind::Before) && start == end && start == count + 1;
         if end > count && !behind {
-            let lines = if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };
+            let lines = counted(count, "line", "lines");
             return Err(invalid(format!(
                 "`{at}`: `{}` has {lines}, and line {end} is meant; nothing was changed. read it again",
                 self.target.given

@@ -2,8 +2,7 @@
 
 use super::document::{Document, Form, NotText};
 use super::edit_file::not_text;
-use super::file_change::{Before, HAS_NUL, not_written, proposal, unified};
-use super::replacement::with_lf;
+use super::file_change::{Before, HAS_NUL, lacks, not_written, proposal};
 use super::repository::guard;
 use super::tail::Tail;
 use crate::policy::redact::has_marker;
@@ -12,6 +11,7 @@ use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::file::append::{append, scan};
 use crate::sys::file::{Parents, PreImage};
 use crate::tools::alias::Alias;
+use crate::tools::diff::{plain, unified};
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
 use crate::tools::seen::Seen;
@@ -126,7 +126,7 @@ fn to_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Resu
         Before::Absent => Some(added.clone().into_bytes()),
         _ => encoded(form, &added),
     };
-    let more = more.ok_or_else(|| lacks(target, form))?;
+    let more = more.ok_or_else(|| lacks(&target.given, form, "`content`"))?;
     let joins = joins(&old, &added);
     let verb = if matches!(before, Before::Absent) { "Create" } else { "Append to" };
     let mut proposal = proposal(verb, target, &before, &new, more.len() as u64, settings);
@@ -157,10 +157,10 @@ fn to_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Setti
         return Err(not_text(target, NotText::Malformed));
     }
     let added = fitted(&arguments.content, form, tail.crlf(), false);
-    let more = encoded(form, &added).ok_or_else(|| lacks(target, form))?;
+    let more = encoded(form, &added).ok_or_else(|| lacks(&target.given, form, "`content`"))?;
     let joins = !tail.ended() && !added.is_empty();
     let name = shown_in_one_line(&target.real, settings);
-    let (diff, lines) = added_lines(&name, tail.lines(), &settings.redactor.redact(&with_lf(&added)).text);
+    let (diff, lines) = added_lines(&name, tail.lines(), &plain(&added, settings));
     let mut notes = vec![format!("the {bytes} bytes that are there stay and are not shown")];
     notes.extend(joins.then(|| JOINS.to_owned()));
     let summary = format!("Append to {name} +{lines}");
@@ -186,15 +186,6 @@ fn fitted(content: &str, form: Form, crlf: bool, first: bool) -> String {
 fn encoded(form: Form, text: &str) -> Option<Vec<u8>> {
     let bom = form.encode("")?.len();
     form.encode(text).map(|bytes| bytes[bom..].to_vec())
-}
-
-fn lacks(target: &Target, form: Form) -> ToolError {
-    let name = form.name();
-    invalid(format!(
-        "`{}` is {name}, which lacks a character of `content`; nothing was written. use only characters that {name} has, or write the whole \
-         file with WriteFile, which makes it UTF-8",
-        target.given
-    ))
 }
 
 /// The diff of lines after the first `before`, which are not looked at.

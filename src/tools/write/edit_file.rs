@@ -1,7 +1,7 @@
 //! EditFile: passages of a file replaced, the rest kept to the byte.
 
 use super::document::{Document, Form, NotText};
-use super::file_change::{Before, Change, HAS_NUL, commit, proposal};
+use super::file_change::{Before, Change, HAS_NUL, commit, lacks, proposal};
 use super::large::{self, Large, Splice};
 use super::matching::{Found, Missed, find};
 use super::replacement::{Which, line_of, put, with_lf};
@@ -93,12 +93,7 @@ impl Tool for EditFile {
             Err(error) => return unfit(target, error, settings),
         };
         let Some(content) = document.form.encode(&document.text) else {
-            let name = document.form.name();
-            return Err(invalid(format!(
-                "`{}` is {name}, which lacks a character of `newText`; nothing was changed. use only characters that {name} has, or write \
-                 the whole file with WriteFile, which makes it UTF-8",
-                target.given
-            )));
+            return Err(lacks(&target.given, document.form, "`newText`"));
         };
         let verb = if matches!(before, Before::Absent) { "Create" } else { "Edit" };
         let mut proposal = proposal(verb, &target, &before, &document.text, content.len() as u64, settings);

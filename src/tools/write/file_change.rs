@@ -1,19 +1,14 @@
 //! What replacing a file has in common, whoever replaces it: the look at what is there, the proposal, the commit.
 
-use super::document::{Document, NotText};
-use super::long_lines::shortened;
-use super::replacement::with_lf;
+use super::document::{Document, Form, NotText};
+use super::replacement::{endings, with_lf};
 use super::repository::guard;
 use crate::protocol::{ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteError};
+use crate::tools::diff::{plain, unified};
 use crate::tools::paths::{open_error, shown_in_one_line, special};
 use crate::tools::seen::Seen;
 use crate::tools::tool::{Failed, Settings, invalid};
-use similar::{ChangeTag, TextDiff};
-use std::time::Duration;
-
-/// How long the search for the smallest diff may take; a longer diff is as true.
-const DIFF_LIMIT: Duration = Duration::from_millis(500);
 
 /// A larger file is deleted without showing all of it.
 const MAX_REMOVAL_BYTES: u64 = 256 * 1024;
@@ -87,10 +82,9 @@ pub(in crate::tools) fn proposal(
             (String::new(), vec![format!("replaces {} bytes that are not text and not shown", bytes.len())])
         }
     };
-    let (old, new) = (with_lf(&old), with_lf(new));
-    let same = old == new;
-    // Hidden in the whole texts, so that no line of a key is shown alone. A secret that changes has another marker.
-    let (old, new) = (settings.redactor.redact(&old).text.into_owned(), settings.redactor.redact(&new).text.into_owned());
+    let same = with_lf(&old) == with_lf(new);
+    // A secret that changes has another marker.
+    let (old, new) = (plain(&old, settings), plain(new, settings));
     let old_name = if matches!(before, Before::Absent) { "/dev/null".to_owned() } else { format!("a/{name}") };
     let (diff, added, removed) = unified(&old, &new, &old_name, &format!("b/{name}"));
     if new.contains('\0') {
@@ -106,15 +100,15 @@ pub(in crate::tools) fn proposal(
 pub(in crate::tools) fn removal(target: &Target, settings: &Settings) -> Option<(String, usize)> {
     let limit = settings.max_file_size_bytes.min(MAX_REMOVAL_BYTES);
     let document = Document::decode(&file::read(&target.real, limit).ok()?).ok()?;
-    let (diff, _, removed) =
-        unified(&with_lf(&document.text), "", &format!("a/{}", shown_in_one_line(&target.real, settings)), "/dev/null");
+    let name = format!("a/{}", shown_in_one_line(&target.real, settings));
+    let (diff, _, removed) = unified(&plain(&document.text, settings), "", &name, "/dev/null");
     Some((diff, removed))
 }
 
 /// What a diff of lines cannot show.
 pub(in crate::tools) fn kept_notes(document: &Document, new: &str) -> Vec<String> {
     let mut notes = Vec::new();
-    if document.form != super::document::Form::Utf8 {
+    if document.form != Form::Utf8 {
         notes.push(format!("stays {}", document.form.name()));
     }
     match (endings(&document.text), endings(new)) {
@@ -125,28 +119,13 @@ pub(in crate::tools) fn kept_notes(document: &Document, new: &str) -> Vec<String
     notes
 }
 
-fn endings(text: &str) -> Option<&'static str> {
-    let (all, crlf) = (text.matches('\n').count(), text.matches("\r\n").count());
-    match (all, crlf) {
-        (0, _) => None,
-        (_, 0) => Some("LF"),
-        (all, crlf) if all == crlf => Some("CRLF"),
-        _ => Some("mixed"),
-    }
-}
-
-/// The unified diff, empty when both are the same, and the lines added and removed.
-pub(in crate::tools) fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> (String, usize, usize) {
-    if old == new {
-        return (String::new(), 0, 0);
-    }
-    // Lines end at LF only: a lone CR is a character like others.
-    let (old_lines, new_lines): (Vec<&str>, Vec<&str>) =
-        (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
-    let diff = TextDiff::configure().newline_terminated(true).timeout(DIFF_LIMIT).diff_slices(&old_lines, &new_lines);
-    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-    let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
-    (shortened(diff.unified_diff().context_radius(3).header(old_name, new_name).to_string()), added, removed)
+/// What is said where a file cannot hold, in the form that it has, what is to be put into it.
+pub(in crate::tools) fn lacks(given: &str, form: Form, what: &str) -> ToolError {
+    let name = form.name();
+    invalid(format!(
+        "`{given}` is {name}, which lacks a character of {what}; nothing was changed. use only characters that {name} has, or write the \
+         whole file with WriteFile, which makes it UTF-8"
+    ))
 }
 
 /// Writes it, if the file still is what was shown.

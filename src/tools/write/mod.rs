@@ -10,7 +10,6 @@ pub(in crate::tools) mod edit_file;
 mod editor;
 pub(in crate::tools) mod file_change;
 mod large;
-mod long_lines;
 pub(in crate::tools) mod matching;
 mod misfit;
 pub(in crate::tools) mod move_path;

@@ -52,6 +52,17 @@ pub(in crate::tools) fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
+/// How the lines of a text end, where it has ends of lines.
+pub(in crate::tools) fn endings(text: &str) -> Option<&'static str> {
+    let (all, crlf) = (text.matches('\n').count(), text.matches("\r\n").count());
+    match (all, crlf) {
+        (0, _) => None,
+        (_, 0) => Some("LF"),
+        (all, crlf) if all == crlf => Some("CRLF"),
+        _ => Some("mixed"),
+    }
+}
+
 pub(in crate::tools) fn with_lf(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
@@ -125,7 +136,8 @@ pub(in crate::tools) fn relined(old: &str, new: &str, near: &'static str) -> Str
     result
 }
 
-fn ending_of(line: &str) -> Option<&'static str> {
+/// What ends a line, where it is ended.
+pub(in crate::tools) fn ending_of(line: &str) -> Option<&'static str> {
     if line.ends_with("\r\n") {
         Some("\r\n")
     } else if line.ends_with('\n') {

@@ -1,6 +1,6 @@
 //! What deleting, moving and copying have in common: the look at what is there, the words for it, the words for what went wrong.
 
-use crate::protocol::{ErrorCode, Place, Target, ToolError};
+use crate::protocol::{ErrorCode, Place, Target, ToolError, counted};
 use crate::sys::file::tree::{self, Form, Survey, TreeError};
 use crate::tools::paths::{open_error, shown_in_one_line, special};
 use crate::tools::tool::{Failed, Settings, invalid};
@@ -50,11 +50,11 @@ impl Look {
             Form::File | Form::Special => format!("{bytes} bytes"),
             Form::Directory if self.survey.entries() == 0 => "an empty directory".to_owned(),
             Form::Directory => {
-                let counted = [(files, "file", "files"), (directories - 1, "directory", "directories"), (links, "link", "links")];
-                let parts: Vec<_> = counted
+                let kinds = [(files, "file", "files"), (directories - 1, "directory", "directories"), (links, "link", "links")];
+                let parts: Vec<_> = kinds
                     .into_iter()
                     .filter(|(count, ..)| *count > 0)
-                    .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }))
+                    .map(|(count, one, many)| counted(count, one, many))
                     .collect();
                 format!("{}, {bytes} bytes", parts.join(", "))
             }

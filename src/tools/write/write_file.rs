@@ -2,14 +2,15 @@
 
 use super::append_file;
 use super::document::{Document, Form};
-use super::file_change::{Before, Change, HAS_NUL, commit, proposal, unified};
+use super::file_change::{Before, Change, HAS_NUL, commit, proposal};
 use super::large::Large;
-use super::replacement::{replace_all, with_lf};
+use super::replacement::replace_all;
 use crate::policy::redact::Restorer;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Proposal, Target, ToolError};
 use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
+use crate::tools::diff::{plain, unified};
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, shown_in_one_line};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking};
@@ -135,8 +136,7 @@ fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Se
     }
     let content = kept.unwrap_or_else(|| text.clone().into_bytes());
     let name = shown_in_one_line(&target.real, settings);
-    let shown = settings.redactor.redact(&with_lf(&text)).text.into_owned();
-    let (diff, added, _) = unified("", &shown, &format!("a/{name}"), &format!("b/{name}"));
+    let (diff, added, _) = unified("", &plain(&text, settings), &format!("a/{name}"), &format!("b/{name}"));
     let bytes = content.len() as u64;
     let mut done = format!("Wrote {bytes} bytes to {}", target.given);
     if text.contains('\0') {

@@ -2,7 +2,7 @@
 
 use super::body::{Note, Verb};
 use super::line;
-use crate::protocol::{Approval, CountedEffects, EffectKind, Effects, FileEffect};
+use crate::protocol::{Approval, CountedEffects, EffectKind, Effects, FileEffect, size};
 use crate::text;
 use crate::tui::status::counted;
 use crate::tui::theme::Token;
@@ -124,28 +124,9 @@ fn printed(output: &str) -> Vec<Note> {
     notes
 }
 
-/// `940 B`, `12.1 kB`, `3.4 MB`
-fn size(bytes: u64) -> String {
-    let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{} kB", tenths(1_000)),
-        1_000_000..1_000_000_000 => format!("{} MB", tenths(1_000_000)),
-        _ => format!("{} GB", tenths(1_000_000_000)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_said_in_few_digits() {
-        assert_eq!(
-            [0, 999, 1_000, 12_340, 3_400_000, 5_000_000_000].map(size),
-            ["0 B", "999 B", "1.0 kB", "12.3 kB", "3.4 MB", "5.0 GB"]
-        );
-    }
 
     #[test]
     fn what_a_command_printed_can_hide_nothing_in_the_rows() {

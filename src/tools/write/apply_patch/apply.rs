@@ -3,6 +3,7 @@
 use super::choose::{Unclear, choose, span};
 use super::find::{Lines, Lost, Places, body};
 use super::parse::{Hunk, Kind};
+use crate::tools::write::replacement::ending_of;
 use std::ops::Range;
 
 /// A text after its hunks, and how each of them was found.
@@ -149,11 +150,5 @@ fn close(result: &mut [(&str, &'_ str)], whole: &[&str], hunks: &[Hunk], at: (&[
 }
 
 fn ending(line: &str) -> &'static str {
-    if line.ends_with("\r\n") {
-        "\r\n"
-    } else if line.ends_with('\n') {
-        "\n"
-    } else {
-        ""
-    }
+    ending_of(line).unwrap_or_default()
 }

@@ -1,6 +1,7 @@
 //! Where the lines of a hunk stand in a file: as exactly as they can be found there.
 
 use super::parse::{Hunk, Kind};
+use crate::tools::write::matching::typed;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -229,13 +230,14 @@ fn plain(line: &str) -> Cow<'_, str> {
     let mut text = String::with_capacity(line.len());
     for character in line.chars() {
         match character {
-            '\u{2018}'..='\u{201B}' | '\u{2032}' | '\u{00B4}' => text.push('\''),
-            '\u{201C}'..='\u{201F}' | '\u{2033}' | '\u{00AB}' | '\u{00BB}' => text.push('"'),
-            '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{FE63}' | '\u{FF0D}' => text.push('-'),
-            '\u{00A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}' => text.push(' '),
-            '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{FEFF}' => {}
-            '\u{2026}' => text.push_str("..."),
-            other => text.push(other),
+            '\u{00B4}' => text.push('\''),
+            '\u{00AB}' | '\u{00BB}' => text.push('"'),
+            '\u{1680}' => text.push(' '),
+            '\u{200C}' | '\u{200D}' => {}
+            other => match typed(other) {
+                Some(plain) => text.push_str(plain),
+                None => text.push(other),
+            },
         }
     }
     Cow::Owned(text.trim().to_owned())

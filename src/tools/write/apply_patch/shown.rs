@@ -2,11 +2,11 @@
 
 use super::tree::{File, Now, Stood, Tree};
 use crate::protocol::Proposal;
+use crate::tools::diff::{plain, unified};
 use crate::tools::paths::{listed, shown_in_one_line};
 use crate::tools::tool::Settings;
 use crate::tools::write::document::Document;
-use crate::tools::write::file_change::{HAS_NUL, kept_notes, removal, unified};
-use crate::tools::write::replacement::with_lf;
+use crate::tools::write::file_change::{HAS_NUL, kept_notes, removal};
 use std::fmt::Write as _;
 
 pub(super) struct Shown {
@@ -123,12 +123,10 @@ fn part(file: &File, tree: &Tree<'_>, settings: &Settings) -> Option<Part> {
     Some(Part { verb, past, name: shown_name, diff, added, removed, notes })
 }
 
-/// Hidden in the whole texts, so that no line of a key is shown alone.
 fn text_diff(old: &File, new: &Document, (old_name, name): (&str, &str), settings: &Settings) -> (String, usize, usize) {
-    let before = old.text_before().map_or(String::new(), |document| with_lf(&document.text));
-    let hidden = |text: &str| settings.redactor.redact(text).text.into_owned();
+    let before = old.text_before().map_or(String::new(), |document| plain(&document.text, settings));
     let old_name = if old.is_new() { "/dev/null".to_owned() } else { format!("a/{old_name}") };
-    unified(&hidden(&before), &hidden(&with_lf(&new.text)), &old_name, &format!("b/{name}"))
+    unified(&before, &plain(&new.text, settings), &old_name, &format!("b/{name}"))
 }
 
 fn deleted(file: &File, name: String, settings: &Settings) -> Part {

@@ -14,7 +14,7 @@ use crate::tools::paths::{Meant, Paths, not_found};
 use crate::tools::tool::{Settings, invalid};
 use crate::tools::write::document::Document;
 use crate::tools::write::edit_file::not_text;
-use crate::tools::write::file_change::Before;
+use crate::tools::write::file_change::{Before, lacks};
 use crate::tools::write::replacement::with_lf;
 use crate::tools::write::repository::guard;
 use crate::tools::write::tree_change::{look, must_be_there};
@@ -224,13 +224,7 @@ impl<'a> Tree<'a> {
             keep_hidden(&restorer, before, &applied.text, &written, settings, &target).map_err(told)?;
         }
         if document.form.encode(&applied.text).is_none() {
-            let name = document.form.name();
-            return Err(invalid(format!(
-                "`{}` is {name}, which lacks a character that the patch adds; nothing was changed. use only characters that {name} has, or \
-                 write the whole file with WriteFile, which makes it UTF-8",
-                section.path
-            ))
-            .into());
+            return Err(lacks(&section.path, document.form, "the patch").into());
         }
         let file = &mut self.files[index];
         for (hunk, places) in hunks.iter().zip(&applied.places) {

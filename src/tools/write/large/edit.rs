@@ -13,7 +13,7 @@ use crate::tools::seen::Seen;
 use crate::tools::tool::{Failed, Settings, invalid};
 use crate::tools::write::document::Form;
 use crate::tools::write::edit_file::{Arguments, Edit};
-use crate::tools::write::file_change::not_written;
+use crate::tools::write::file_change::{lacks, not_written};
 use crate::tools::write::misfit;
 use crate::tools::write::replacement::with_lf;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -158,11 +158,7 @@ impl Edits<'_> {
             hidden_would_open(&text, &after, &edit.new_text, self.settings, self.target)?;
             let ended = if self.ends_with_crlf(range)? { new.replace('\n', "\r\n") } else { new.clone() };
             let Some(bytes) = body(self.form, &ended) else {
-                return Err(invalid(format!(
-                    "`{}` is {}, which lacks a character of `newText`; nothing was changed",
-                    self.target.given,
-                    self.form.name()
-                )));
+                return Err(lacks(&self.target.given, self.form, "`newText`"));
             };
             replaced.push((range.clone(), bytes));
         }

@@ -3,11 +3,10 @@
 use super::Large;
 use super::pieces::{Part, Pieces};
 use crate::protocol::{Proposal, Target};
+use crate::tools::diff::{plain, unified};
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::tool::Settings;
 use crate::tools::write::document::Form;
-use crate::tools::write::file_change::unified;
-use crate::tools::write::replacement::with_lf;
 use std::fmt::Write;
 use std::io;
 use std::ops::Range;
@@ -41,10 +40,7 @@ pub(super) fn proposal(
     let new_lines = pieces.lines_before(&windows.iter().map(|(_, new)| new.start).collect::<Vec<_>>())?;
     let (mut diff, mut added, mut removed) = (String::new(), 0, 0);
     let mut notes = Vec::new();
-    let text = |bytes: Vec<u8>| {
-        let text = with_lf(&form.encoding().decode_without_bom_handling(&bytes).0);
-        settings.redactor.redact(&text).text.into_owned()
-    };
+    let text = |bytes: Vec<u8>| plain(&form.encoding().decode_without_bom_handling(&bytes).0, settings);
     for (((old, new), old_before), new_before) in windows.into_iter().zip(old_lines).zip(new_lines) {
         if old.end - old.start > MOST_BYTES || new.end - new.start > MOST_BYTES {
             notes.push(format!("a change from line {} on is too large to be shown", old_before + 1));

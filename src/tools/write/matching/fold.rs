@@ -78,7 +78,7 @@ impl Folded {
             let composed =
                 if original.is_ascii() { original.into() } else { ComposingNormalizerBorrowed::new_nfc().normalize(original) };
             let plain: String =
-                composed.chars().map(|letter| plain(letter).map_or_else(|| letter.to_string(), str::to_owned)).collect();
+                composed.chars().map(|letter| typed(letter).map_or_else(|| letter.to_string(), str::to_owned)).collect();
             last = plain.chars().last().or(last);
             if plain == original {
                 self.text.push_str(original);
@@ -130,11 +130,11 @@ impl Folded {
 }
 
 fn blank(letter: char) -> bool {
-    matches!(letter, ' ' | '\t') || plain(letter).is_some_and(|plain| plain.trim().is_empty())
+    matches!(letter, ' ' | '\t') || typed(letter).is_some_and(|plain| plain.trim().is_empty())
 }
 
-/// What a keyboard has in the place of a letter; nothing of a letter that takes no room.
-fn plain(letter: char) -> Option<&'static str> {
+/// What a keyboard has in the place of a letter that a typesetter would use; nothing of a letter that takes no room.
+pub(in crate::tools::write) fn typed(letter: char) -> Option<&'static str> {
     Some(match letter {
         '\u{2018}'..='\u{201B}' | '\u{2032}' | '\u{FF07}' => "'",
         '\u{201C}'..='\u{201F}' | '\u{2033}' | '\u{FF02}' => "\"",

@@ -13,6 +13,7 @@ mod variants;
 mod window;
 
 use super::replacement::Which;
+pub(in crate::tools::write) use fold::typed;
 use fold::{Folded, Level};
 use indent::Indents;
 use merge::merged;

@@ -3,11 +3,10 @@
 use crate::protocol::EffectKind;
 use crate::sys::file;
 use crate::sys::layer::{Change, Changes, Kind, Node};
+use crate::tools::diff::{plain, unified};
 use crate::tools::paths::shown_in_one_line;
 use crate::tools::tool::Settings;
 use crate::tools::write::document::{Document, Form};
-use crate::tools::write::file_change::unified;
-use crate::tools::write::replacement::with_lf;
 use std::fmt::Write as _;
 use std::io::Read;
 use std::path::Path;
@@ -185,7 +184,7 @@ impl<'a> Diff<'a> {
             return if is_binary(path) { Side::Binary } else { Side::Large };
         }
         match file::read(path, limit).map(|bytes| Document::decode(&bytes)) {
-            Ok(Ok(document)) => Side::Text(hidden(&with_lf(&document.text))),
+            Ok(Ok(document)) => Side::Text(plain(&document.text, self.settings)),
             Ok(Err(_)) => Side::Binary,
             Err(_) => Side::Large,
         }

@@ -1,0 +1,59 @@
+//! Diffs as they are shown: of texts without their secrets, with the names and headers that git gives them.
+
+mod long_lines;
+
+use super::tool::Settings;
+use super::write::document::Document;
+use super::write::replacement::with_lf;
+use crate::ports::Stood;
+use long_lines::shortened;
+use similar::{ChangeTag, TextDiff};
+use std::time::Duration;
+
+/// How long the search for the smallest diff may take; a longer diff is as true.
+const DIFF_LIMIT: Duration = Duration::from_millis(500);
+
+/// A text as a diff has it: with LF endings, and hidden as a whole, so that no line of a key is shown alone.
+pub(in crate::tools) fn plain(text: &str, settings: &Settings) -> String {
+    settings.redactor.hide(&with_lf(text)).into_owned()
+}
+
+/// The same of a content; nothing where it is no text.
+pub(in crate::tools) fn plain_of(content: &[u8], settings: &Settings) -> Option<String> {
+    Document::decode(content).ok().map(|document| plain(&document.text, settings))
+}
+
+/// The unified diff, empty when both are the same, and the lines added and removed.
+pub(in crate::tools) fn unified(old: &str, new: &str, old_name: &str, new_name: &str) -> (String, usize, usize) {
+    if old == new {
+        return (String::new(), 0, 0);
+    }
+    // Lines end at LF only: a lone CR is a character like others.
+    let (old_lines, new_lines): (Vec<&str>, Vec<&str>) =
+        (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let diff = TextDiff::configure().newline_terminated(true).timeout(DIFF_LIMIT).diff_slices(&old_lines, &new_lines);
+    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+    let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
+    (shortened(diff.unified_diff().context_radius(3).header(old_name, new_name).to_string()), added, removed)
+}
+
+/// The same of what stood at one place and stands there now.
+pub(in crate::tools) fn of_place(
+    name: &str,
+    (before, old): (&Stood, &str),
+    (now, new): (&Stood, &str),
+) -> (String, usize, usize) {
+    let side = |stood: &Stood, side| if *stood == Stood::Missing { "/dev/null".to_owned() } else { format!("{side}/{name}") };
+    unified(old, new, &side(before, 'a'), &side(now, 'b'))
+}
+
+/// The line that begins a file among others, and the modes where they changed.
+pub(in crate::tools) fn head(name: &str, before: &Stood, now: &Stood) -> String {
+    let modes = match (before, now) {
+        (Stood::File { mode: old, .. }, Stood::File { mode: new, .. }) if old != new => {
+            format!("old mode {:06o}\nnew mode {:06o}\n", 0o100_000 | old, 0o100_000 | new)
+        }
+        _ => String::new(),
+    };
+    format!("diff --git a/{name} b/{name}\n{modes}")
+}
