@@ -75,10 +75,9 @@ pub(in crate::tools) fn find(text: &str, old: &str, new: &str, which: Which, hid
 
 impl Wanted<'_> {
     fn shown(&self, place: &Range<usize>) -> bool {
-        let cut = |hidden: &Range<usize>| {
-            hidden.start < place.end && place.start < hidden.end && (hidden.start < place.start || place.end < hidden.end)
-        };
-        !self.hidden.iter().any(cut)
+        let near = self.hidden.partition_point(|hidden| hidden.end <= place.start);
+        let mut over = self.hidden[near..].iter().take_while(|hidden| hidden.start < place.end);
+        !over.any(|hidden| hidden.start < place.start || place.end < hidden.end)
     }
 
     fn exact(&self, old: &str) -> Vec<Range<usize>> {
