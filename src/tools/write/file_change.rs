@@ -3,7 +3,7 @@
 use super::document::{Document, NotText};
 use super::long_lines::shortened;
 use super::replacement::with_lf;
-use super::repository::guard;
+use super::repository::{guard, guarded};
 use crate::protocol::{ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteError};
 use crate::tools::paths::{open_error, shown_in_one_line, special};
@@ -152,16 +152,18 @@ pub(in crate::tools) fn unified(old: &str, new: &str, old_name: &str, new_name: 
 /// Writes it, if the file still is what was shown.
 pub(in crate::tools) fn commit(change: &Change, seen: &Seen) -> Result<String, Failed> {
     let real = &change.target.real;
-    let stood = seen.stands(real);
-    match file::replace(real, &change.content, &change.before, change.parents) {
-        Ok(()) => {
-            if stood {
-                seen.wrote(real, Fingerprint::of(&change.content));
+    guarded(&[(real, &change.target.given)], || {
+        let stood = seen.stands(real);
+        match file::replace(real, &change.content, &change.before, change.parents) {
+            Ok(()) => {
+                if stood {
+                    seen.wrote(real, Fingerprint::of(&change.content));
+                }
+                Ok(change.done.clone())
             }
-            Ok(change.done.clone())
+            Err(error) => Err(refused(change, error)),
         }
-        Err(error) => Err(refused(change, error)),
-    }
+    })
 }
 
 fn refused(change: &Change, error: WriteError) -> Failed {
