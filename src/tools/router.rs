@@ -309,7 +309,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
 }
 
 /// The draft of a call, kept to what is set for the tools of its name.
-fn drafted(
+pub(in crate::tools) fn drafted(
     tool: &dyn AnyTool,
     called: &str,
     arguments: Map<String, Value>,

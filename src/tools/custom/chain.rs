@@ -7,6 +7,7 @@ use crate::ports::RunContext;
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
 use crate::tools::paths::Paths;
 use crate::tools::registry::{built_in, find, unknown};
+use crate::tools::router::drafted;
 use crate::tools::shell::command_run::Work as CommandWork;
 use crate::tools::tool::{AnyTool, Draft, Effect, Failed, Output, Payload, Settings, Told, invalid};
 use serde_json::{Map, Value};
@@ -15,6 +16,8 @@ use std::sync::Arc;
 struct Planned {
     tool: String,
     payload: Payload,
+    /// Whether what is set for the text tools holds for it too.
+    bound: bool,
     /// Whether outputs of steps before it stand in its input.
     takes: bool,
 }
@@ -146,7 +149,7 @@ pub(super) fn draft(
         let of_step = tool_of(step, settings).map_err(named)?;
         crate::tools::markers::refuse(of_step.name(), false, &arguments).map_err(named)?;
         let Draft { summary, actions: of_it, proposal, effect, work } =
-            of_step.draft(&step.tool, arguments, settings).map_err(named)?;
+            drafted(of_step, &step.tool, arguments, settings).map_err(named)?;
         actions.extend(of_it);
         match effect {
             Effect::Reads => {}
@@ -168,6 +171,7 @@ pub(super) fn draft(
         planned.push(Planned {
             tool: of_step.name().to_owned(),
             payload: work,
+            bound: settings.text.binds(of_step.name(), &step.tool),
             takes: waits(&Value::Object(step.arguments.clone())),
         });
     }
@@ -190,14 +194,15 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
     };
     let (mut outputs, mut whole) = (Vec::<String>::new(), Told::default());
     let count = work.steps.len();
-    for (at, Planned { tool: name, mut payload, takes }) in work.steps.into_iter().enumerate() {
+    for (at, Planned { tool: name, mut payload, bound, takes }) in work.steps.into_iter().enumerate() {
         if let Some(command) = payload.downcast_mut::<CommandWork>().filter(|_| takes) {
             command.stdin = command.stdin.take().map(|input| with_outputs(&input, &outputs));
         }
         let Some(tool) = find(&name, &settings) else {
             return Err(unknown(&name, std::iter::empty()).into());
         };
-        match tool.run(payload, Arc::clone(&settings), context.clone()).await {
+        let for_step = if bound { Arc::new(settings.text.narrowed(&settings)) } else { Arc::clone(&settings) };
+        match tool.run(payload, for_step, context.clone()).await {
             Ok(told) => {
                 // The next step is given what the model would be: no secrets.
                 outputs.push(settings.redactor.redact(&told.text).text.into_owned());
