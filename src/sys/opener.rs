@@ -2,7 +2,7 @@
 
 use super::process::{Environment, command_environment};
 use nix::unistd::setsid;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -87,16 +87,17 @@ struct Attempt {
 pub struct Desktop {
     environment: Vec<(OsString, OsString)>,
     path: OsString,
-    /// Nothing of it is started: a project does not choose the opener.
-    workspace: PathBuf,
 }
 
 impl Desktop {
     /// Of aye's own environment without secrets.
     pub fn find(workspace: &Path, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> Self {
-        let environment = command_environment(std::env::vars_os(), &Environment::Inherit, secret_names, is_secret);
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        Self { environment, path, workspace: workspace.to_owned() }
+        let mut environment = command_environment(std::env::vars_os(), &Environment::Inherit, secret_names, is_secret);
+        let path = outside(&std::env::var_os("PATH").unwrap_or_default(), workspace);
+        // What opens starts others in turn, and finds them there.
+        environment.retain(|(name, _)| name != "PATH");
+        environment.push(("PATH".into(), path.clone()));
+        Self { environment, path }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -104,8 +105,7 @@ impl Desktop {
     }
 
     fn program(&self, name: &str) -> Option<PathBuf> {
-        let places = std::env::split_paths(&self.path).filter(|place| place.is_absolute() && !place.starts_with(&self.workspace));
-        places.map(|place| place.join(name)).find(|path| is_program(path))
+        std::env::split_paths(&self.path).map(|place| place.join(name)).find(|path| is_program(path))
     }
 
     /// Hands it over. What was started goes on without aye and without its terminal.
@@ -150,6 +150,15 @@ impl Desktop {
         };
         Err(OpenError::Failed { program: named, code, meaning })
     }
+}
+
+/// The places of a `PATH` that are not in the workspace, by whatever name: a project does not choose what opens.
+fn outside(path: &OsStr, workspace: &Path) -> OsString {
+    let is_outside = |place: &PathBuf| {
+        let real = place.canonicalize();
+        place.is_absolute() && !place.starts_with(workspace) && real.is_ok_and(|real| !real.starts_with(workspace))
+    };
+    std::env::join_paths(std::env::split_paths(path).filter(is_outside)).unwrap_or_default()
 }
 
 /// What is tried, the best first.
@@ -240,12 +249,23 @@ mod tests {
         assert_eq!(attempts(System::Freedesktop, &Opening::Reveal(path()), false).len(), 1);
     }
 
+    #[test]
+    fn a_project_does_not_choose_what_opens() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let (workspace, tools) = (root.join("ws"), root.join("tools"));
+        std::fs::create_dir_all(workspace.join("bin")).unwrap();
+        std::fs::create_dir(&tools).unwrap();
+        std::os::unix::fs::symlink(workspace.join("bin"), root.join("link")).unwrap();
+        let path = std::env::join_paths([&workspace.join("bin"), &root.join("link"), &tools, &PathBuf::from("bin")]).unwrap();
+        assert_eq!(outside(&path, &workspace), tools.as_os_str());
+    }
+
     #[tokio::test]
     async fn without_a_display_or_an_opener_it_is_said_what_to_do() {
         let desktop = |variables: &[(&str, &str)]| Desktop {
             environment: variables.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             path: "/no/such/place".into(),
-            workspace: "/w".into(),
         };
         let opening = Opening::Open("/w/a.txt".into());
         assert_eq!(desktop(&[("DISPLAY", "")]).carry_out(&opening).await, Err(OpenError::NoDisplay));

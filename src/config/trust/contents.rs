@@ -125,7 +125,7 @@ pub fn collect(workspace: &Path, instructions: &Found) -> Vec<Item> {
     several(workspace, ".aye/commands", "md", Kind::Command, &mut items);
     let tools = items.len();
     several(workspace, TOOLS, "toml", Kind::Tool, &mut items);
-    let mut programs: Vec<String> = items[tools..].iter().flat_map(programs).collect();
+    let mut programs: Vec<String> = items[tools..].iter().flat_map(|tool| programs(tool, workspace)).collect();
     programs.sort();
     programs.dedup();
     let rest = programs.len().saturating_sub(MOST_FILES);
@@ -241,7 +241,7 @@ fn several(workspace: &Path, directory: &str, ending: &str, kind: Kind, items: &
 }
 
 /// The programs that a tool's file names by a path inside the project. A file that does not parse names none.
-fn programs(tool: &Item) -> Vec<String> {
+fn programs(tool: &Item, workspace: &Path) -> Vec<String> {
     #[derive(Deserialize)]
     struct Named {
         #[serde(default)]
@@ -255,7 +255,10 @@ fn programs(tool: &Item) -> Vec<String> {
     let schemas = named.input_schema_file.into_iter().chain(named.output_schema_file).map(|name| format!("./{name}"));
     // A script behind its interpreter is a part of what runs. It lies beside the manifest, or below the root.
     let below = |word: String| [format!("{TOOLS}/{word}"), word];
-    named.command.into_iter().chain(schemas).flat_map(below).filter_map(|word| inside(&word)).collect()
+    let plain = |word: &&String| !word.contains('/') && workspace.join(word).is_file();
+    let mut found: Vec<String> = named.command.iter().skip(1).filter(plain).cloned().collect();
+    found.extend(named.command.into_iter().chain(schemas).flat_map(below).filter_map(|word| inside(&word)));
+    found
 }
 
 /// `./run.sh` as `run.sh`, where it names something in the project by a path.

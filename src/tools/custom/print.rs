@@ -1,10 +1,11 @@
 //! What a tool runs, as it was when the call was judged: another content is another tool.
 
 use super::manifest::Program;
+use crate::policy::{quoted, run_files};
 use crate::protocol::{ErrorCode, ToolError};
 use crate::sys::opener::on_path;
+use crate::sys::path::open_file;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The files of a tool and what is in them.
@@ -21,7 +22,7 @@ pub(super) struct Found {
 
 impl Program {
     /// Its words with every file that the manifest names by its real path.
-    pub(super) fn find(&self) -> Result<Found, String> {
+    pub(super) fn find(&self, workspace: &Path) -> Result<Found, String> {
         let (mut words, mut files) = (Vec::new(), Vec::new());
         for (at, word) in self.command.iter().enumerate() {
             let by_path = if at == 0 { word.contains('/') } else { word.starts_with("./") };
@@ -42,6 +43,15 @@ impl Program {
             words.push(text.to_owned());
             let hash = hash(&found).map_err(|error| format!("`{word}` cannot be read: {error}"))?;
             files.push((found, hash));
+        }
+        // What an interpreter is given to run, however it is named: it starts in the workspace.
+        let line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        for word in run_files(&line) {
+            let Ok(found) = workspace.join(&word).canonicalize() else { continue };
+            if found.is_file() && files.iter().all(|(known, _)| *known != found) {
+                let hash = hash(&found).map_err(|error| format!("`{word}` cannot be read: {error}"))?;
+                files.push((found, hash));
+            }
         }
         Ok(Found { words, print: Print { files } })
     }
@@ -96,6 +106,6 @@ impl Print {
 
 fn hash(path: &Path) -> std::io::Result<String> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(File::open(path)?)?;
+    hasher.update_reader(open_file(path)?)?;
     Ok(hasher.finalize().to_hex().to_string())
 }

@@ -14,6 +14,7 @@ use crate::tools::shell::run_files::Pinned;
 use crate::tools::tool::{AnyTool, Draft, Effect, Failed, Output, Payload, Settings, invalid};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
+use std::path::Path;
 use std::sync::Arc;
 
 impl AnyTool for CustomTool {
@@ -49,7 +50,7 @@ impl AnyTool for CustomTool {
         match &self.body {
             Body::Program(program) => {
                 let cwd = paths.target("cwd", ".", Meant::Directory)?;
-                Ok(vec![self.started(program, self.checked(arguments)?)?.action(self, cwd)])
+                Ok(vec![self.started(program, self.checked(arguments)?, &paths.settings.workspace)?.action(self, cwd)])
             }
             Body::Steps(steps) => chain::actions(self, steps, self.checked(arguments)?, paths),
         }
@@ -61,7 +62,7 @@ impl AnyTool for CustomTool {
             Body::Program(program) => program,
             Body::Steps(steps) => return chain::draft(self, steps, arguments, settings),
         };
-        let started = self.started(program, arguments)?;
+        let started = self.started(program, arguments, &settings.workspace)?;
         let cwd = directory(None, settings)?;
         let shown = started.words.iter().map(|word| crate::policy::quoted(word)).collect::<Vec<_>>().join(" ");
         let mut notes =
@@ -145,11 +146,11 @@ impl CustomTool {
         }
     }
 
-    fn started(&self, program: &Program, arguments: Map<String, Value>) -> Result<Started, ToolError> {
+    fn started(&self, program: &Program, arguments: Map<String, Value>, workspace: &Path) -> Result<Started, ToolError> {
         let unusable = |why: String| {
             ToolError::new(ErrorCode::ToolExecutionFailed, format!("the tool {} cannot be started: {why}", self.name))
         };
-        let Found { words, print } = program.find().map_err(unusable)?;
+        let Found { words, print } = program.find(workspace).map_err(unusable)?;
         if !program.by_words {
             let input = serde_json::to_string(&arguments).map_err(|error| unusable(error.to_string()))?;
             return Ok(Started { words, input: Some(input), print });

@@ -279,3 +279,49 @@ fn a_tool_of_a_project_is_known_only_with_the_bytes_that_a_person_saw() {
         assert!(matches!(plan.actions.as_slice(), [Action::Custom { known, .. }] if *known == expected), "{:?}", plan.actions);
     }
 }
+
+#[test]
+fn a_script_behind_its_interpreter_is_a_part_of_the_tool_however_it_is_named() {
+    let mut bench = Bench::new();
+    let root = bench.settings.workspace.clone();
+    bench.write("scripts/run.sh", "echo ok\n");
+    bench.write("top.sh", "echo ok\n");
+    bench.write("state.json", "1");
+    let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex().to_string();
+    for (words, script) in
+        [("\"bash\", \"scripts/run.sh\"", "scripts/run.sh"), ("\"sh\", \"-e\", \"top.sh\", \"state.json\"", "top.sh")]
+    {
+        let manifest = format!("name = \"lint\"\ndescription = \"d\"\ncommand = [{words}]\n");
+        bench.write(".aye/tools/lint.toml", &manifest);
+        bench.write(script, "echo ok\n");
+        let seen = BTreeMap::from([(".aye/tools/lint.toml".to_owned(), hash(&manifest)), (script.to_owned(), hash("echo ok\n"))]);
+        let source = Source { file: root.join(".aye/tools/lint.toml"), project: Some((root.clone(), Arc::new(seen))) };
+        bench.settings.custom = vec![Arc::new(CustomTool::parse(manifest.as_bytes(), source).unwrap())];
+        let told = |bench: &Bench| match bench.plan("lint", json!({})).unwrap().actions.as_slice() {
+            [Action::Custom { known, fingerprint, .. }] => (*known, fingerprint.clone()),
+            other => panic!("{other:?}"),
+        };
+        let (known, before) = told(&bench);
+        assert!(known, "{words}");
+        bench.write("state.json", "2");
+        assert_eq!(told(&bench), (true, before.clone()), "what it reads may change");
+        let plan = bench.plan("lint", json!({})).unwrap();
+        bench.write(script, "echo evil\n");
+        let (known, after) = told(&bench);
+        assert!(!known && after != before, "{words}");
+        assert_eq!(bench.run(plan).error.unwrap().code, ErrorCode::Conflict);
+    }
+}
+
+#[test]
+fn what_is_set_for_the_text_tools_holds_for_them_as_steps() {
+    let text = "name = \"c\"\ndescription = \"d\"\nsteps = [{ tool = \"TextCreate\", arguments = { filePath = \"{input.at}\", content = \"x\" } }]\n\
+        input_schema = { type = \"object\", properties = { at = { type = \"string\" } } }\n";
+    let mut bench = bench(&[("c.toml", text)], &[]);
+    bench.settings.text.allowed_extensions = vec!["md".into()];
+    let (code, message) = bench.error("c", json!({"at": "a.rs"}));
+    assert_eq!((code, message.contains("allowed_extensions")), (ErrorCode::PermissionDenied, true), "{message}");
+    bench.output("c", json!({"at": "a.md"}));
+    bench.settings.text.enabled = false;
+    assert_eq!(bench.error("c", json!({"at": "b.md"})).0, ErrorCode::PermissionDenied);
+}

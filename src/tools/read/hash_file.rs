@@ -6,7 +6,8 @@ use crate::sys::path::open_file;
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
-use crate::tools::write::document::Document;
+use crate::tools::write::document::{Document, NotText};
+use encoding_rs::UTF_8;
 use md5::Md5;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -182,7 +183,7 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
             format!("`{}` changed while it was read, so that its hash would be of no state it had; try again", target.given);
         return Err(ToolError::new(ErrorCode::Conflict, message));
     }
-    if Document::decode(&start).is_ok_and(|document| settings.redactor.holds_secret(&document.text)) {
+    if holds_secret(&start, settings) {
         let message = format!(
             "`{}` holds something that is hidden from you, and its hash would let it be guessed; read it with ReadFile, or ask the \
              person for the hash",
@@ -191,6 +192,16 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
         return Err(ToolError::new(ErrorCode::PermissionDenied, message));
     }
     Ok(format!("{} {}  {} ({total} bytes)", work.algorithm.name(), hasher.finish(), target.given))
+}
+
+/// Whether ReadFile would hide something of these bytes, well-formed or not.
+fn holds_secret(bytes: &[u8], settings: &Settings) -> bool {
+    let is_secret = |text: &str| settings.redactor.holds_secret(text);
+    match Document::decode(bytes) {
+        Ok(document) => is_secret(&document.text),
+        Err(NotText::Malformed) => is_secret(&UTF_8.decode(bytes).0),
+        Err(NotText::Binary) => false,
+    }
 }
 
 fn state(file: &File) -> io::Result<(u64, Option<SystemTime>)> {

@@ -16,7 +16,7 @@ use crate::tools::alias::Alias;
 use crate::tools::output::image_type;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Told, Tool, blocking, invalid};
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
 use lines::Range;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,6 +28,8 @@ use std::sync::Arc;
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
 /// What tells how a file too large to be held is encoded.
 const SNIFFED_BYTES: u64 = 64 * 1024;
+/// Letters in a row that are in many texts by chance.
+const SHORT_RUN: usize = 4;
 /// More of a file is not held, whatever the policy allows.
 const HELD_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -236,13 +238,15 @@ fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settin
         },
     };
     let redactor = &settings.redactor;
+    // All letters become others in it, by an escape sequence that may stand far before them.
+    let changes_all = encoding == ISO_2022_JP && redactor.holds_secret(&String::from_utf8_lossy(&start));
     let start = Cursor::new(start);
     let taken = match file {
         Some(file) => lines::take(start.chain(file), encoding, *range, manner.most_bytes, redactor),
         None => lines::take(start, encoding, *range, manner.most_bytes, redactor),
     };
     let mut taken = taken.map_err(|error| open_error(target, &error))?;
-    if hides_by_encoding(&taken.text, encoding, settings) {
+    if changes_all || hides_by_encoding(&taken.text, encoding, settings) {
         let message = "read so it would show what is hidden from you; read it without `encoding`, or ask the person";
         return Err(invalid(format!("`{}`: {message}", target.given)));
     }
@@ -278,8 +282,16 @@ fn hides_by_encoding(text: &str, encoding: &'static Encoding, settings: &Setting
         return true;
     }
     let to_bytes = if encoding == UTF_16LE { u16::to_le_bytes } else { u16::to_be_bytes };
-    if text.is_ascii() || (encoding != UTF_16LE && encoding != UTF_16BE) {
+    if text.is_ascii() || encoding == UTF_8 {
         return false;
+    }
+    if encoding != UTF_16LE && encoding != UTF_16BE {
+        // A letter of the secret's name, or its own first, may have become the second half of another.
+        let bytes = encoding.encode(text).0;
+        let (own, shown) = (String::from_utf8_lossy(&bytes), settings.redactor.hide(text));
+        let stands = |run: &str| run.len() > SHORT_RUN && shown.contains(&run[1..]);
+        let runs = |hidden: std::ops::Range<usize>| own[hidden].split(|letter: char| !letter.is_ascii_graphic()).any(stands);
+        return settings.redactor.hidden(&own).into_iter().any(runs);
     }
     let bytes: Vec<u8> = text.encode_utf16().flat_map(to_bytes).collect();
     is_secret(&String::from_utf8_lossy(&bytes))

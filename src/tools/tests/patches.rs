@@ -325,3 +325,50 @@ fn links_and_places_that_are_no_files_are_left_alone() {
     bench.output("ApplyPatch", patch("*** Delete File: link\n"));
     assert!(!bench.path("link").is_symlink() && bench.path("real").exists());
 }
+
+#[test]
+fn markers_stand_for_what_they_hide_also_where_the_file_was_moved_before() {
+    const TOKEN: &str = "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";
+    let bench = Bench::new();
+    bench.write("f", format!("a\ntoken = {TOKEN}\nb\n"));
+    let shown = bench.output("ReadFile", json!({"path": "f"}));
+    let marked = shown.lines().nth(1).unwrap();
+    let moved = "*** Update File: f\n*** Move to: g\n";
+    bench.output("ApplyPatch", patch(&format!("{moved}*** Update File: g\n@@\n {marked}\n-b\n+B\n")));
+    assert_eq!(bench.read("g"), format!("a\ntoken = {TOKEN}\nB\n").as_bytes());
+    assert!(!bench.path("f").exists());
+}
+
+#[test]
+fn a_patch_makes_no_repository_of_parts_that_are_harmless_alone() {
+    let bench = Bench::new();
+    let parts = ["HEAD", "objects/x", "refs/x", "config"].map(|name| format!("*** Add File: evil/{name}\n+x\n"));
+    let (code, message) = bench.error("ApplyPatch", patch(&parts.concat()));
+    assert_eq!(code, ErrorCode::PolicyDenied, "{message}");
+    assert!(message.contains("with the others it would make its directory a git repository"), "{message}");
+    assert!(!bench.path("evil").exists());
+    // Two of the three are no repository; the third comes from elsewhere.
+    bench.output("ApplyPatch", patch(&parts[..2].concat()));
+    bench.write("r", "x\n");
+    let (code, _) = bench.error("ApplyPatch", patch("*** Update File: r\n*** Move to: evil/refs\n"));
+    assert_eq!(code, ErrorCode::PolicyDenied);
+    bench.output(
+        "ApplyPatch",
+        patch("*** Add File: docs/HEAD\n+x\n*** Add File: src/objects/x\n+x\n*** Add File: src/refs/x\n+x\n"),
+    );
+}
+
+#[test]
+fn changes_that_were_planned_side_by_side_make_no_repository_either() {
+    let bench = Bench::new();
+    let write = |name: &str| bench.plan("WriteFile", json!({"path": format!("evil/{name}"), "content": "x"})).unwrap();
+    let plans = [
+        write("config"),
+        write("HEAD"),
+        bench.plan("CreateDirectory", json!({"path": "evil/objects"})).unwrap(),
+        bench.plan("AppendFile", json!({"path": "evil/refs/x", "content": "x"})).unwrap(),
+    ];
+    let ends = plans.map(|plan| bench.run(plan).error.map(|error| error.code));
+    assert_eq!(ends, [None, None, None, Some(ErrorCode::PolicyDenied)]);
+    assert!(!bench.path("evil/refs").exists());
+}

@@ -241,3 +241,48 @@ fn a_search_does_not_tell_letter_by_letter_what_is_hidden() {
     let answer = bench.output("Grep", json!({"path": "f", "pattern": "^token"}));
     assert_eq!(answer.lines().count(), 2, "{answer}");
 }
+
+#[test]
+fn a_hash_tells_nothing_of_a_text_that_is_not_well_formed() {
+    let bench = Bench::new();
+    let secret = b"password = \"Tr0ub4dor&3xyzzyQ\"\n";
+    let cases: [(&str, Vec<u8>); 3] = [
+        ("plain", secret.to_vec()),
+        ("bom", [b"\xEF\xBB\xBF".as_slice(), secret, b"\xFF\n"].concat()),
+        ("wide", [b"\xFF\xFE".to_vec(), secret.iter().flat_map(|byte| [*byte, 0]).collect(), b"x".to_vec()].concat()),
+    ];
+    for (name, content) in cases {
+        bench.write(name, content);
+        assert_eq!(bench.error("HashFile", json!({"path": name})).0, ErrorCode::PermissionDenied, "{name}");
+    }
+    bench.write("broken", b"\xEF\xBB\xBFnothing\xFF\n");
+    assert!(bench.output("HashFile", json!({"path": "broken"})).starts_with("sha256 "));
+}
+
+#[test]
+fn no_encoding_takes_a_letter_from_what_makes_a_secret_known() {
+    let bench = Bench::new();
+    let secret = "password = \"Tr0ub4dor&3xyzzyQ\"\n";
+    bench.write("f", format!("\u{c1}{secret}"));
+    bench.write("g", format!("# \u{1b}$B\n{secret}"));
+    for (name, encoding) in [
+        ("f", "shift_jis"),
+        ("f", "gbk"),
+        ("f", "big5"),
+        ("f", "euc-jp"),
+        ("f", "euc-kr"),
+        ("f", "gb18030"),
+        ("g", "iso-2022-jp"),
+    ] {
+        let result = bench.call("ReadFile", json!({"path": name, "encoding": encoding}));
+        let told = format!("{result:?}");
+        assert!(!told.contains("Tr0ub") && !told.contains("xyzzyQ"), "{encoding}: {told}");
+        let hidden = told.contains("[redacted:password:") || told.contains("without `encoding`");
+        assert!(hidden, "{encoding}: {told}");
+    }
+    // A text that is in this encoding is read in it, secrets hidden.
+    let (japanese, _, _) = encoding_rs::SHIFT_JIS.encode("\u{65e5}\u{672c}\npassword = \"Tr0ub4dor&3xyzzyQ\"\n");
+    bench.write("h", &japanese);
+    let told = bench.output("ReadFile", json!({"path": "h", "encoding": "shift_jis"}));
+    assert!(told.starts_with("\u{65e5}\u{672c}\n") && told.contains("[redacted:password:"), "{told}");
+}

@@ -3,7 +3,7 @@
 use super::document::{Document, Form, NotText};
 use super::edit_file::not_text;
 use super::file_change::{Before, HAS_NUL, lacks, not_written, proposal};
-use super::repository::guard;
+use super::repository::{guard, guarded};
 use super::tail::Tail;
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
@@ -48,8 +48,10 @@ pub(in crate::tools) struct Work {
 impl Work {
     pub(in crate::tools) fn run(self, kill: &CancellationToken, seen: &Seen) -> Result<String, ToolError> {
         let Self { target, more, before, parents, done } = self;
-        seen.around(&[&target.real], || append(&target.real, &more, &before, parents, &|| kill.is_cancelled()))
-            .map_err(|error| not_written(&target.given, before, error))?;
+        guarded(&[(&target.real, &target.given)], || {
+            seen.around(&[&target.real], || append(&target.real, &more, &before, parents, &|| kill.is_cancelled()))
+                .map_err(|error| not_written(&target.given, before, error))
+        })?;
         Ok(done)
     }
 }

@@ -1,6 +1,6 @@
 //! Copy: a second file or tree like the first.
 
-use super::repository::guard;
+use super::repository::{guard, guarded};
 use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Proposal, Target, ToolError};
@@ -103,8 +103,10 @@ impl Tool for Copy {
         blocking(move || {
             let work = work.ok_or_else(crate::tools::tool::never_allowed)?;
             let stop = || context.kill.is_cancelled();
-            duplicate(&work.source.real, &work.destination.real, &work.planned, &stop)
-                .map_err(|error| why_not(&work.source, error))?;
+            guarded(&[(&work.destination.real, &work.destination.given)], || {
+                duplicate(&work.source.real, &work.destination.real, &work.planned, &stop)
+                    .map_err(|error| why_not(&work.source, error))
+            })?;
             Ok(work.done)
         })
     }

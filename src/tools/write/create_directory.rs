@@ -1,6 +1,6 @@
 //! CreateDirectory: a directory, and those missing above it.
 
-use super::repository::guard;
+use super::repository::{guard, guarded};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::file::{WriteError, create_directory};
@@ -67,10 +67,12 @@ impl Tool for CreateDirectory {
     }
 
     fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
-        blocking(move || match create_directory(&work.target.real) {
-            Ok(true) => Ok(format!("Created the directory {}", work.name)),
-            Ok(false) => Ok(format!("The directory {} exists already", work.name)),
-            Err(error) => Err(refused(&work.target, error).into()),
+        blocking(move || {
+            guarded(&[(&work.target.real, &work.target.given)], || match create_directory(&work.target.real) {
+                Ok(true) => Ok(format!("Created the directory {}", work.name)),
+                Ok(false) => Ok(format!("The directory {} exists already", work.name)),
+                Err(error) => Err(refused(&work.target, error).into()),
+            })
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::document::{Document, Form, NotText};
 use super::replacement::{endings, with_lf};
-use super::repository::guard;
+use super::repository::{guard, guarded};
 use crate::protocol::{ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteError};
 use crate::tools::diff::{plain, unified};
@@ -131,16 +131,18 @@ pub(in crate::tools) fn lacks(given: &str, form: Form, what: &str) -> ToolError 
 /// Writes it, if the file still is what was shown.
 pub(in crate::tools) fn commit(change: &Change, seen: &Seen) -> Result<String, Failed> {
     let real = &change.target.real;
-    let stood = seen.stands(real);
-    match file::replace(real, &change.content, &change.before, change.parents) {
-        Ok(()) => {
-            if stood {
-                seen.wrote(real, Fingerprint::of(&change.content));
+    guarded(&[(real, &change.target.given)], || {
+        let stood = seen.stands(real);
+        match file::replace(real, &change.content, &change.before, change.parents) {
+            Ok(()) => {
+                if stood {
+                    seen.wrote(real, Fingerprint::of(&change.content));
+                }
+                Ok(change.done.clone())
             }
-            Ok(change.done.clone())
+            Err(error) => Err(refused(change, error)),
         }
-        Err(error) => Err(refused(change, error)),
-    }
+    })
 }
 
 fn refused(change: &Change, error: WriteError) -> Failed {

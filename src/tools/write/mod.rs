@@ -15,6 +15,7 @@ mod misfit;
 pub(in crate::tools) mod move_path;
 pub(in crate::tools) mod replacement;
 pub(in crate::tools) mod repository;
+mod sequence;
 mod tail;
 pub(in crate::tools) mod tree_change;
 pub(in crate::tools) mod write_file;

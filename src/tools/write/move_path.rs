@@ -1,6 +1,6 @@
 //! Move: a file, link or directory gets another name, in the same place or elsewhere.
 
-use super::repository::guard;
+use super::repository::{guard, guarded};
 use super::tree_change::{look, must_be_free, must_be_there, refused_target, why_not};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Proposal, Target, ToolError};
@@ -106,8 +106,11 @@ impl Tool for Move {
         blocking(move || {
             let work = work.ok_or_else(crate::tools::tool::never_allowed)?;
             let stop = || context.kill.is_cancelled();
-            relocate(&work.source.real, &work.destination.real, &work.planned, &stop)
-                .map_err(|error| why_not(&work.source, error))?;
+            let places = [&work.source, &work.destination].map(|target| (target.real.as_path(), target.given.as_str()));
+            guarded(&places, || {
+                relocate(&work.source.real, &work.destination.real, &work.planned, &stop)
+                    .map_err(|error| why_not(&work.source, error))
+            })?;
             Ok(work.done)
         })
     }

@@ -20,18 +20,28 @@ pub enum Misfit {
     Unclear(Unclear),
 }
 
+/// Places of all hunks together that are compared; whoever has more names too little.
+const MOST_PLACES: usize = 2_000_000;
+
 /// `text` after `hunks`. A place that lies in or cuts through one of `hidden`, ranges of the text with LF endings, is none.
 pub fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<Applied, Misfit> {
     let lines = Lines::of(text);
     let offsets = offsets(&lines);
     let refused = |start: usize, length: usize| {
         let (at, end) = (offsets[start], offsets[start + length]);
-        hidden.iter().any(|range| range.start < end && at < range.end && (range.start < at || end < range.end))
+        let near = hidden.partition_point(|range| range.end <= at);
+        hidden[near..].iter().take_while(|range| range.start < end).any(|range| range.start < at || end < range.end)
     };
-    let mut places = Vec::new();
+    let mut places: Vec<Places> = Vec::new();
+    let mut room = MOST_PLACES;
     for (index, hunk) in hunks.iter().enumerate() {
         let found = lines.find(hunk, index + 1 == hunks.len(), &refused);
-        places.push(found.map_err(|why| Misfit::Lost { hunk: index, why })?);
+        let found = found.map_err(|why| Misfit::Lost { hunk: index, why })?;
+        let Some(rest) = room.checked_sub(found.starts.len()) else {
+            return Err(Misfit::Unclear(Unclear::Several { hunk: index, starts: found.starts }));
+        };
+        room = rest;
+        places.push(found);
     }
     let whole: Vec<&str> = text.split_inclusive('\n').collect();
     let same = |one: &[usize], other: &[usize]| {

@@ -8,6 +8,8 @@ use std::ops::Range;
 const COMPARED_READINGS: usize = 64;
 /// Steps of the search for readings in another order than that of the patch.
 const SEARCHED: usize = 10_000;
+/// Hunks that are looked at for the two that meet.
+const COMPARED_HUNKS: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unclear {
@@ -44,10 +46,16 @@ pub fn choose(hunks: &[Hunk], places: &[Places], same: &dyn Fn(&[usize], &[usize
         .iter()
         .map(|places| if places.in_block.is_empty() { places.starts.as_slice() } else { places.in_block.as_slice() })
         .collect();
+    let extents: Vec<[Range<usize>; 2]> =
+        hunks.iter().zip(places).map(|(hunk, places)| [false, true].map(|core| span(hunk, places, 0, core))).collect();
+    let extent = |hunk: usize, start: usize, core: bool| {
+        let extent: &Range<usize> = &extents[hunk][usize::from(core)];
+        extent.start + start..extent.end + start
+    };
     let mut unclear = None;
     // Hunks that share lines that stay are taken where there is no other reading.
     for core in [false, true] {
-        let spans = |hunk: usize, start| span(&hunks[hunk], &places[hunk], start, core);
+        let spans = |hunk: usize, start| extent(hunk, start, core);
         for starts in [&all, &in_blocks] {
             let Some((earliest, latest)) = bounds(starts, &spans) else { break };
             if earliest == latest || all_same(starts, &spans, same, &earliest) {
@@ -64,18 +72,16 @@ pub fn choose(hunks: &[Hunk], places: &[Places], same: &dyn Fn(&[usize], &[usize
         }
     }
     for core in [false, true] {
-        let spans = |hunk: usize, start| span(&hunks[hunk], &places[hunk], start, core);
-        let mut found = Vec::new();
-        let mut steps = SEARCHED;
-        in_any_order(&all, &spans, &mut Vec::new(), &mut found, &mut steps);
+        let spans = |hunk: usize, start| extent(hunk, start, core);
+        let (found, all_of_them) = in_any_order(&all, &spans);
         let Some(first) = found.first() else { continue };
-        if steps > 0 && found.iter().all(|other| same(first, other)) {
+        if all_of_them && found.iter().all(|other| same(first, other)) {
             return Ok(first.clone());
         }
         let hunk = (0..hunks.len()).find(|hunk| all[*hunk].len() > 1).unwrap_or(0);
         return Err(Unclear::Several { hunk, starts: all[hunk].to_vec() });
     }
-    Err(overlap(hunks, places))
+    Err(overlap(&all, &|hunk, start| extent(hunk, start, true)))
 }
 
 type Spans<'a> = &'a dyn Fn(usize, usize) -> Range<usize>;
@@ -119,40 +125,54 @@ fn all_same(starts: &[&[usize]], spans: Spans<'_>, same: &dyn Fn(&[usize], &[usi
     readings.iter().all(|other| same(one, other))
 }
 
-fn in_any_order(starts: &[&[usize]], spans: Spans<'_>, taken: &mut Vec<usize>, found: &mut Vec<Vec<usize>>, steps: &mut usize) {
-    let hunk = taken.len();
-    if hunk == starts.len() {
-        found.push(taken.clone());
-        return;
+/// Readings in which no two hunks meet, and whether these are all of them.
+fn in_any_order(starts: &[&[usize]], spans: Spans<'_>) -> (Vec<Vec<usize>>, bool) {
+    if starts.iter().all(|starts| starts.len() == 1) {
+        let only: Vec<usize> = starts.iter().map(|starts| starts[0]).collect();
+        let mut taken: Vec<Range<usize>> = only.iter().enumerate().map(|(hunk, start)| spans(hunk, *start)).collect();
+        taken.sort_by_key(|span| (span.start, span.end));
+        let apart = taken.windows(2).all(|pair| pair[0].end <= pair[1].start);
+        return (if apart { vec![only] } else { Vec::new() }, true);
     }
-    for start in starts[hunk] {
-        if *steps == 0 || found.len() > COMPARED_READINGS {
-            *steps = 0;
-            return;
+    let (mut found, mut steps) = (Vec::new(), SEARCHED);
+    // For each hunk that has a place, and the one that is looked for, the next of its places to be tried.
+    let (mut next, mut taken) = (vec![0], Vec::<usize>::new());
+    while let Some(tried) = next.last_mut() {
+        let hunk = taken.len();
+        let Some(start) = starts.get(hunk).and_then(|starts| starts.get(*tried)).copied() else {
+            if hunk == starts.len() {
+                found.push(taken.clone());
+            }
+            next.pop();
+            taken.pop();
+            continue;
+        };
+        if steps == 0 || found.len() > COMPARED_READINGS {
+            return (found, false);
         }
-        *steps -= 1;
-        let span = spans(hunk, *start);
+        steps -= 1;
+        *tried += 1;
+        let span = spans(hunk, start);
         let free = taken.iter().enumerate().all(|(other, at)| {
             let other = spans(other, *at);
             other.end <= span.start || span.end <= other.start
         });
         if free {
-            taken.push(*start);
-            in_any_order(starts, spans, taken, found, steps);
-            taken.pop();
+            taken.push(start);
+            next.push(0);
         }
     }
+    (found, true)
 }
 
-fn overlap(hunks: &[Hunk], places: &[Places]) -> Unclear {
-    for second in 0..hunks.len() {
+fn overlap(starts: &[&[usize]], spans: Spans<'_>) -> Unclear {
+    for second in 0..starts.len().min(COMPARED_HUNKS) {
         for first in 0..second {
-            let one = span(&hunks[first], &places[first], places[first].starts[0], true);
-            let other = span(&hunks[second], &places[second], places[second].starts[0], true);
+            let (one, other) = (spans(first, starts[first][0]), spans(second, starts[second][0]));
             if one.start < other.end && other.start < one.end {
                 return Unclear::Overlap { first, second };
             }
         }
     }
-    Unclear::Overlap { first: 0, second: hunks.len().saturating_sub(1) }
+    Unclear::Overlap { first: 0, second: starts.len().saturating_sub(1) }
 }

@@ -2,7 +2,9 @@
 
 use super::parse::{Hunk, Kind};
 use crate::tools::write::matching::typed;
+use crate::tools::write::sequence::occurrences;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// How exactly lines were compared.
@@ -18,13 +20,24 @@ const LEVELS: [Level; 4] = [Level::Exact, Level::TrailingSpace, Level::OuterSpac
 
 /// The shortest header that git may have cut.
 const CUT_HEADER_CHARACTERS: usize = 40;
+/// Empty lines at the end of a hunk that may stand for nothing.
+const MOST_BLANK: usize = 32;
 
 /// The lines of a file, without their endings.
 pub struct Lines<'a> {
     pub bodies: Vec<&'a str>,
-    /// For each level a number per line; equal lines have equal numbers.
-    numbers: Vec<Vec<usize>>,
-    known: Vec<HashMap<Cow<'a, str>, usize>>,
+    /// For each level, made when it is asked for.
+    levels: [OnceCell<Numbered<'a>>; LEVELS.len()],
+    /// For each line the first one after it that is not in the block that it opens.
+    block_ends: OnceCell<Vec<usize>>,
+}
+
+/// A number per line; equal lines have equal numbers.
+struct Numbered<'a> {
+    numbers: Vec<usize>,
+    known: HashMap<Cow<'a, str>, usize>,
+    /// Of each number the lines.
+    lines: Vec<Vec<usize>>,
 }
 
 /// The places of one hunk, and what was left out to find them.
@@ -56,17 +69,11 @@ pub enum Lost {
 impl<'a> Lines<'a> {
     pub fn of(text: &'a str) -> Self {
         let bodies: Vec<&str> = text.split_inclusive('\n').map(body).collect();
-        let (mut numbers, mut known) = (Vec::new(), Vec::new());
-        for level in LEVELS {
-            let mut names: HashMap<Cow<'a, str>, usize> = HashMap::new();
-            let number = |line: &&'a str| {
-                let next = names.len();
-                *names.entry(level.of(line)).or_insert(next)
-            };
-            numbers.push(bodies.iter().map(number).collect());
-            known.push(names);
-        }
-        Self { bodies, numbers, known }
+        Self { bodies, levels: Default::default(), block_ends: OnceCell::new() }
+    }
+
+    fn level(&self, level: Level) -> &Numbered<'a> {
+        self.levels[level as usize].get_or_init(|| Numbered::of(&self.bodies, level))
     }
 
     /// The places of a hunk but those that `refused` names. Of each level only what a better one lacks.
@@ -121,15 +128,9 @@ impl<'a> Lines<'a> {
     }
 
     fn starts(&self, wanted: &[&str], level: Level) -> Vec<usize> {
-        let (numbers, known) = (&self.numbers[level as usize], &self.known[level as usize]);
-        let Some(wanted) = wanted.iter().map(|line| known.get(&level.of(line)).copied()).collect::<Option<Vec<_>>>() else {
-            return Vec::new();
-        };
-        if wanted.is_empty() {
-            return Vec::new();
-        }
-        let found = numbers.windows(wanted.len()).enumerate().filter(|(_, window)| *window == wanted);
-        found.map(|(start, _)| start).collect()
+        let numbered = self.level(level);
+        let wanted: Option<Vec<usize>> = wanted.iter().map(|line| numbered.known.get(&level.of(line)).copied()).collect();
+        wanted.map_or_else(Vec::new, |wanted| numbered.find(&wanted))
     }
 
     /// Those of `starts` that have the headers above them, in their order; and the first header that the file does not have.
@@ -155,22 +156,23 @@ impl<'a> Lines<'a> {
 
     fn in_block(&self, headers: &[String], starts: &[usize]) -> Vec<usize> {
         let blocks = headers.iter().map(|header| self.header_lines(header)).filter(|lines| !lines.is_empty());
-        let Some(openers) = blocks.reduce(|outer, inner| {
-            inner.into_iter().filter(|line| outer.iter().any(|opener| self.is_in_block(*opener, *line))).collect()
-        }) else {
-            return Vec::new();
-        };
-        starts.iter().copied().filter(|start| openers.iter().any(|opener| self.is_in_block(*opener, *start))).collect()
+        let openers = blocks.reduce(|outer, inner| self.within(&outer, &inner));
+        openers.map_or_else(Vec::new, |openers| self.within(&openers, starts))
     }
 
-    /// Whether no line between them is less indented than what the first one opens.
-    fn is_in_block(&self, opener: usize, line: usize) -> bool {
-        let indent = |line: &str| line.len() - line.trim_start().len();
-        let outer = indent(self.bodies[opener]);
-        let closes = |body: &&str| {
-            !body.trim().is_empty() && indent(body) <= outer && !body.trim_start().starts_with([')', ']', '}', '{'])
+    /// Those of `lines` that are in a block which one of `openers` opens: no line between them is less indented than what the
+    /// first one opens. Both are ascending.
+    fn within(&self, openers: &[usize], lines: &[usize]) -> Vec<usize> {
+        let ends = self.block_ends.get_or_init(|| block_ends(&self.bodies));
+        let mut openers = openers.iter().copied().peekable();
+        let mut reach = 0;
+        let mut inside = |line: &usize| {
+            while let Some(opener) = openers.next_if(|opener| opener < line) {
+                reach = reach.max(ends[opener]);
+            }
+            *line < reach
         };
-        opener < line && !self.bodies[opener + 1..=line].iter().any(closes)
+        lines.iter().copied().filter(|line| inside(line)).collect()
     }
 
     /// The lines that a header can stand for: itself, as exactly as there is; or lines that begin with it, as git cuts long ones.
@@ -189,9 +191,56 @@ impl<'a> Lines<'a> {
     }
 }
 
+impl<'a> Numbered<'a> {
+    fn of(bodies: &[&'a str], level: Level) -> Self {
+        let mut known: HashMap<Cow<'a, str>, usize> = HashMap::new();
+        let mut lines: Vec<Vec<usize>> = Vec::new();
+        let mut numbers = Vec::with_capacity(bodies.len());
+        for (index, line) in bodies.iter().enumerate() {
+            let number = *known.entry(level.of(line)).or_insert(lines.len());
+            if number == lines.len() {
+                lines.push(Vec::new());
+            }
+            lines[number].push(index);
+            numbers.push(number);
+        }
+        Self { numbers, known, lines }
+    }
+
+    /// Where these stand in a row. It takes no longer than to look at each line of the file a few times.
+    fn find(&self, wanted: &[usize]) -> Vec<usize> {
+        let rarest = wanted.iter().enumerate().min_by_key(|(_, number)| self.lines[**number].len());
+        let Some((offset, number)) = rarest else { return Vec::new() };
+        let candidates = &self.lines[*number];
+        if candidates.len().saturating_mul(wanted.len()) > self.numbers.len() {
+            return occurrences(&self.numbers, wanted);
+        }
+        let is_there = |start: &usize| self.numbers.get(*start..start + wanted.len()).is_some_and(|there| there == wanted);
+        candidates.iter().filter_map(|line| line.checked_sub(offset)).filter(is_there).collect()
+    }
+}
+
+/// For each line the first after it that is not deeper than it, but for empty ones and brackets.
+fn block_ends(bodies: &[&str]) -> Vec<usize> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut ends = vec![bodies.len(); bodies.len()];
+    // Lines further down that close something, the nearest last, each less indented than those after it.
+    let mut closing: Vec<(usize, usize)> = Vec::new();
+    for (index, body) in bodies.iter().enumerate().rev() {
+        let depth = indent(body);
+        let nearest = closing.partition_point(|(other, _)| *other <= depth).checked_sub(1);
+        ends[index] = nearest.map_or(bodies.len(), |nearest| closing[nearest].1);
+        if !body.trim().is_empty() && !body.trim_start().starts_with([')', ']', '}', '{']) {
+            while closing.pop_if(|(other, _)| *other >= depth).is_some() {}
+            closing.push((depth, index));
+        }
+    }
+    ends
+}
+
 /// What is to be found: first all of it at the end, if it says so; at last without what only seems to be a line.
 fn attempts(hunk: &Hunk, old: &[&str]) -> Vec<(usize, bool)> {
-    let blank = hunk.lines.iter().rev().take_while(|line| line.kind == Kind::Context && line.bare).count();
+    let blank = hunk.lines.iter().rev().take_while(|line| line.kind == Kind::Context && line.bare).take(MOST_BLANK).count();
     // The empty line after the last one is no line, for those who do not split a text at its endings.
     let phantom = usize::from(old.last().is_some_and(|line| line.is_empty()));
     let mut attempts = Vec::new();

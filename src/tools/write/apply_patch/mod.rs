@@ -15,6 +15,7 @@ use self::shown::Shown;
 use self::tree::{Fault, Steps, Tree};
 use super::file_change::not_written;
 use super::move_path;
+use super::repository::{Written, guard_all, guarded};
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Target, ToolError};
@@ -82,6 +83,7 @@ impl Tool for ApplyPatch {
                 Err(Fault::Told { target, error }) => return Ok(explanation(target, error)),
             }
         }
+        guard_all(&tree.written())?;
         let Shown { proposal, done } = shown::shown(&tree, settings);
         let steps = tree.steps();
         Ok(Draft {
@@ -97,10 +99,12 @@ impl Tool for ApplyPatch {
         blocking(move || match work {
             Work::Apply(changes) => {
                 let reals: Vec<&Path> = changes.steps.steps.iter().map(|step| step.real.as_path()).collect();
-                match settings.seen.around(&reals, || commit(&changes.steps.steps)) {
-                    Ok(()) => Ok(changes.done),
-                    Err(failure) => Err(refused(&changes, failure).into()),
-                }
+                let places: Vec<Written<'_>> =
+                    reals.iter().copied().zip(changes.steps.given.iter().map(|(given, _)| given.as_str())).collect();
+                guarded(&places, || {
+                    settings.seen.around(&reals, || commit(&changes.steps.steps)).map_err(|failure| refused(&changes, failure))
+                })?;
+                Ok(changes.done)
             }
             Work::Explain(error) => Err(error.into()),
         })

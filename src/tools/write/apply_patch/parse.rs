@@ -91,6 +91,8 @@ struct Parser<'a> {
     crlf: bool,
     /// The last line was ended, so that nothing of it is missing.
     ended: bool,
+    /// The line before the patch itself, which may open what has to be closed after it.
+    opener: &'a str,
 }
 
 impl<'a> Parser<'a> {
@@ -103,7 +105,9 @@ impl<'a> Parser<'a> {
         }
         let marker = lines.iter().find(|line| line.trim_start().starts_with("*** "));
         let crlf = marker.is_some_and(|line| line.ends_with('\r'));
-        Self { lines, at: 0, crlf, ended }
+        let before = lines.iter().take_while(|line| !line.trim().eq_ignore_ascii_case(BEGIN) && header(line).is_none());
+        let opener = before.last().map_or("", |line| line.trim());
+        Self { lines, at: 0, crlf, ended, opener }
     }
 
     fn peek(&self) -> Option<&'a str> {
@@ -181,12 +185,11 @@ impl<'a> Parser<'a> {
 
     /// What closes a fence or a heredoc that was opened before the patch, and nothing after it.
     fn wraps_up(&self) -> bool {
-        let opened = self.lines.iter().take_while(|line| !line.trim().eq_ignore_ascii_case(BEGIN) && header(line).is_none());
-        let opener = opened.last().map_or("", |line| line.trim());
+        let opener = self.opener;
         let closer = self.peek().unwrap_or_default().trim();
-        let rest_is_empty = self.lines[self.at + 1..].iter().all(|line| line.trim().is_empty());
         let heredoc = opener.split_once("<<").map(|(_, word)| word.trim_start_matches('-').trim_matches(['\'', '"', ' ']));
-        rest_is_empty && ((opener.starts_with("```") && closer == "```") || heredoc.is_some_and(|word| word == closer))
+        let closes = (opener.starts_with("```") && closer == "```") || heredoc.is_some_and(|word| word == closer);
+        closes && self.lines[self.at + 1..].iter().all(|line| line.trim().is_empty())
     }
 
     /// Nothing that could be part of a patch may follow its end.

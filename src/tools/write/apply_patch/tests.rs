@@ -1,4 +1,5 @@
-use super::apply::apply;
+use super::apply::{Misfit, apply};
+use super::choose::Unclear;
 use super::parse::{Hunk, Kind, What, parse};
 use proptest::prelude::*;
 use similar::{ChangeTag, TextDiff};
@@ -171,4 +172,36 @@ fn a_marker_after_a_space_is_a_line_where_lines_of_a_patch_follow() {
     let patch = "*** Begin Patch\n*** Update File: notes.md\n@@\n *** Update File: example\n-one\n+two\n *** End Patch\n three\n*** End Patch\n";
     let found = hunks(patch);
     assert_eq!(found[0].old().collect::<Vec<_>>(), ["*** Update File: example", "one", "*** End Patch", "three"]);
+}
+
+/// Nobody waits for these where the work is bounded; where it is not, they take hours.
+#[test]
+fn patches_that_are_made_to_be_slow_come_to_an_end() {
+    let update = |body: &str| format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch\n");
+    let many = 12_000;
+    let text: String = (0..many).map(|line| format!("l{line}\n")).collect();
+    let backwards: String = (0..many).rev().map(|line| format!("@@\n-l{line}\n+m{line}\n")).collect();
+    let done = apply(&text, &hunks(&update(&backwards)), &[]).unwrap();
+    assert_eq!(done.text, text.replace('l', "m"));
+
+    let headed = apply(&"h\n x\n".repeat(15_000), &hunks(&update("@@ h\n- x\n+y\n")), &[]);
+    assert!(matches!(headed, Err(Misfit::Unclear(Unclear::Several { .. }))));
+    let same = apply(&"a\n".repeat(20_000), &hunks(&update(&"@@\n-a\n+b\n".repeat(3_000))), &[]);
+    assert!(matches!(same, Err(Misfit::Unclear(Unclear::Several { .. }))));
+    let nearly = update(&format!("@@\n{}-b\n+c\n", "-a\n".repeat(20_000)));
+    assert!(matches!(apply(&("a\n".repeat(40_000) + "b\nb\n"), &hunks(&nearly), &[]), Ok(_)));
+    let blank = update(&format!("@@\n-x\n+z\n{}", "\n".repeat(15_000)));
+    assert!(apply(&format!("x\n{}y\n", "\n".repeat(20_000)), &hunks(&blank), &[]).is_ok());
+
+    let before = format!("{}{}", "x\n".repeat(20_000), update(&format!("@@\n{}", "\ta\n".repeat(20_000))));
+    assert_eq!(parse(&before).unwrap().len(), 1);
+}
+
+#[test]
+fn a_line_is_in_the_block_of_its_header_as_its_indentation_says() {
+    let text = "a:\n  x\nb:\n\n  y\n    x\n  x\n}\n  x\nc\n  x\n";
+    let patch = "*** Begin Patch\n*** Update File: f\n@@ b:\n-    x\n+z\n*** End Patch\n";
+    assert_eq!(apply(text, &hunks(patch), &[]).unwrap().text, text.replace("    x", "z"));
+    let patch = "*** Begin Patch\n*** Update File: f\n@@ b:\n   y\n     x\n-  x\n+z\n*** End Patch\n";
+    assert!(apply(text, &hunks(patch), &[]).unwrap().text.contains("    x\nz\n}"));
 }

@@ -16,7 +16,7 @@ use crate::tools::write::document::Document;
 use crate::tools::write::edit_file::not_text;
 use crate::tools::write::file_change::{Before, lacks};
 use crate::tools::write::replacement::with_lf;
-use crate::tools::write::repository::guard;
+use crate::tools::write::repository::{Written, guard};
 use crate::tools::write::tree_change::{look, must_be_there};
 use crate::tools::write::write_file::fitted;
 use std::path::{Path, PathBuf};
@@ -194,6 +194,13 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
+    /// Where the content of a file comes from: what is hidden in it was shown there.
+    fn origin(&self, index: usize) -> &File {
+        let file = &self.files[index];
+        let from = file.moved_from.as_ref().and_then(|from| self.files.iter().find(|other| other.is_at(from)));
+        from.unwrap_or(file)
+    }
+
     fn missing(&self, index: usize, section: &Section, settings: &Settings) -> ToolError {
         match &self.files[index].was {
             Stood::File(Before::Absent) => not_found(&self.files[index].target, settings),
@@ -213,13 +220,13 @@ impl<'a> Tree<'a> {
             (Now::Bytes(_), Stood::File(Before::NotText { why, .. })) => return Err(not_text(&target, *why).into()),
             (Now::Bytes(_), _) => return Err(invalid(format!("`{}` is not text", section.path)).into()),
         };
-        let restorer = self.files[index].restorer(settings);
+        let restorer = self.origin(index).restorer(settings);
         let whole =
             hunks.iter().map(|hunk| restored_hunk(hunk, &restorer, &target)).collect::<Result<Vec<_>, _>>().map_err(told)?;
         let hidden = settings.redactor.hidden(&with_lf(&document.text));
         let applied = apply(&document.text, &whole, &hidden)
             .map_err(|misfit| told(explain::misfit(&misfit, hunks, section, &document.text, &settings.redactor)))?;
-        if let Stood::File(before) = &self.files[index].was {
+        if let Stood::File(before) = &self.origin(index).was {
             let written: Vec<&str> = hunks.iter().flat_map(Hunk::added).collect();
             keep_hidden(&restorer, before, &applied.text, &written, settings, &target).map_err(told)?;
         }
@@ -247,6 +254,12 @@ impl<'a> Tree<'a> {
         }
         file.now = Now::Text(Document { text: applied.text, form: document.form });
         Ok(())
+    }
+
+    /// The places where something stands after it.
+    pub fn written(&self) -> Vec<Written<'_>> {
+        let there = self.files.iter().filter(|file| !matches!(file.now, Now::Absent));
+        there.map(|file| (file.target.real.as_path(), file.target.given.as_str())).collect()
     }
 
     /// What is to be done, removals of what was moved included, and the path that each was written as.

@@ -76,10 +76,9 @@ pub(in crate::tools) fn find(text: &str, old: &str, new: &str, which: Which, hid
 
 impl Wanted<'_> {
     fn shown(&self, place: &Range<usize>) -> bool {
-        let cut = |hidden: &Range<usize>| {
-            hidden.start < place.end && place.start < hidden.end && (hidden.start < place.start || place.end < hidden.end)
-        };
-        !self.hidden.iter().any(cut)
+        let near = self.hidden.partition_point(|hidden| hidden.end <= place.start);
+        let mut over = self.hidden[near..].iter().take_while(|hidden| hidden.start < place.end);
+        !over.any(|hidden| hidden.start < place.start || place.end < hidden.end)
     }
 
     fn exact(&self, old: &str) -> Vec<Range<usize>> {
@@ -206,8 +205,8 @@ impl Loose<'_> {
         let how = [reading.how, words].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ");
         let ranges = || places.iter().map(|(range, _)| range.clone()).collect::<Vec<_>>();
         let same =
-            places.windows(2).all(|pair| alike(&self.wanted.text[pair[0].0.clone()], &self.wanted.text[pair[1].0.clone()]));
-        if places.len() > 1 && (self.wanted.which == Which::TheOnly || !same) {
+            || places.windows(2).all(|pair| alike(&self.wanted.text[pair[0].0.clone()], &self.wanted.text[pair[1].0.clone()]));
+        if places.len() > 1 && (self.wanted.which == Which::TheOnly || !same()) {
             return Err(Missed::Several { places: ranges(), how: Some(how) });
         }
         let mut made = Vec::with_capacity(places.len());
@@ -239,17 +238,16 @@ impl Loose<'_> {
                 && (!(reading.at_end || rest) || at_end)
                 && (!reading.at_eof || after.is_empty())
         };
-        occurrences(&folded.text, &needle, self.wanted.which)
+        let found = occurrences(&folded.text, &needle, self.wanted.which)
             .into_iter()
             .map(|at| at..at + needle.len())
             .filter(whole)
             .filter_map(|range| folded.original(range, rest))
-            .filter(|range| self.may_be(range, reading))
-            .map(|range| {
-                let new = merged(&text[range.clone()], &reading.old, &reading.new, |line| Some(line.to_owned()));
-                (range, if level == Level::Exact { Some(reading.new.clone()) } else { new })
-            })
-            .collect()
+            .filter(|range| self.may_be(range, reading));
+        self.made(found.collect(), |range| {
+            let merged = || merged(&text[range.clone()], &reading.old, &reading.new, |line| Some(line.to_owned()));
+            if level == Level::Exact { Some(reading.new.clone()) } else { merged() }
+        })
     }
 
     /// Whole lines that are folded like those of the old text, however they are indented.
@@ -258,16 +256,19 @@ impl Loose<'_> {
         let needle = needle(&reading.old, level);
         let ranges = window::find(text, &self.folded[index].1.text, &needle);
         let unit = if ranges.is_empty() { 0 } else { indent::unit(text) };
-        ranges
-            .into_iter()
-            .filter(|range| self.may_be(range, reading) && (!reading.at_eof || range.end == text.len()))
-            .map(|range| {
-                let there = &text[range.clone()];
-                let indents = Indents::of(reading.old.lines().zip(there.lines()), unit);
-                let new = indents.and_then(|indents| merged(there, &reading.old, &reading.new, |line| indents.line(line)));
-                (range, new)
-            })
-            .collect()
+        let found =
+            ranges.into_iter().filter(|range| self.may_be(range, reading) && (!reading.at_eof || range.end == text.len()));
+        self.made(found.collect(), |range| {
+            let there = &text[range.clone()];
+            let indents = Indents::of(reading.old.lines().zip(there.lines()), unit);
+            indents.and_then(|indents| merged(there, &reading.old, &reading.new, |line| indents.line(line)))
+        })
+    }
+
+    /// What stands at each place afterwards. Of several where one is wanted it is not asked: none of them is taken.
+    fn made(&self, places: Vec<Range<usize>>, new: impl Fn(&Range<usize>) -> Option<String>) -> Places {
+        let unclear = places.len() > 1 && self.wanted.which == Which::TheOnly;
+        places.into_iter().map(|range| (range.clone(), if unclear { None } else { new(&range) })).collect()
     }
 
     fn may_be(&self, range: &Range<usize>, reading: &Variant) -> bool {

@@ -202,3 +202,15 @@ fn what_was_never_shown_is_no_place() {
     assert_eq!(find("\"abc"), Err(Missed::Nowhere));
     assert!(find("key = \"abc\"\nend").is_ok_and(|found| found.how.is_some()));
 }
+
+/// Nobody waits for these where the work is bounded.
+#[test]
+fn passages_that_are_made_to_be_slow_come_to_an_end() {
+    let lines = " a\n".repeat(30_000);
+    let several = find(&lines, &"a\n".repeat(1_000), "c\n", Which::TheOnly, &[]);
+    assert!(matches!(several, Err(Missed::Several { .. })));
+    assert_eq!(find(&lines, &("a\n".repeat(15_000) + "b\n"), "c\n", Which::TheOnly, &[]), Err(Missed::Nowhere));
+    let hidden: Vec<std::ops::Range<usize>> = (0..10_000).map(|at| at * 3 + 1..at * 3 + 2).collect();
+    let all = find(&lines, "a", "b", Which::All, &hidden).unwrap();
+    assert_eq!(all.places.len(), 30_000);
+}

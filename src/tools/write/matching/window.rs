@@ -1,12 +1,15 @@
 //! Whole lines that are those of a text but for the white space around each.
 
+use crate::tools::write::sequence::occurrences;
 use std::ops::Range;
 
 /// The ranges of `text` whose lines, as `folded` has them, are those of `needle`. White space at the end of the last line is not
 /// part of one where the needle does not end its line.
 pub(super) fn find(text: &str, folded: &str, needle: &str) -> Vec<Range<usize>> {
     let wanted: Vec<&str> = needle.lines().map(str::trim).collect();
-    let Some(anchor) = wanted.iter().position(|line| !line.is_empty()) else { return Vec::new() };
+    if wanted.iter().all(|line| line.is_empty()) {
+        return Vec::new();
+    }
     let lines: Vec<&str> = folded.lines().map(str::trim).collect();
     let mut starts = Vec::with_capacity(lines.len() + 1);
     let mut at = 0;
@@ -17,10 +20,7 @@ pub(super) fn find(text: &str, folded: &str, needle: &str) -> Vec<Range<usize>> 
     starts.push(text.len());
     let ended = needle.ends_with('\n');
     let mut found = Vec::new();
-    for first in 0..(lines.len() + 1).saturating_sub(wanted.len()) {
-        if lines[first + anchor] != wanted[anchor] || lines[first..first + wanted.len()] != wanted[..] {
-            continue;
-        }
+    for first in occurrences(&lines, &wanted) {
         let (Some(start), Some(end)) = (starts.get(first), starts.get(first + wanted.len())) else { continue };
         let whole = &text[*start..*end];
         let end = match (ended, whole.ends_with('\n')) {
