@@ -105,3 +105,18 @@ fn a_patch_shows_its_diff_and_waits_for_a_yes() {
     project.aye(&["tool", "call", "TextPatch", "--args", &patch, "--json", "--yes"]).exits(0);
     assert_eq!(project.read("a.md"), "# A\r\n\r\nnew\r\n\r\n# B\r\nx");
 }
+
+#[test]
+fn a_listing_takes_a_pattern_for_its_path() {
+    let project = Project::empty().file("src/a.py", "").file("src/b.ts", "").file("src/deep/c.ts", "").file("d.ts", "");
+    for (path, listed) in [
+        ("src/*.py", "a.py"),
+        ("**/*.ts", "d.ts\nsrc/b.ts\nsrc/deep/c.ts"),
+        ("src/**/*.ts", "b.ts\ndeep/c.ts"),
+        ("src/?.ts", "b.ts"),
+        ("src", "a.py\nb.ts\ndeep/"),
+    ] {
+        let (code, result) = outcome(&project, "list_files", &json!({"path": path}), &[]);
+        assert_eq!((code.as_str(), result["outputText"].as_str()), ("ok", Some(listed)), "{path}");
+    }
+}

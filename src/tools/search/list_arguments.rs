@@ -39,7 +39,7 @@ pub(in crate::tools) struct Arguments {
 /// `list_files` as a small runner has it: fewer entries, and hidden ones only on request.
 #[derive(Deserialize, JsonSchema)]
 pub(in crate::tools) struct ListFiles {
-    /// The directory; `.` when absent.
+    /// The directory; `.` when absent. Also a pattern, for example `src/*.py` or `**/*.ts`.
     path: Option<String>,
     /// Whether all below it is listed too; false when absent.
     recursive: Option<bool>,
@@ -59,17 +59,33 @@ pub(in crate::tools) struct ListFiles {
 
 impl From<ListFiles> for Arguments {
     fn from(list: ListFiles) -> Self {
+        let (path, glob) = match (list.path, list.pattern) {
+            (Some(path), None) => split(path),
+            given => given,
+        };
         Self {
-            path: list.path,
+            path,
             recursive: list.recursive,
             depth: list.depth,
-            glob: list.pattern,
+            glob,
             hidden: Some(list.include_hidden.unwrap_or(false)),
             no_ignore: None,
             details: list.details,
             max_results: Some(list.max_results.unwrap_or(FILES_ENTRIES)),
         }
     }
+}
+
+/// `src/*.py` is the directory `src`, of which only `*.py` is wanted.
+fn split(path: String) -> (Option<String>, Option<Vec<String>>) {
+    let Some(sign) = path.find(['*', '?']) else { return (Some(path), None) };
+    let (directory, glob) = match path[..sign].rfind('/') {
+        Some(0) => ("/", &path[1..]),
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (".", path.as_str()),
+    };
+    let glob = if glob == "**" { "**/*" } else { glob };
+    (Some(directory.to_owned()), Some(vec![glob.to_owned()]))
 }
 
 /// A listing, checked.

@@ -144,6 +144,7 @@ fn final_newlines_stay_or_come_as_the_patch_says() {
         ("a\nb\n", "@@\n+c\n", "a\nb\nc\n"),
         ("", "@@\n+c\n", "c\n"),
         ("a\r\nb", "@@\n b\n+c\n", "a\r\nb\r\nc"),
+        ("a\r\nb", "@@\n b\n+c\n+d\n", "a\r\nb\r\nc\r\nd"),
         ("a\nb\n", "@@\n-a\n-b\n", ""),
         ("a\n\nb\n", "@@\n b\n+c\n \n", "a\n\nb\nc\n"),
     ];
@@ -223,6 +224,16 @@ fn sections_follow_each_other_on_what_the_ones_before_made() {
     let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(bench.path("tool")).unwrap());
     assert_eq!(mode & 0o777, 0o755);
     assert!(told.contains("Moved a to sub/b +2 −2") && told.contains("Created new +1"), "{told}");
+}
+
+#[test]
+fn a_file_that_the_patch_makes_may_be_moved_by_it() {
+    let bench = Bench::new();
+    bench.write("there", "old\n");
+    let body = "*** Add File: a\n+1\n*** Update File: a\n*** Move to: d/b\n@@\n-1\n+2\n*** Add File: c\n+3\n*** Update File: c\n*** Move to: there\n";
+    bench.output("ApplyPatch", patch(body));
+    assert_eq!((bench.read("d/b"), bench.read("there")), (b"2\n".to_vec(), b"3\n".to_vec()));
+    assert!(!bench.path("a").exists() && !bench.path("c").exists());
 }
 
 #[test]

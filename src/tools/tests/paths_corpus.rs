@@ -39,16 +39,21 @@ fn set_up(root: &Path, step: &Value) {
 fn calls(case: &Value, arg: &str, destination: &str) -> Vec<(&'static str, Value)> {
     match case["tool"].as_str().unwrap() {
         "read_file" => {
-            vec![("ReadFile", json!({"path": arg})), ("HashFile", json!({"path": arg})), ("TextInspect", json!({"path": arg}))]
+            ["ReadFile", "read_file", "TextRead", "HashFile", "TextInspect"].map(|tool| (tool, json!({"path": arg}))).into()
         }
-        "write_file" => vec![("WriteFile", json!({"path": arg, "content": "written"}))],
+        "write_file" => vec![
+            ("WriteFile", json!({"path": arg, "content": "written"})),
+            ("AppendFile", json!({"path": arg, "content": "written"})),
+            ("write_file", json!({"path": arg, "content": "written", "append": true})),
+            ("ApplyPatch", json!({"patch": format!("*** Begin Patch\n*** Add File: {arg}\n+written\n*** End Patch\n")})),
+        ],
         "edit_file" => vec![
             ("EditFile", json!({"path": arg, "edits": [{"oldText": "x", "newText": "y"}]})),
             ("TextPatch", json!({"path": arg, "operation": "insertBefore", "startLine": 1, "content": "y"})),
         ],
-        "list_dir" => vec![("ListDirectory", json!({"path": arg})), ("DiskUsage", json!({"path": arg}))],
+        "list_dir" => ["ListDirectory", "list_files", "DiskUsage"].map(|tool| (tool, json!({"path": arg}))).into(),
         "glob" => vec![("Glob", json!({"pattern": arg}))],
-        "grep" => vec![("Grep", json!({"pattern": ".", "path": arg}))],
+        "grep" => ["Grep", "grep", "TextSearch"].map(|tool| (tool, json!({"pattern": ".", "path": arg}))).into(),
         "shell_cwd" => ["RunCommand", "CliRun", "shell"].map(|tool| (tool, json!({"command": "true", "cwd": arg}))).into(),
         "delete" => vec![("Delete", json!({"path": arg, "recursive": true}))],
         "mkdir" => vec![("CreateDirectory", json!({"path": arg}))],

@@ -76,7 +76,8 @@ fn joined(whole: &[&str], hunks: &[Hunk], places: &[Places], starts: &[usize]) -
     let mut done = 0;
     for block in &blocks {
         result.extend(whole[done..block.at].iter().map(|line| (body(line), ending(line))));
-        let before = block.at.checked_sub(1).map(|index| ending(whole[index])).filter(|ending| !ending.is_empty());
+        // The last line may have none; those above it then say what is usual.
+        let before = whole[..block.at].iter().rev().take(2).map(|line| ending(line)).find(|ending| !ending.is_empty());
         let after = || whole.get(block.at).map(|line| ending(line)).filter(|ending| !ending.is_empty());
         let mut near = before.or_else(after).unwrap_or("\n");
         for (index, line) in block.added.iter().enumerate() {

@@ -182,14 +182,16 @@ impl<'a> Tree<'a> {
             return Ok(());
         }
         let now = std::mem::replace(&mut self.files[index].now, Now::Absent);
-        let from = self.files[index].moved_from.take().unwrap_or_else(|| self.files[index].target.real.clone());
+        let source = &mut self.files[index];
+        // A file that the patch itself made has no owner and mode to take along.
+        let from = source.moved_from.take().or_else(|| (!source.is_new()).then(|| source.target.real.clone()));
         let notes = std::mem::take(&mut self.files[index].notes);
         let file = &mut self.files[there];
         if !matches!(file.now, Now::Absent) {
             file.notes.push("replaces the file that stands there".to_owned());
         }
         file.now = now;
-        file.moved_from = (from != file.target.real).then_some(from);
+        file.moved_from = from.filter(|from| *from != file.target.real);
         file.notes.extend(notes);
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! What the indentation of a text is where it stands: worked out of the lines that are in both, never guessed.
 
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
 /// How each indentation of a given text reads in the file.
 pub(super) struct Indents {
     pairs: Vec<(String, String)>,
@@ -89,6 +91,46 @@ impl Indents {
         let length = given.len() * narrow;
         length.is_multiple_of(wide).then(|| String::from(to).repeat(length / wide))
     }
+}
+
+/// The new text, where its lines are indented as those of the file already and not as those of the old text: said by every line
+/// that stays, and by the least indentation.
+pub(super) fn as_there(there: &str, old: &str, new: &str) -> Option<String> {
+    let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
+    let (there_lines, old, new_lines) = (lines(there), lines(old), lines(new));
+    if there_lines.len() != old.len() || margin(new) != margin(there) {
+        return None;
+    }
+    let trimmed = |lines: &[&str]| -> Vec<String> { lines.iter().map(|line| line.trim().to_owned()).collect() };
+    let (mut result, mut says) = (String::new(), false);
+    for op in capture_diff_slices(Algorithm::Myers, &trimmed(&old), &trimmed(&new_lines)) {
+        let DiffOp::Equal { old_index, new_index, len } = op else {
+            result.extend(new_lines[op.new_range()].iter().copied());
+            continue;
+        };
+        for step in 0..len {
+            let (there, old, new) = (there_lines[old_index + step], old[old_index + step], new_lines[new_index + step]);
+            if !new.trim().is_empty() && indent(new) != indent(there) {
+                return None;
+            }
+            says |= indent(old) != indent(there);
+            result.push_str(there);
+            if new.ends_with('\n') && !there.ends_with('\n') {
+                result.push('\n');
+            }
+        }
+    }
+    (says && result != there).then_some(result)
+}
+
+/// What all lines are indented by.
+pub(super) fn margin(text: &str) -> &str {
+    let mut indents = text.lines().filter(|line| !line.trim().is_empty()).map(indent);
+    let first = indents.next().unwrap_or_default();
+    indents.fold(first, |margin, indent| {
+        let same = margin.bytes().zip(indent.bytes()).take_while(|(left, right)| left == right).count();
+        margin.get(..same).unwrap_or_default()
+    })
 }
 
 /// How many spaces a text indents by: the step from line to line that is there most often.

@@ -244,7 +244,7 @@ impl Loose<'_> {
             .filter(whole)
             .filter_map(|range| folded.original(range, rest))
             .filter(|range| self.may_be(range, reading));
-        self.made(found.collect(), |range| {
+        self.made(found.collect(), reading, |range| {
             let merged = || merged(&text[range.clone()], &reading.old, &reading.new, |line| Some(line.to_owned()));
             if level == Level::Exact { Some(reading.new.clone()) } else { merged() }
         })
@@ -258,23 +258,43 @@ impl Loose<'_> {
         let unit = if ranges.is_empty() { 0 } else { indent::unit(text) };
         let found =
             ranges.into_iter().filter(|range| self.may_be(range, reading) && (!reading.at_eof || range.end == text.len()));
-        self.made(found.collect(), |range| {
-            let there = &text[range.clone()];
-            let indents = Indents::of(reading.old.lines().zip(there.lines()), unit);
-            indents.and_then(|indents| merged(there, &reading.old, &reading.new, |line| indents.line(line)))
-        })
+        self.made(found.collect(), reading, |range| indented(&text[range.clone()], reading, unit))
     }
 
     /// What stands at each place afterwards. Of several where one is wanted it is not asked: none of them is taken.
-    fn made(&self, places: Vec<Range<usize>>, new: impl Fn(&Range<usize>) -> Option<String>) -> Places {
+    fn made(&self, places: Vec<Range<usize>>, reading: &Variant, new: impl Fn(&Range<usize>) -> Option<String>) -> Places {
         let unclear = places.len() > 1 && self.wanted.which == Which::TheOnly;
-        places.into_iter().map(|range| (range.clone(), if unclear { None } else { new(&range) })).collect()
+        let one = |range: Range<usize>| {
+            let new = if unclear { None } else { new(&range) };
+            (self.to_end(range, reading), new)
+        };
+        places.into_iter().map(one).collect()
+    }
+
+    /// Where the last lines go, the line before them has their end: none.
+    fn to_end(&self, range: Range<usize>, reading: &Variant) -> Range<usize> {
+        let goes = reading.at_eof && reading.new.is_empty() && self.wanted.text[..range.start].ends_with('\n');
+        if goes { range.start - 1..range.end } else { range }
     }
 
     fn may_be(&self, range: &Range<usize>, reading: &Variant) -> bool {
         let line_before = || self.wanted.text[..range.start].trim_end_matches('\n').rsplit('\n').next().unwrap_or_default();
         let fenced = || reading.unfenced && variants::fence(line_before()).is_some();
         self.wanted.shown(range) && !fenced()
+    }
+}
+
+/// The new text as it is indented there; none where it can be read in two ways.
+fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
+    let (old, new) = (&reading.old, &reading.new);
+    let like_old =
+        Indents::of(old.lines().zip(there.lines()), unit).and_then(|indents| merged(there, old, new, |line| indents.line(line)));
+    let unlike_old = indent::margin(new) == indent::margin(there) && indent::margin(new) != indent::margin(old);
+    match (indent::as_there(there, old, new), like_old) {
+        (Some(as_there), Some(like_old)) => (unlike_old || as_there == like_old).then_some(as_there),
+        (Some(as_there), None) => Some(as_there),
+        (None, _) if unlike_old && !new.trim().is_empty() => None,
+        (None, like_old) => like_old,
     }
 }
 

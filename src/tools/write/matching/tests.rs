@@ -214,3 +214,30 @@ fn passages_that_are_made_to_be_slow_come_to_an_end() {
     let all = find(&lines, "a", "b", Which::All, &hidden).unwrap();
     assert_eq!(all.places.len(), 30_000);
 }
+
+#[test]
+fn a_new_text_that_is_indented_as_the_file_is_stays_so() {
+    // Every line that stays is indented as it is there.
+    check("\t\tone()\n\t\ttwo()\n\tend\n", "one()\ntwo()\n", "\t\tone()\n\t\tthree()\n", "\t\tone()\n\t\tthree()\n\tend\n");
+    check("f(\n\ta,\n)\n", "f(\na,\n)\n", "f(\n\ta,\n\tb,\n)\n", "f(\n\ta,\n\tb,\n)\n");
+    // What is wrapped is indented further.
+    check("    a()\n    end\n", "a()\n", "if x:\n    a()\n", "    if x:\n        a()\n    end\n");
+    // Nothing says which is meant.
+    check("    one()\n    end\n", "one()\n", "    two()\n", "indentation");
+}
+
+#[test]
+fn a_space_after_the_number_of_a_line_is_no_part_of_it_unless_the_file_says_so() {
+    for sign in [":", "|"] {
+        let old = format!("1{sign}     one()\n2{sign} \n");
+        check("    one()\n\nend\n", &old, "    two()\n\n", "    two()\n\nend\n");
+        check("    one()\n\nend\n", &old, &format!("1{sign}     two()\n2{sign} \n"), "    two()\n\nend\n");
+    }
+    check("    one()\nend\n", "1:    one()\n", "1:    two()\n", "    two()\nend\n");
+}
+
+#[test]
+fn a_file_without_a_final_newline_has_none_when_its_last_lines_go() {
+    check("one\ntwo\nthree", "two\nthree\n", "", "one");
+    check("one", "one\n", "", "");
+}

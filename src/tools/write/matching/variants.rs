@@ -1,5 +1,7 @@
 //! What a model's text most likely stands for where it was copied from a view of the file, or escaped once too often.
 
+use std::collections::HashSet;
+
 /// A text read in another way, and what was left out of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variant {
@@ -19,7 +21,7 @@ pub(super) struct Variant {
 
 /// In the order in which they are tried.
 pub(super) fn variants(text: &str, old: &str, new: &str) -> Vec<Variant> {
-    let readings = [numbered(old, new), fenced(old, new), escaped(old, new), quoted(old, new), entities(old, new)];
+    let readings = [numbered(text, old, new), fenced(old, new), escaped(old, new), quoted(old, new), entities(old, new)];
     let carriage_returns = carriage_returns(text, old, new);
     let readings: Vec<Variant> = readings.into_iter().flatten().collect();
     let own = Variant { how: "", ..plain(old, new) };
@@ -92,7 +94,7 @@ fn carriage_returns(text: &str, old: &str, new: &str) -> Option<Variant> {
 }
 
 /// Lines as a view with line numbers shows them.
-fn numbered(old: &str, new: &str) -> Option<Variant> {
+fn numbered(text: &str, old: &str, new: &str) -> Option<Variant> {
     let mut kind = None;
     let mut last = None;
     let mut stripped = String::with_capacity(old.len());
@@ -106,6 +108,9 @@ fn numbered(old: &str, new: &str) -> Option<Variant> {
         stripped.push_str(rest);
     }
     let kind = kind?;
+    // `12: line` and `12:line` look alike where lines are indented: the file says which of them it is.
+    let spaced = matches!(kind, ':' | '|') && stands_without_a_space(text, &stripped);
+    let unspaced = |line: &'_ str| -> String { line.strip_prefix(' ').filter(|_| spaced).unwrap_or(line).to_owned() };
     let mut last = None;
     let mut bare = |line| {
         let (number, _, rest) = number(line).filter(|(number, found, _)| match found {
@@ -114,11 +119,21 @@ fn numbered(old: &str, new: &str) -> Option<Variant> {
             None => last.is_some_and(|last: u64| *number == last + 1),
         })?;
         last = Some(number);
-        Some(rest)
+        Some(unspaced(rest))
     };
-    let new: String = new.split_inclusive('\n').map(|line| bare(line).unwrap_or(line)).collect();
-    let (old, how) = (stripped, "without its line numbers");
+    let new: String = new.split_inclusive('\n').map(|line| bare(line).unwrap_or_else(|| line.to_owned())).collect();
+    let old: String = stripped.split_inclusive('\n').map(unspaced).collect();
+    let how = "without its line numbers";
     (!is_blank(&old)).then(|| lines(&old, &new, how))
+}
+
+/// Whether all lines begin with a space, and are lines of the text only without it.
+fn stands_without_a_space(text: &str, lines: &str) -> bool {
+    let known: HashSet<&str> = text.lines().map(str::trim_end).collect();
+    lines
+        .lines()
+        .filter(|line| !is_blank(line))
+        .all(|line| line.strip_prefix(' ').is_some_and(|rest| known.contains(rest.trim_end())))
 }
 
 /// The number of a line, the sign after it, and the line. A line that is only a number has no sign: it was empty.
