@@ -4,8 +4,9 @@ use rusqlite::Connection;
 use std::path::Path;
 use std::time::Duration;
 
-/// Another aye may be keeping much.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Another aye may be keeping much, a first snapshot of a large workspace among it: a turn does not wait for that, and goes on
+/// without what could not be kept.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What such a database is.
 pub(super) struct Shape {

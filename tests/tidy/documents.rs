@@ -7,6 +7,7 @@ use std::fs;
 const COMMANDS: [&str; 2] = ["cargo run --release -- demo", "cargo test"];
 
 const TOP: &[&str] = &[
+    ".cargo",
     ".ci",
     ".git",
     ".gitignore",

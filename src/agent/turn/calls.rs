@@ -9,6 +9,9 @@ use crate::ports::{Durability, Plan, Record};
 use crate::protocol::{Action, Approval, CallId, ErrorCode, EventKind, Part, Resolution, Role, ToolError, ToolResult};
 use std::path::PathBuf;
 
+/// Of the paths of a call whose outcome is not known; others are counted.
+const NAMED_PATHS: usize = 10;
+
 /// What follows from a batch of plans once it is in the journal.
 #[derive(Default)]
 pub(super) struct Batch {
@@ -311,9 +314,23 @@ pub(super) fn outcome_unknown(call: &mut Call) {
     );
 }
 
-/// Where to look for what a change of files left unfinished: beside its place, never under its name.
-pub(super) fn leftovers(call: &Call) -> &'static str {
-    if call.touches.is_empty() { "" } else { " (an unfinished copy or removal stands beside its place as `.aye-…`)" }
+/// Where to look for what a change of files left unfinished: beside its place, never under its name. Of several files each is
+/// old or new.
+pub(super) fn leftovers(call: &Call) -> String {
+    match call.touches.as_slice() {
+        [] => String::new(),
+        [_] => " (an unfinished copy or removal stands beside its place as `.aye-…`)".to_owned(),
+        several => {
+            let named: Vec<_> = several.iter().take(NAMED_PATHS).map(|path| format!("`{}`", path.display())).collect();
+            let more = several.len() - named.len();
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            let named = named.join(", ");
+            format!(
+                " (each of {named}{more} is as it was or as the call makes it, so look at all of them; what one was, or an unfinished \
+                 copy, may stand beside it as `.aye-…`)"
+            )
+        }
+    }
 }
 
 fn sorted(plans: Vec<(usize, Result<Plan, ToolError>)>, count: usize) -> Vec<Option<Result<Plan, ToolError>>> {

@@ -1,7 +1,9 @@
 //! More at the end of a file of any size: a copy with it takes the place of the file, so that a crash leaves the one or the other.
 
 use super::PreImage;
-use super::replace::{Parents, Temporary, WriteError, current, keep_attributes, parent_error, replace, sync_directory};
+use super::replace::{
+    Parents, Temporary, WriteError, current, is_same, keep_attributes, parent_error, replace, sync_directory, unchanged,
+};
 use super::tree::Stop;
 use crate::sys::path::{open_file, open_parent};
 use nix::errno::Errno;
@@ -55,7 +57,7 @@ pub fn append(real: &Path, more: &[u8], before: &PreImage, parents: Parents, sto
         Ok(())
     })?;
     open_same(&directory, name, &old)?;
-    temporary.publish_over(name)?;
+    temporary.publish_over(name, &old, &|aside| unchanged(&directory, aside, expected).map(drop))?;
     sync_directory(&directory);
     Ok(())
 }
@@ -68,9 +70,8 @@ fn open_same(directory: &OwnedFd, name: &OsStr, old: &FileStat) -> Result<File, 
         Err(Errno::ENOENT) => return Err(WriteError::Changed),
         Err(errno) => return Err(errno.into()),
     };
-    let known = |stat: &FileStat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
     let named = fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
-    if known(&fstat(&file)?) == known(old) && known(&named) == known(old) { Ok(file) } else { Err(WriteError::Changed) }
+    if is_same(old, &fstat(&file)?) && is_same(old, &named) { Ok(file) } else { Err(WriteError::Changed) }
 }
 
 /// Shares the blocks where the file system can, and copies them in the kernel where that can.

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 /// What is done under a lock takes a moment; who holds one longer is stuck.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
+/// What stood there is read once more after it was replaced, where that takes but a moment: a clock of files may tick slowly.
+const AGAIN_BYTES: i64 = 16 * 1024 * 1024;
 
 /// What happens to directories that are not there yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,8 +82,8 @@ pub fn replace_with(
     match before {
         PreImage::Absent => temporary.publish_new(name)?,
         PreImage::Content(hash) => {
-            unchanged(&directory, name, hash)?;
-            temporary.publish_over(name)?;
+            let seen = unchanged(&directory, name, hash)?;
+            temporary.publish_over(name, &seen, &|aside| unchanged(&directory, aside, hash).map(drop))?;
         }
     }
     sync_directory(&directory);
@@ -162,8 +164,8 @@ pub(super) fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, Wri
     }
 }
 
-/// Whether the file still has the content of `hash`, looked at as late as possible.
-pub(super) fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) -> Result<(), WriteError> {
+/// The file, if it still has the content of `hash`, looked at as late as possible.
+pub(super) fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) -> Result<FileStat, WriteError> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let mut file = match openat(directory, name, flags, Mode::empty()) {
         Ok(file) => File::from(file),
@@ -188,9 +190,24 @@ pub(super) fn unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) 
         Err(errno) => return Err(errno.into()),
     };
     if (opened.st_dev, opened.st_ino) == (named.st_dev, named.st_ino) && hasher.finalize() == *hash {
-        return Ok(());
+        return Ok(opened);
     }
     Err(WriteError::Changed)
+}
+
+/// What stands there, if anything does.
+pub(super) fn look(directory: &OwnedFd, name: &OsStr) -> nix::Result<Option<FileStat>> {
+    match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::ENOENT) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The same file with the same content, as far as the file system tells. A change of its name changes only its `ctime`.
+pub(super) fn is_same(old: &FileStat, now: &FileStat) -> bool {
+    let known = |stat: &FileStat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+    known(old) == known(now)
 }
 
 /// Best effort: some file systems cannot, and the rename has happened already.
@@ -207,6 +224,8 @@ pub(super) struct Temporary<'a> {
     directory: &'a OwnedFd,
     name: OsString,
     standing: Standing,
+    /// What was made.
+    new: FileStat,
 }
 
 enum Standing {
@@ -230,22 +249,49 @@ impl<'a> Temporary<'a> {
         #[cfg(target_os = "linux")]
         if let Some(mut file) = nameless(directory, mode) {
             fill(&mut file)?;
-            settle(&file, old)?;
-            return Ok(Self { directory, name, standing: Standing::Nameless(file) });
+            let new = settle(&file, old)?;
+            return Ok(Self { directory, name, standing: Standing::Nameless(file), new });
         }
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(directory, name.as_os_str(), flags, mode)?);
-        let temporary = Self { directory, name, standing: Standing::Named };
+        let mut temporary = Self { directory, name, standing: Standing::Named, new: fstat(&file)? };
         fill(&mut file)?;
-        settle(&file, old)?;
+        temporary.new = settle(&file, old)?;
         Ok(temporary)
     }
 
-    pub(super) fn publish_over(mut self, name: &OsStr) -> Result<(), WriteError> {
+    /// Takes the place of the file that was `seen`. What another one put there since, by its name or into it, gets its place
+    /// back: `same` looks at the content again where that takes but a moment.
+    pub(super) fn publish_over(
+        mut self,
+        name: &OsStr,
+        seen: &FileStat,
+        same: &dyn Fn(&OsStr) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
         self.be_named()?;
-        renameat(self.directory, self.name.as_os_str(), self.directory, name)?;
-        self.standing = Standing::Published;
-        Ok(())
+        match exchange(self.directory, &self.name, name) {
+            Ok(true) => {}
+            Ok(false) => {
+                // Without such a call the moment between the look and this stays open.
+                renameat(self.directory, self.name.as_os_str(), self.directory, name)?;
+                self.standing = Standing::Published;
+                return Ok(());
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+        let still = match look(self.directory, &self.name)? {
+            Some(old) if is_same(seen, &old) => old.st_size > AGAIN_BYTES || same(&self.name).is_ok(),
+            _ => false,
+        };
+        if still {
+            return Ok(());
+        }
+        let Err(_) = self.swap_back(name) else { return Err(WriteError::Changed) };
+        let message = format!(
+            "others saved it more than once at this moment; one of the files stands beside it as `{}`",
+            self.name.display()
+        );
+        Err(WriteError::Io(io::Error::other(message)))
     }
 
     /// Takes the name only if nobody has it.
@@ -286,9 +332,27 @@ impl<'a> Temporary<'a> {
 
     /// The name that was taken is nobody's again.
     pub(super) fn give_back(&mut self, name: &OsStr) -> nix::Result<()> {
+        // Only what was put there is taken away again.
+        if !self.is_at(name) {
+            return Err(Errno::EBUSY);
+        }
         rename_new(self.directory, name, &self.name)?;
+        if !self.is_at(&self.name) {
+            rename_new(self.directory, &self.name, name)?;
+            return Err(Errno::EBUSY);
+        }
         self.standing = Standing::Named;
         Ok(())
+    }
+
+    /// Whether what was made stands there, as it was made.
+    fn is_at(&self, name: &OsStr) -> bool {
+        look(self.directory, name).is_ok_and(|now| now.is_some_and(|now| is_same(&self.new, &now)))
+    }
+
+    /// What stands under the own name stays there.
+    pub(super) fn leave(mut self) {
+        self.standing = Standing::Published;
     }
 
     /// The new file gets the name and the old one its; that goes when this is dropped.
@@ -297,32 +361,59 @@ impl<'a> Temporary<'a> {
         Ok(swap(self.directory, &self.name, name)?)
     }
 
-    /// What stands under the own name after a failure may be the only old one, and stays.
+    /// What stands under the own name after a failure may be the only one of its content, and stays; so does what others put
+    /// in the place of the new file.
     pub(super) fn swap_back(&mut self, name: &OsStr) -> nix::Result<()> {
-        let swapped = swap(self.directory, &self.name, name);
-        if swapped.is_err() {
-            self.standing = Standing::Published;
+        let standing = std::mem::replace(&mut self.standing, Standing::Published);
+        if !self.is_at(name) {
+            return Err(Errno::EBUSY);
         }
-        swapped
+        swap(self.directory, &self.name, name)?;
+        if !self.is_at(&self.name) {
+            swap(self.directory, &self.name, name)?;
+            return Err(Errno::EBUSY);
+        }
+        self.standing = standing;
+        Ok(())
     }
 }
 
-/// Two files change their names in one step, or in three where the system has no such call.
-fn swap(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<()> {
+/// Two files change their names in one step; `false` where the system has no such call.
+fn exchange(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<bool> {
     #[cfg(target_os = "linux")]
     {
         use nix::fcntl::{RenameFlags, renameat2};
         match renameat2(directory, one, directory, other, RenameFlags::RENAME_EXCHANGE) {
             // The call, or this flag of it, is not known here.
-            Err(Errno::ENOSYS | Errno::EINVAL) => {}
-            renamed => return renamed,
+            Err(Errno::ENOSYS | Errno::EINVAL) => Ok(false),
+            renamed => renamed.map(|()| true),
         }
     }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (directory, one, other);
+        Ok(false)
+    }
+}
+
+/// Two files change their names in one step, or in three where the system has no such call.
+fn swap(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<()> {
+    if exchange(directory, one, other)? {
+        return Ok(());
+    }
     let aside = super::tree::temporary_name();
-    nix::unistd::linkat(directory, other, directory, aside.as_os_str(), AtFlags::empty())?;
+    match nix::unistd::linkat(directory, other, directory, aside.as_os_str(), AtFlags::empty()) {
+        // A file system where a file has one name: for a moment nothing stands there.
+        Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS) => renameat(directory, other, directory, aside.as_os_str())?,
+        linked => linked?,
+    }
     let renamed = renameat(directory, one, directory, other);
     if renamed.is_err() {
-        let _ = unlinkat(directory, aside.as_os_str(), UnlinkatFlags::NoRemoveDir);
+        // Both are the same file where it has two names, and then this only takes one of them away.
+        match look(directory, other) {
+            Ok(Some(_)) => unlinkat(directory, aside.as_os_str(), UnlinkatFlags::NoRemoveDir)?,
+            _ => rename_new(directory, &aside, other)?,
+        }
         return renamed;
     }
     renameat(directory, aside.as_os_str(), directory, one)
@@ -337,12 +428,12 @@ impl Drop for Temporary<'_> {
 }
 
 /// With the mode and owner it is to have, on disk.
-fn settle(file: &File, old: Option<&FileStat>) -> Result<(), WriteError> {
+fn settle(file: &File, old: Option<&FileStat>) -> Result<FileStat, WriteError> {
     if let Some(old) = old {
         dress(file, old)?;
     }
     file.sync_all()?;
-    Ok(())
+    Ok(fstat(file)?)
 }
 
 /// A file without a name, which goes with the process; `None` where the file system has none or none could be named later.
@@ -385,15 +476,20 @@ fn link_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> {
 }
 
 /// Gives the new file the extended attributes of the old one that a person sets, its access control list among them; as far as
-/// both can be had: they are not content.
+/// both can be had: they are not content. A list that the directory gives to new files goes: it would let in whom the old one kept out.
 pub(super) fn keep_attributes(directory: &OwnedFd, name: &OsStr, new: &File) {
     const MOST_BYTES: usize = 64 * 1024;
+    const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let Ok(old) = openat(directory, name, flags, Mode::empty()) else { return };
     let mut names = vec![0; MOST_BYTES];
     let Ok(length) = rustix::fs::flistxattr(&old, &mut names[..]) else { return };
-    for name in names[..length].split(|byte| *byte == 0) {
-        let kept = name.starts_with(b"user.") || name == b"system.posix_acl_access";
+    let listed = names[..length].split(|byte| *byte == 0);
+    if listed.clone().all(|name| name != ACCESS_LIST) {
+        let _ = rustix::fs::fremovexattr(new, ACCESS_LIST);
+    }
+    for name in listed {
+        let kept = name.starts_with(b"user.") || name == ACCESS_LIST;
         let Ok(name) = std::ffi::CString::new(name) else { continue };
         let mut value = vec![0; MOST_BYTES];
         if kept && let Ok(length) = rustix::fs::fgetxattr(&old, name.as_c_str(), &mut value[..]) {

@@ -8,14 +8,16 @@
 mod tests;
 
 use super::PreImage;
-use super::replace::{Temporary, WriteError, create_parents, current, keep_attributes, parent_error, sync_directory, unchanged};
+use super::replace::{
+    Temporary, WriteError, create_parents, current, is_same, keep_attributes, look, parent_error, sync_directory, unchanged,
+};
 use super::tree::{Survey, rename_to_new, survey, temporary_name};
 use crate::sys::path::open_parent;
-use nix::errno::Errno;
 use nix::fcntl::AtFlags;
-use nix::sys::stat::{FileStat, fstatat};
+use nix::sys::stat::FileStat;
 use nix::unistd::{AccessFlags, UnlinkatFlags, faccessat, unlinkat};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -126,7 +128,7 @@ fn carry_out(steps: &[Step], places: &[Place<'_>], pace: Pace<'_>) -> Result<(),
     for index in 0..ready.len() {
         let taken = pace(index).and_then(|()| ready[index].take());
         if let Err(why) = taken {
-            let left = ready[..index].iter_mut().rev().filter_map(Ready::take_back).collect();
+            let left = ready[..=index].iter_mut().rev().filter_map(Ready::take_back).collect();
             return Err(Failure { step: index, why, left });
         }
     }
@@ -141,6 +143,8 @@ struct Ready<'a> {
     /// What stood there when it was made ready.
     old: Option<FileStat>,
     state: State<'a>,
+    /// The names have changed.
+    taken: bool,
 }
 
 enum State<'a> {
@@ -159,16 +163,7 @@ impl<'a> Ready<'a> {
                     PreImage::Absent => None,
                     PreImage::Content(_) => Some(current(directory, name)?),
                 };
-                let from = like.as_deref().map(opened).transpose()?;
-                let like = from.as_ref().map(|(directory, name)| (directory, *name)).or(old.map(|_| (directory, *name)));
-                let stat = like.map(|(directory, name)| stat(directory, name)).transpose()?;
-                let temporary = Temporary::create(directory, stat.as_ref(), |file| {
-                    file.write_all(content)?;
-                    if let Some((directory, name)) = like {
-                        keep_attributes(directory, name, file);
-                    }
-                    Ok(())
-                })?;
+                let temporary = dressed(directory, content, (directory, name), like.as_deref(), old.as_ref())?;
                 (old, if old.is_some() { State::Over(temporary) } else { State::New(temporary) })
             }
             What::Remove { .. } => {
@@ -177,7 +172,7 @@ impl<'a> Ready<'a> {
                 (Some(old), State::Going)
             }
         };
-        Ok(Self { step, place, old, state })
+        Ok(Self { step, place, old, state, taken: false })
     }
 
     /// Whether what stands there is what was looked at.
@@ -186,7 +181,7 @@ impl<'a> Ready<'a> {
         let same = match &self.step.what {
             What::Write { before: PreImage::Content(hash), .. }
             | What::Remove { before: Was::Content(PreImage::Content(hash)) } => {
-                return unchanged(directory, name, hash);
+                return unchanged(directory, name, hash).map(drop);
             }
             What::Write { before: PreImage::Absent, .. } => look(directory, name)?.is_none(),
             What::Remove { before: Was::Entry(planned) } => {
@@ -200,41 +195,43 @@ impl<'a> Ready<'a> {
     /// The change of the name; what stood there stands aside until all is done.
     fn take(&mut self) -> Result<(), WriteError> {
         let (directory, name) = self.place;
-        match &mut self.state {
+        let aside = match &mut self.state {
             State::New(temporary) => {
                 temporary.take_name(name)?;
-                self.old = look(directory, name)?;
+                self.taken = true;
+                return Ok(());
             }
-            State::Over(temporary) => temporary.swap(name)?,
+            State::Over(temporary) => {
+                temporary.swap(name)?;
+                temporary.name().to_owned()
+            }
             State::Going => {
                 let aside = temporary_name();
                 rename_to_new((directory, name), (directory, &aside))?;
-                self.state = State::Aside(aside);
+                self.state = State::Aside(aside.clone());
+                aside
             }
-            State::Aside(_) => {}
-        }
-        // Between the look and now another file may have got the name, or other content.
-        let taken = match &self.state {
-            State::Over(temporary) => look(directory, temporary.name())?,
-            State::Aside(aside) => look(directory, aside)?,
-            State::New(_) | State::Going => None,
+            State::Aside(_) => return Ok(()),
         };
-        if taken.is_none_or(|now| self.old.is_some_and(|old| is_same(&old, &now))) {
-            return Ok(());
-        }
-        let _ = self.take_back();
-        Err(WriteError::Changed)
+        self.taken = true;
+        // Between the look and now another file may have got the name, or other content.
+        if self.is_old(&aside)? { Ok(()) } else { Err(WriteError::Changed) }
     }
 
-    /// As it was; the path where that fails.
+    /// Whether what stands there is what stood under the name.
+    fn is_old(&self, aside: &OsStr) -> nix::Result<bool> {
+        let now = look(&self.place.0, aside)?;
+        Ok(now.is_some_and(|now| self.old.is_some_and(|old| is_same(&old, &now))))
+    }
+
+    /// As it was, where anything was done; the path where that fails.
     fn take_back(&mut self) -> Option<PathBuf> {
+        if !self.taken {
+            return None;
+        }
         let (directory, name) = self.place;
         let back = match &mut self.state {
-            // Only what was put there is taken away again.
-            State::New(temporary) => match (self.old, look(directory, name)) {
-                (Some(old), Ok(Some(now))) if is_same(&old, &now) => temporary.give_back(name),
-                _ => Err(Errno::EBUSY),
-            },
+            State::New(temporary) => temporary.give_back(name),
             State::Over(temporary) => temporary.swap_back(name),
             State::Going => Ok(()),
             State::Aside(aside) => rename_to_new((directory, aside), (directory, name)),
@@ -242,33 +239,50 @@ impl<'a> Ready<'a> {
         back.err().map(|_| self.step.real.clone())
     }
 
-    /// What it was is not needed any more.
+    /// What it was is not needed any more; unless somebody who had it open wrote into it meanwhile.
     fn finish(self) {
         let (directory, _) = self.place;
-        match self.state {
-            State::New(temporary) | State::Over(temporary) => drop(temporary),
-            State::Aside(aside) => {
-                let _ = unlinkat(directory, aside.as_os_str(), UnlinkatFlags::NoRemoveDir);
+        match &self.state {
+            State::Over(temporary) => {
+                if !self.is_old(temporary.name()).unwrap_or(false)
+                    && let State::Over(temporary) = self.state
+                {
+                    temporary.leave();
+                }
             }
-            State::Going => {}
+            State::Aside(aside) => {
+                if self.is_old(aside).unwrap_or(false) {
+                    let _ = unlinkat(directory, aside.as_os_str(), UnlinkatFlags::NoRemoveDir);
+                }
+            }
+            State::New(_) | State::Going => {}
         }
     }
 }
 
-fn look(directory: &OwnedFd, name: &OsStr) -> Result<Option<FileStat>, WriteError> {
-    match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(Some(stat)),
-        Err(Errno::ENOENT) => Ok(None),
-        Err(errno) => Err(errno.into()),
+/// The content, with the owner, the mode and the attributes of the file at `like`, else of the one it replaces.
+fn dressed<'a>(
+    directory: &'a OwnedFd,
+    content: &[u8],
+    here: (&OwnedFd, &OsStr),
+    like: Option<&Path>,
+    old: Option<&FileStat>,
+) -> Result<Temporary<'a>, WriteError> {
+    let write = |file: &mut File| Ok::<_, WriteError>(file.write_all(content)?);
+    if let Some(like) = like {
+        let (above, name) = open_parent(like).map_err(|error| parent_error(like, error))?;
+        let stat = look(&above, name)?.ok_or(WriteError::Changed)?;
+        return Temporary::create(directory, Some(&stat), |file| {
+            write(file)?;
+            keep_attributes(&above, name, file);
+            Ok(())
+        });
     }
-}
-
-fn stat(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, WriteError> {
-    look(directory, name)?.ok_or(WriteError::Changed)
-}
-
-/// The same file with the same content, as far as the file system tells. A change of its name changes only its `ctime`.
-fn is_same(old: &FileStat, now: &FileStat) -> bool {
-    let known = |stat: &FileStat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
-    known(old) == known(now)
+    Temporary::create(directory, old, |file| {
+        write(file)?;
+        if old.is_some() {
+            keep_attributes(here.0, here.1, file);
+        }
+        Ok(())
+    })
 }

@@ -218,3 +218,137 @@ fn a_replaced_file_keeps_the_attributes_a_person_gave_it() {
     several::commit(&[write(moved.clone(), b"elsewhere", PreImage::Absent, Some(file))]).unwrap();
     is(&moved, b"elsewhere");
 }
+
+/// What is ready to take the place of a file, and the file as it was looked at.
+fn ready<'a>(directory: &'a std::os::fd::OwnedFd, old: &[u8]) -> (replace::Temporary<'a>, nix::sys::stat::FileStat) {
+    let seen = replace::unchanged(directory, "f".as_ref(), &blake3::hash(old)).unwrap();
+    let write = |file: &mut std::fs::File| Ok(io::Write::write_all(file, b"new")?);
+    (replace::Temporary::create(directory, Some(&seen), write).unwrap(), seen)
+}
+
+#[test]
+fn what_others_save_between_the_last_look_and_the_change_of_names_stays() {
+    type Save = fn(&Path);
+    let saves: [(Save, &[u8]); 4] = [
+        (|file| fs::write(file, "theirs").unwrap(), b"theirs"),
+        (
+            |file| {
+                fs::write(file.with_extension("swp"), "by its name").unwrap();
+                fs::rename(file.with_extension("swp"), file).unwrap();
+            },
+            b"by its name",
+        ),
+        // As long, and with the time of the old one.
+        (
+            |file| {
+                let time = fs::metadata(file).unwrap().modified().unwrap();
+                fs::write(file, "odd").unwrap();
+                fs::File::options().append(true).open(file).unwrap().set_modified(time).unwrap();
+            },
+            b"odd",
+        ),
+        (|_| {}, b"new"),
+    ];
+    for (save, after) in saves {
+        let (_directory, root) = place();
+        let file = root.join("f");
+        fs::write(&file, "old").unwrap();
+        let directory = crate::sys::path::open_directory(&root).unwrap();
+        let (temporary, seen) = ready(&directory, b"old");
+        save(&file);
+        let again = |aside: &std::ffi::OsStr| replace::unchanged(&directory, aside, &blake3::hash(b"old")).map(drop);
+        let published = temporary.publish_over("f".as_ref(), &seen, &again);
+        assert_eq!(published.is_ok(), after == b"new", "{published:?}");
+        assert_eq!(fs::read(&file).unwrap(), after);
+        only(&root, &["f"]);
+    }
+}
+
+#[test]
+fn what_replaced_the_new_file_meanwhile_is_not_taken_away_with_it() {
+    let (_directory, root) = place();
+    let file = root.join("f");
+    fs::write(&file, "old").unwrap();
+    let directory = crate::sys::path::open_directory(&root).unwrap();
+    let (mut temporary, _) = ready(&directory, b"old");
+    temporary.swap("f".as_ref()).unwrap();
+    fs::write(&file, "theirs").unwrap();
+    assert!(temporary.swap_back("f".as_ref()).is_err());
+    let aside = root.join(temporary.name());
+    drop(temporary);
+    assert_eq!((fs::read(&file).unwrap(), fs::read(aside).unwrap()), (b"theirs".to_vec(), b"old".to_vec()));
+}
+
+#[test]
+fn an_editor_that_saves_all_the_time_loses_nothing_to_edits_of_the_same_file() {
+    let (_directory, root) = place();
+    let file = root.join("f");
+    fs::write(&file, "0;").unwrap();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let begins = |start: &str| fs::read(&file).is_ok_and(|content| content.starts_with(start.as_bytes()));
+    let lost = std::thread::scope(|scope| {
+        let editor = scope.spawn(|| {
+            let lost = (1..100).map(|round| format!("{round};")).find(|save| {
+                fs::write(root.join("swp"), save).unwrap();
+                fs::rename(root.join("swp"), &file).unwrap();
+                // For a moment the new file of an edit that is refused may stand there.
+                !(0..100_000).any(|_| {
+                    std::thread::yield_now();
+                    begins(save)
+                })
+            });
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+            lost
+        });
+        while !over.load(std::sync::atomic::Ordering::Relaxed) {
+            let content = fs::read(&file).unwrap();
+            let _ = replace(&file, &[content.as_slice(), b"+"].concat(), &PreImage::of(&content), Parents::MustExist);
+        }
+        editor.join().unwrap()
+    });
+    assert_eq!(lost, None, "{:?}", fs::read_to_string(&file));
+}
+
+/// The owner, a user, the group, the mask and others.
+fn access_list(user: u16) -> Vec<u8> {
+    let entry = |tag: u16, rights: u16, id: u32| [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat();
+    let nobody = u32::MAX;
+    let entries =
+        [entry(1, 6, nobody), entry(2, user, 4321), entry(4, 4, nobody), entry(0x10, 6, nobody), entry(0x20, 0, nobody)];
+    [2u32.to_le_bytes().to_vec(), entries.concat()].concat()
+}
+
+#[test]
+fn all_ways_to_replace_a_file_keep_its_access_list_and_give_it_none_that_it_had_not() {
+    type Write = fn(&Path);
+    let ways: [Write; 3] = [
+        |file| replace(file, b"new", &PreImage::of(b"old"), Parents::MustExist).unwrap(),
+        |file| append::append(file, b"new", &PreImage::of(b"old"), Parents::MustExist, &|| false).unwrap(),
+        |file| {
+            let what = several::What::Write { content: b"new".to_vec(), before: PreImage::of(b"old"), like: None };
+            several::commit(&[several::Step { real: file.to_owned(), what }]).unwrap();
+        },
+    ];
+    const ACCESS: &str = "system.posix_acl_access";
+    let list_of = |file: &Path| {
+        let mut value = [0; 256];
+        rustix::fs::getxattr(file, ACCESS, &mut value[..]).ok().map(|length| value[..length].to_vec())
+    };
+    for way in ways {
+        let (_directory, root) = place();
+        let (listed, plain) = (root.join("listed"), root.join("plain"));
+        fs::write(&listed, "old").unwrap();
+        fs::write(&plain, "old").unwrap();
+        fs::set_permissions(&plain, fs::Permissions::from_mode(0o640)).unwrap();
+        let flags = rustix::fs::XattrFlags::empty();
+        if let Err(error) = rustix::fs::setxattr(&listed, ACCESS, &access_list(6), flags) {
+            println!("skipped: no access lists on this file system ({error})");
+            return;
+        }
+        rustix::fs::setxattr(&root, "system.posix_acl_default", &access_list(4), flags).unwrap();
+        way(&listed);
+        way(&plain);
+        assert_eq!((list_of(&listed), list_of(&plain)), (Some(access_list(6)), None));
+        assert_eq!(fs::metadata(&plain).unwrap().mode() & 0o777, 0o640);
+    }
+}

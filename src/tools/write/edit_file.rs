@@ -115,10 +115,10 @@ impl Tool for EditFile {
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
         blocking(move || match work {
             Work::Apply(change) => commit(&change, &settings.seen),
-            Work::Splice(splice) => splice.commit(&settings.seen),
+            Work::Splice(splice) => splice.commit(&settings.seen, &context.kill),
             Work::Explain(error) => Err(error.into()),
         })
     }

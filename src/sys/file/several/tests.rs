@@ -32,6 +32,12 @@ fn remove(path: PathBuf) -> Step {
 
 /// A tree and steps that use all there is: new, replaced, moved over another, removed, a link removed.
 fn work() -> (tempfile::TempDir, PathBuf, Vec<Step>) {
+    let (directory, root) = work_place();
+    let steps = steps_of(&root);
+    (directory, root, steps)
+}
+
+fn work_place() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
     fs::create_dir(root.join("d")).unwrap();
@@ -40,7 +46,11 @@ fn work() -> (tempfile::TempDir, PathBuf, Vec<Step>) {
     }
     fs::set_permissions(root.join("b"), fs::Permissions::from_mode(0o750)).unwrap();
     symlink("a", root.join("link")).unwrap();
-    let steps = vec![
+    (directory, root)
+}
+
+fn steps_of(root: &Path) -> Vec<Step> {
+    vec![
         write(root.join("a"), Some("old a"), "new a"),
         write(root.join("new/deep/er"), None, "er"),
         write(root.join("new/deep/two"), None, "two"),
@@ -52,8 +62,7 @@ fn work() -> (tempfile::TempDir, PathBuf, Vec<Step>) {
         remove(root.join("gone")),
         remove(root.join("link")),
         write(root.join("d/c"), Some("old d/c"), "new c"),
-    ];
-    (directory, root, steps)
+    ]
 }
 
 #[test]
@@ -140,4 +149,85 @@ fn a_directory_that_may_not_be_written_stops_all_of_it() {
     assert_eq!(failure.step, 7);
     assert_eq!(tree(&root), before);
     fs::set_permissions(root.join("d"), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn what_others_save_over_a_new_file_before_all_is_taken_back_stays_and_what_it_was_is_named() {
+    for (name, aside) in [("a", Some("old a")), ("new/deep/er", None)] {
+        let (_directory, root) = work_place();
+        let steps = steps_of(&root);
+        let failure = at_pace(&steps, &mut |step| {
+            if step < 4 {
+                return Ok(());
+            }
+            fs::write(root.join(name), "theirs, saved meanwhile").unwrap();
+            Err(WriteError::Io(std::io::Error::other("no more")))
+        });
+        assert_eq!(failure.unwrap_err().left, [root.join(name)]);
+        assert_eq!(fs::read(root.join(name)).unwrap(), b"theirs, saved meanwhile");
+        let left: Vec<_> = tree(&root).into_iter().filter(|(path, _)| path.to_string_lossy().contains(".aye-")).collect();
+        let contents: Vec<_> = left.iter().map(|(_, (_, _, content))| content.as_slice()).collect();
+        assert_eq!(contents, aside.map(str::as_bytes).into_iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn what_is_written_into_a_file_that_is_replaced_meanwhile_stays_beside_it() {
+    use std::io::Write;
+    let (_directory, root) = work_place();
+    let steps = steps_of(&root);
+    let mut opened = fs::File::options().append(true).open(root.join("a")).unwrap();
+    at_pace(&steps, &mut |step| {
+        if step == 7 {
+            opened.write_all(b" and theirs").unwrap();
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(fs::read(root.join("a")).unwrap(), b"new a");
+    assert!(tree(&root).into_values().any(|(_, _, content)| content == b"old a and theirs"));
+}
+
+/// Commits, and stops for good before the change of name of this step: as a process does that is killed there.
+fn killed_before(steps: Vec<Step>, at: usize) {
+    let (reached, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let _ = at_pace(&steps, &mut |step| {
+            if step == at {
+                let _ = reached.send(());
+                loop {
+                    std::thread::park();
+                }
+            }
+            Ok(())
+        });
+    });
+    wait.recv().unwrap();
+}
+
+#[test]
+fn killed_between_two_names_each_file_is_old_or_new_and_no_old_one_is_lost() {
+    let old = ["a", "b", "gone", "over", "d/c"];
+    for at in 0..8 {
+        let (_directory, root) = work_place();
+        killed_before(steps_of(&root), at);
+        let after = tree(&root);
+        let new: [(&str, Option<&str>); 5] =
+            [("a", Some("new a")), ("b", None), ("gone", None), ("over", Some("moved")), ("d/c", Some("new c"))];
+        for (name, new) in new {
+            let now = fs::read_to_string(root.join(name)).ok();
+            let was = format!("old {name}");
+            assert!(now.as_deref() == Some(was.as_str()) || now.as_deref() == new, "{at} {name}: {now:?}");
+        }
+        for name in old {
+            let was = format!("old {name}").into_bytes();
+            assert_eq!(after.values().filter(|(_, _, content)| *content == was).count(), 1, "{at} {name}");
+        }
+        let known = ["a", "b", "gone", "over", "link", "d", "d/c", "new", "new/deep", "new/deep/er", "new/deep/two", ""];
+        for path in after.keys() {
+            let name = path.strip_prefix(&root).unwrap();
+            let is_aside = name.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".aye-"));
+            assert!(is_aside || known.iter().any(|known| name == Path::new(known)), "{at}: {}", path.display());
+        }
+    }
 }

@@ -18,9 +18,12 @@ use crate::tools::write::misfit;
 use crate::tools::write::replacement::with_lf;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
+use tokio_util::sync::CancellationToken;
 
 /// More places are not replaced by one edit.
 const MOST_PLACES: usize = 1_000;
+/// Copied before it is asked again whether to stop.
+const STRETCH_BYTES: u64 = 64 << 20;
 /// Looked at around a place for what is hidden.
 const AROUND_BYTES: u64 = 32 << 10;
 
@@ -215,8 +218,8 @@ fn apart(places: Vec<Range<u64>>) -> Vec<Range<u64>> {
 }
 
 impl Splice {
-    /// Writes it, if the file still is what was shown.
-    pub(in crate::tools) fn commit(&self, seen: &Seen) -> Result<String, Failed> {
+    /// Writes it, if the file still is what was shown. Stopped, it leaves the file as it was.
+    pub(in crate::tools) fn commit(&self, seen: &Seen, kill: &CancellationToken) -> Result<String, Failed> {
         let real = &self.target.real;
         let stood = seen.stands(real);
         let written = replace_with(
@@ -229,9 +232,17 @@ impl Splice {
                         Part::Old(range) => {
                             (&file).seek(SeekFrom::Start(range.start))?;
                             let length = range.end - range.start;
-                            // In the kernel where that can, sharing blocks where the file system can.
-                            if io::copy(&mut (&file).take(length), copy)? < length {
-                                return Err(WriteError::Changed);
+                            let mut left = length;
+                            while left > 0 {
+                                if kill.is_cancelled() {
+                                    return Err(io::Error::new(io::ErrorKind::Interrupted, "stopped").into());
+                                }
+                                // In the kernel where that can, sharing blocks where the file system can.
+                                let copied = io::copy(&mut (&file).take(left.min(STRETCH_BYTES)), copy)?;
+                                if copied == 0 {
+                                    return Err(WriteError::Changed);
+                                }
+                                left -= copied;
                             }
                         }
                     }
