@@ -91,8 +91,10 @@ pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble>
     }
     for tool in tools {
         let capability = bench.router.capability(&tool.tool_name).unwrap_or_default();
-        let first = tool.description.lines().next().unwrap_or_default();
-        super::say(&format!("{:14} {:11} {first}\n", tool.tool_name, capability));
+        // All of it is what `aye tool schema` prints.
+        let line = tool.description.lines().next().unwrap_or_default();
+        let first = line.split_inclusive(". ").next().unwrap_or_default().trim_end();
+        super::say(&format!("{:14} {:12} {first}\n", tool.tool_name, capability));
     }
     Ok(Exit::Completed)
 }

@@ -16,6 +16,10 @@ pub(super) fn schema<T: JsonSchema>() -> Value {
     });
     let mut value = settings.into_generator().into_root_schema_for::<T>().to_value();
     simplify(&mut value);
+    // What the struct is for is said to who reads its code.
+    if let Some(object) = value.as_object_mut() {
+        object.remove("description");
+    }
     value
 }
 

@@ -1,12 +1,29 @@
 //! What models write instead of what the schema says, and what it stands for where only one thing can be meant.
 
+use super::shapes::{plain, reshape, unwrap};
 use super::tool::invalid;
 use crate::protocol::ToolError;
 use serde_json::{Map, Value};
 
 /// Names that models use out of habit, and the one they stand for. Taken where the schema knows the second and not the first.
 const ALIASES: &[(&str, &[&str])] = &[
-    ("path", &["file_path", "filepath", "file", "filename", "file_name", "directory", "dir", "target_file"]),
+    (
+        "path",
+        &[
+            "file_path",
+            "filepath",
+            "file",
+            "filename",
+            "file_name",
+            "directory",
+            "dir",
+            "target_file",
+            "absolute_path",
+            "dir_path",
+            "directory_path",
+            "notebook_path",
+        ],
+    ),
     ("source", &["src", "from", "old_path", "source_path", "source_file", "origin", "path", "file_path"]),
     ("destination", &["dest", "dst", "to", "new_path", "target", "destination_path", "destination_file", "target_path"]),
     ("recursive", &["recurse", "-r"]),
@@ -64,7 +81,7 @@ const ALIASES: &[(&str, &[&str])] = &[
 ];
 
 /// Names under which models say why they call: nothing that a tool could do otherwise.
-const REMARKS: &[&str] = &["description", "explanation", "justification"];
+const REMARKS: &[&str] = &["description", "explanation", "justification", "instruction", "prompt", "reason"];
 
 /// Most of a wrong value that is repeated.
 const SHOWN_CHARACTERS: usize = 80;
@@ -78,6 +95,10 @@ pub(super) fn settle(value: &mut Value, schema: &Value, at: &str) -> Result<(), 
     match value {
         Value::Object(object) => {
             let Some(known) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
+            if at.is_empty() {
+                unwrap(object, known);
+                reshape(object, known)?;
+            }
             rename(object, schema, known, at)?;
             for (name, inner) in object.iter_mut() {
                 settle(inner, &known[name], &within(at, name))?;
@@ -117,6 +138,10 @@ fn retype(value: &mut Value, kind: &str, at: &str) -> Result<(), ToolError> {
         ("integer", Value::String(text)) => text.trim().parse::<f64>().ok().and_then(whole),
         ("integer", Value::Number(number)) if number.is_f64() => number.as_f64().and_then(whole),
         ("boolean", Value::String(text)) => text.trim().to_lowercase().parse().ok().map(Value::Bool),
+        ("string", Value::Array(values)) => match values.as_slice() {
+            [Value::String(only)] => Some(only.as_str().into()),
+            _ => None,
+        },
         ("array" | "object", Value::String(text)) => {
             let read = serde_json::from_str(text);
             Some(read.map_err(|error| invalid(format!("`{at}` is text that is not JSON ({error}); send it as an {kind}")))?)
@@ -193,7 +218,6 @@ fn own_name<'a>(name: &'a str, known: &'a Map<String, Value>) -> Option<&'a str>
     if let Some((own, _)) = known.get_key_value(name) {
         return Some(own);
     }
-    let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
     if let Some(own) = known.keys().find(|own| plain(own) == plain(name)) {
         return Some(own);
     }

@@ -19,6 +19,7 @@ mod router;
 mod search;
 mod seen;
 mod sessions;
+mod shapes;
 mod shell;
 #[cfg(test)]
 mod tests;

@@ -14,24 +14,25 @@ use crate::protocol::{ErrorCode, ToolError};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+/// In the order in which a model sees them: reads, writes, commands, network.
 static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<read_file::ReadFile>(PhantomData),
+    &Hidden::<list_directory::ListDirectory>(PhantomData),
+    &Hidden::<glob::Glob>(PhantomData),
+    &Hidden::<grep::Grep>(PhantomData),
     &Hidden::<stat::Stat>(PhantomData),
+    &Hidden::<text_inspect::TextInspect>(PhantomData),
     &Hidden::<hash_file::HashFile>(PhantomData),
     &Hidden::<disk_usage::DiskUsage>(PhantomData),
-    &Hidden::<text_inspect::TextInspect>(PhantomData),
     &Hidden::<write_file::WriteFile>(PhantomData),
     &Hidden::<edit_file::EditFile>(PhantomData),
     &Hidden::<apply_patch::ApplyPatch>(PhantomData),
     &Hidden::<append_file::AppendFile>(PhantomData),
     &Hidden::<text_patch::TextPatch>(PhantomData),
-    &Hidden::<delete::Delete>(PhantomData),
-    &Hidden::<move_path::Move>(PhantomData),
-    &Hidden::<copy::Copy>(PhantomData),
     &Hidden::<create_directory::CreateDirectory>(PhantomData),
-    &Hidden::<list_directory::ListDirectory>(PhantomData),
-    &Hidden::<glob::Glob>(PhantomData),
-    &Hidden::<grep::Grep>(PhantomData),
+    &Hidden::<copy::Copy>(PhantomData),
+    &Hidden::<move_path::Move>(PhantomData),
+    &Hidden::<delete::Delete>(PhantomData),
     &Hidden::<run_command::RunCommand>(PhantomData),
     &Hidden::<cli_session::CliSession>(PhantomData),
     &Hidden::<cli_write::CliWrite>(PhantomData),
@@ -88,12 +89,24 @@ pub(super) fn all_names() -> Vec<&'static str> {
     TOOLS.iter().flat_map(|tool| std::iter::once(tool.name()).chain(tool.alias_names())).collect()
 }
 
+/// Tools of other agents that have no counterpart, and what to do in their place.
+const ELSEWHERE: &[(&[&str], &str)] = &[
+    (&["readmanyfiles", "readfiles", "readmultiplefiles"], "call ReadFile once for each file, all in one answer"),
+    (&["todowrite", "todoread", "updateplan", "writetodos"], "keep the plan in your answers and go on"),
+    (&["notebookedit", "notebookread"], "ReadFile shows a notebook, with `raw` as JSON, which EditFile changes"),
+    (&["codebasesearch", "semanticsearch"], "look for words with Grep and for names with Glob"),
+    (&["websearch", "googlewebsearch"], "HttpRequest fetches an address that you know"),
+    (&["task", "agent", "spawnagent"], "do it yourself, with the tools there are"),
+];
+
 /// What is said of a name that no tool has; these are the names that there are.
 pub(super) fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
     let names: Vec<_> = names.collect();
     let lower = name.to_lowercase();
     let near = names.iter().map(|known| (strsim::damerau_levenshtein(&lower, &known.to_lowercase()), known)).min();
+    let elsewhere = ELSEWHERE.iter().find(|(names, _)| names.contains(&lower.replace(['_', '-'], "").as_str()));
     let meant = match near {
+        _ if elsewhere.is_some() => elsewhere.map(|(_, what)| (*what).to_owned()).unwrap_or_default(),
         Some((distance, known)) if distance <= 1 + known.len() / 4 => format!("did you mean `{known}`?"),
         _ => format!("the tools are {}", names.join(", ")),
     };

@@ -303,7 +303,7 @@ fn plan(call: ToolCall, settings: &Settings) -> Result<Plan, ToolError> {
         effects: None,
         opens: Vec::new(),
         timeout_seconds,
-        sandbox: None,
+        sandbox: draft.work.downcast_ref::<Work>().and_then(|work| work.narrow.words(settings)),
         payload: draft.work,
     })
 }

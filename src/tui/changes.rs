@@ -63,6 +63,10 @@ impl Changes {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.changed.files.is_empty()
+    }
+
     pub fn scroll_by(&mut self, rows: isize) {
         self.top = self.top.saturating_add_signed(rows).min(self.rows.saturating_sub(self.shown));
     }
@@ -80,7 +84,9 @@ impl Changes {
             }
             y = y.saturating_add(1);
         };
-        put(buffer, inner.x, &self.head(theme, glyphs, inner.width));
+        let count = self.changed.files.len();
+        let room = (usize::from(area.height) / 3).max(3).min(count);
+        put(buffer, inner.x, &self.head(theme, glyphs, inner.width, room < count));
         for note in self.notes(inner.width) {
             put(buffer, inner.x, &Line::styled(note, theme.style(Token::Warn)));
         }
@@ -91,8 +97,7 @@ impl Changes {
             }
             return;
         }
-        let room = (usize::from(area.height) / 3).max(3).min(self.changed.files.len());
-        let first = self.at.saturating_sub(room / 2).min(self.changed.files.len() - room);
+        let first = self.at.saturating_sub(room / 2).min(count - room);
         for at in first..first + room {
             put(buffer, area.x, &self.row(at, area.width, theme, glyphs));
         }
@@ -101,9 +106,12 @@ impl Changes {
         self.draw_body(body, buffer, theme, glyphs);
     }
 
-    fn head(&self, theme: &Theme, glyphs: &Glyphs, width: u16) -> Line<'static> {
+    /// Which file is open is said where the list has more than are shown.
+    fn head(&self, theme: &Theme, glyphs: &Glyphs, width: u16, is_cut: bool) -> Line<'static> {
         let since = if self.changed.since_task.is_some() { "this task" } else { "this session" };
         let counts = self.changed.counts().map_or_else(String::new, |counts| format!(" {} {counts}", glyphs.dot));
+        let place = format!(" {} {} of {}", glyphs.dot, self.at + 1, self.changed.files.len());
+        let counts = if is_cut { counts + &place } else { counts };
         let long = format!("Changed in {since}{counts}");
         let words = if text::width(&long) <= width.into() { long } else { format!("Changed{counts}") };
         let words = words.replace('−', glyphs.minus);

@@ -24,9 +24,12 @@ enum Left {
     Tokens,
     Cost,
     Model,
+    /// How far the sandbox goes; whether there is one, and the network, stay.
+    Extent,
 }
 
-const LEAVING: [Left; 7] = [Left::Nothing, Left::Bar, Left::Cwd, Left::Branch, Left::Tokens, Left::Cost, Left::Model];
+const LEAVING: [Left; 8] =
+    [Left::Nothing, Left::Bar, Left::Cwd, Left::Branch, Left::Tokens, Left::Cost, Left::Model, Left::Extent];
 
 /// Words, and what they are.
 type Item = (String, Token);
@@ -59,7 +62,7 @@ fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
         (mode.to_owned(), if header.mode == Mode::Auto { Token::Danger } else { Token::Muted }),
         (if model.policy.broken.is_some() { "policy file broken".to_owned() } else { String::new() }, Token::Warn),
         ending(model, now),
-        (header.sandbox.clone(), if is_open(&header.sandbox) { Token::Warn } else { Token::Muted }),
+        (sandbox(&header.sandbox, left), if is_open(&header.sandbox) { Token::Warn } else { Token::Muted }),
         plain(header.branch.as_deref().unwrap_or_default(), Left::Branch),
         plain(&model.options.cwd, Left::Cwd),
     ];
@@ -73,6 +76,14 @@ fn ending(model: &Model, now: u64) -> Item {
         Some((end, Ending::Soon)) => (format!("policy ends {}", end.strftime("%H:%M UTC")), Token::Warn),
         Some((_, Ending::Over)) => ("policy expired".to_owned(), Token::Danger),
         None => (String::new(), Token::Muted),
+    }
+}
+
+/// `sandbox on: preview · net off`, or without what stands between colon and dot.
+fn sandbox(words: &str, left: Left) -> String {
+    match words.split_once(':').zip(words.split_once(" · ")) {
+        Some(((on, _), (_, network))) if left >= Left::Extent => format!("{on} · {network}"),
+        Some(_) | None => words.to_owned(),
     }
 }
 
@@ -124,7 +135,12 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
     if (model.help.is_some() || model.reading.is_some()) && !model.panels.is_open() {
         return vec!["esc closes", "up down pgup pgdn scroll"];
     }
-    if model.changes.is_some() && !model.panels.is_open() {
+    if let Some(changes) = &model.changes
+        && !model.panels.is_open()
+    {
+        if changes.is_empty() {
+            return vec!["esc closes", "r look again"];
+        }
         return vec!["esc closes", "n p other file", "up down pgup pgdn scroll", "r look again"];
     }
     if let Some(panel) = model.panels.open() {

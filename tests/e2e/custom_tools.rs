@@ -110,7 +110,7 @@ fn a_rule_lets_exactly_this_tool_through_until_it_changes() {
     own(&project, "lint", "", "echo linted");
     let plan = project.aye(&["tool", "call", "lint", "--plan"]).exits(0).json();
     let notes = plan["notes"].to_string();
-    let print = notes.split("this very tool: ").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+    let print = notes.split("fingerprint ").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
     let rule = format!(
         "{}sandbox = \"off\"\n[[capabilities.\"Tool.Custom\".rules]]\ntools = [\"lint\"]\nfingerprint = \"{print}\"\ndecision = \"allow\"\n",
         COMMANDS.replace("sandbox = \"workspace-write\"\n", "")
@@ -284,4 +284,13 @@ fn a_policy_is_asked_about_custom_tools_as_about_any_other() {
     assert_eq!(judged(&["--trust"])["verdict"], "ask");
     let told = project.aye(&["policy", "explain", "--trust", "--tool", "lint", "--args", "{}"]).exits(0).stdout;
     assert!(told.contains("lint.sh") && told.contains("no longer"), "{told}");
+}
+
+#[test]
+fn a_step_whose_tool_is_missing_is_told_the_tools_there_are() {
+    let project = Project::empty();
+    let manifest = "name = \"two\"\ndescription = \"Does two.\"\nsteps = [{ tool = \"tickets_of\", arguments = {} }]\n[input_schema]\ntype = \"object\"\n";
+    put(&project.beside("config").join("tools"), "two", manifest, "true");
+    let message = refused(call(&project, "two", &json!({}), &["--yes"]), "TOOL_NOT_FOUND");
+    assert!(message.contains("tickets_of") && message.contains("ReadFile"), "{message}");
 }

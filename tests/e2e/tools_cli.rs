@@ -5,22 +5,22 @@ use serde_json::{Value, json};
 
 const TOOLS: [&str; 27] = [
     "ReadFile",
+    "ListDirectory",
+    "Glob",
+    "Grep",
     "Stat",
+    "TextInspect",
     "HashFile",
     "DiskUsage",
-    "TextInspect",
     "WriteFile",
     "EditFile",
     "ApplyPatch",
     "AppendFile",
     "TextPatch",
-    "Delete",
-    "Move",
-    "Copy",
     "CreateDirectory",
-    "ListDirectory",
-    "Glob",
-    "Grep",
+    "Copy",
+    "Move",
+    "Delete",
     "RunCommand",
     "CliSession",
     "CliWrite",
@@ -46,12 +46,22 @@ fn every_tool_is_listed_and_has_a_schema() {
     let list = project.aye(&["tool", "list"]).exits(0).stdout;
     for tool in TOOLS {
         assert!(list.contains(tool), "{tool} is missing in\n{list}");
+        assert!(list.lines().all(|line| line.len() < 300), "a sentence each:\n{list}");
         let schema = project.aye(&["tool", "schema", tool]).exits(0).json();
         assert_eq!(schema["toolName"], tool);
         assert_eq!(schema["inputSchema"]["type"], "object", "{schema}");
         assert!(!schema["description"].as_str().unwrap().is_empty());
     }
     project.aye(&["tool", "schema", "NoSuchTool"]).exits(2).says(&["NoSuchTool"]);
+}
+
+#[test]
+fn what_every_model_is_told_of_all_tools_stays_short_and_in_order() {
+    let listed = Project::empty().aye(&["tool", "list", "--json"]).exits(0);
+    let tools = listed.json();
+    let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| tool["toolName"].as_str().unwrap()).collect();
+    assert_eq!(names, TOOLS, "reads, writes, commands, network");
+    assert!(listed.stdout.len() <= 26_000, "{} bytes", listed.stdout.len());
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl AnyTool for CustomTool {
         let cwd = directory(None, settings)?;
         let shown = started.words.iter().map(|word| crate::policy::quoted(word)).collect::<Vec<_>>().join(" ");
         let mut notes =
-            vec![self.origin(settings), format!("this very tool: {}", started.fingerprint(self)), environment_note(settings)];
+            vec![self.origin(settings), format!("fingerprint {}", started.fingerprint(self)), environment_note(settings)];
         if program.read_only_sandbox {
             notes.push("it runs where nothing can be changed".to_owned());
         }
@@ -77,7 +77,7 @@ impl AnyTool for CustomTool {
         let sees = beside.into_iter().chain(started.print.paths()).collect();
         Ok(Draft {
             summary: format!("{} $ {shown}", self.name),
-            proposal: Some(Proposal { summary: format!("Run: {shown}"), notes, ..Proposal::default() }),
+            proposal: Some(Proposal { summary: format!("{} $ {shown}", self.name), notes, ..Proposal::default() }),
             actions: vec![started.action(self, cwd.clone())],
             effect: Effect::Runs { timeout_seconds, files: started.print.paths() },
             work: Box::new(Work {

@@ -42,7 +42,7 @@ pub(in crate::tools) struct Arguments {
     /// Seconds until it is given up; 30 when absent.
     #[schemars(range(min = 1, max = 300))]
     timeout: Option<u64>,
-    /// How a page of HTML is returned: `raw` as it was sent (the default), `text` or `markdown` as something to read.
+    /// How a page of HTML is returned: `raw` (when absent) as it was sent, `text`, or `markdown` with its links, to be read.
     format: Option<Format>,
     /// By the names that are for reading pages: markdown where no `format` is given.
     #[serde(skip)]

@@ -27,7 +27,7 @@ pub(in crate::tools) struct DiskUsage;
 pub(in crate::tools) struct Arguments {
     /// The directory or file; the workspace when absent.
     path: Option<String>,
-    /// How many levels below are told one by one, largest first; 1 when absent, 0 for the sum alone. All levels are counted.
+    /// How many levels below are told one by one; 1 when absent, 0 for the sum alone. All levels are counted.
     #[schemars(range(max = 20))]
     depth: Option<u64>,
 }

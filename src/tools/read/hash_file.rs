@@ -29,7 +29,7 @@ pub(in crate::tools) struct HashFile;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The file, relative to the workspace or absolute.
+    /// Path of the file.
     path: String,
     /// `sha256`, `md5`, `sha1`, `sha512` or `blake3`; `sha256` when absent.
     algorithm: Option<String>,

@@ -38,7 +38,7 @@ pub(in crate::tools) struct ReadFile;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The file, relative to the workspace or absolute.
+    /// Path of the file.
     path: String,
     /// The first line to read, from 1.
     #[schemars(range(min = 1))]
@@ -49,12 +49,12 @@ pub(in crate::tools) struct Arguments {
     /// The last line to read, instead of `limit`.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// Where in the first line to begin, in characters from 1: goes on in a line longer than one read gives.
+    /// Where in the first line to begin, in characters from 1; for a line longer than one read gives.
     #[schemars(range(min = 1))]
     column: Option<u64>,
     /// The encoding, where the detected one is wrong: `utf-8`, `latin1`, `shift_jis`.
     encoding: Option<String>,
-    /// The file's own text where another form would be shown: the JSON of a notebook.
+    /// A notebook as its JSON.
     raw: Option<bool>,
     #[serde(skip)]
     manner: Manner,
@@ -106,6 +106,7 @@ impl Tool for ReadFile {
         Alias::same("view"),
         Alias::same("cat"),
         Alias::same("open_file"),
+        Alias::same("view_image"),
         Alias::of::<alias::TextRead>("TextRead"),
     ];
     const CAPABILITY: &'static str = "File.Read";

@@ -23,7 +23,7 @@ pub(in crate::tools) struct Stat;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The file, link or directory, relative to the workspace or absolute.
+    /// The file, link or directory.
     path: String,
 }
 

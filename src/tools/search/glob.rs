@@ -27,22 +27,22 @@ pub(in crate::tools) struct Glob;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// For example `src/**/*.rs` or `**/Cargo.toml`; relative to the workspace, absolute, or from `~`.
+    /// As `src/**/*.rs` or `**/Cargo.toml`; may be absolute or from `~`.
     pattern: String,
     /// The directory a relative pattern starts from; the workspace when absent.
     path: Option<String>,
-    /// Whether directories are found, too.
+    /// Also directories.
     directories: Option<bool>,
-    /// Whether upper and lower case are the same.
+    /// Case does not matter.
     ignore_case: Option<bool>,
-    /// Whether hidden files are found; true when absent.
+    /// Also hidden files; true when absent.
     hidden: Option<bool>,
-    /// Whether files that .gitignore names are found, too.
+    /// Also what .gitignore names.
     no_ignore: Option<bool>,
     /// `path` when absent; `modified`: the newest first.
     #[schemars(with = "Option<String>", extend("enum" = ["path", "modified"]))]
     sort: Option<Sort>,
-    /// Most paths shown; 1,000 when absent.
+    /// Most shown; 1,000 when absent.
     #[schemars(range(min = 1, max = 1000))]
     max_results: Option<u32>,
 }
@@ -84,7 +84,7 @@ fn depth_of(pattern: &str) -> Depth {
 impl Tool for Glob {
     const NAME: &'static str = "Glob";
     const ALIASES: &'static [Alias<Arguments>] =
-        &[Alias::same("find_files"), Alias::same("file_search"), Alias::same("glob_search")];
+        &[Alias::same("find_files"), Alias::same("find"), Alias::same("file_search"), Alias::same("glob_search")];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Glob.md");
     type Arguments = Arguments;

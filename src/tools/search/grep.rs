@@ -31,6 +31,8 @@ impl Tool for Grep {
         Alias::same("TextSearch"),
         Alias::same("search"),
         Alias::same("grep_search"),
+        Alias::same("grep_files"),
+        Alias::same("search_file_content"),
         Alias::same("search_files"),
         Alias::same("ripgrep"),
         Alias::same("rg"),

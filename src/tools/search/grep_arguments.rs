@@ -37,40 +37,40 @@ pub(in crate::tools) struct Arguments {
     pub pattern: String,
     /// The file or directory to search; the workspace when absent.
     pub path: Option<String>,
-    /// Only files whose path matches one, for example `*.rs` or `src/**/*.ts`; `!*.min.js` leaves out.
+    /// Only files whose path matches one: `*.rs`, `src/**/*.ts`; `!*.min.js` leaves out.
     pub glob: Option<Vec<String>>,
     /// Only files of these types, for example `rust` or `py`.
     #[serde(rename = "type")]
     pub types: Option<Vec<String>>,
-    /// `content`: the lines; `files`: only the paths; `filesWithoutMatch`: those of the others; `count`: matching lines of each file.
+    /// `content` (when absent): the lines; `files`: only their paths; `filesWithoutMatch`: those of the other files; `count`: matching lines of each file.
     #[schemars(with = "Option<String>", extend("enum" = ["content", "files", "filesWithoutMatch", "count"]))]
     pub output: Option<Mode>,
-    /// Whether upper and lower case are the same.
+    /// Case does not matter.
     pub ignore_case: Option<bool>,
-    /// Whether `pattern` is plain text instead of an expression.
+    /// `pattern` is plain text.
     pub literal: Option<bool>,
-    /// Whether only whole words match.
+    /// Only whole words.
     pub word: Option<bool>,
-    /// Whether a match may span lines, for example `fn a\(\s*b`.
+    /// A match may span lines, as `fn a\(\s*b`.
     pub multiline: Option<bool>,
-    /// With `multiline`: whether `.` is a line break, too.
+    /// With `multiline`: `.` is a line break, too.
     pub dot_all: Option<bool>,
-    /// Lines shown before and after each match.
+    /// Lines before and after each match.
     #[schemars(range(max = 20))]
     pub context: Option<u32>,
-    /// Lines shown before each match.
+    /// Lines before each match.
     #[schemars(range(max = 20))]
     pub before: Option<u32>,
-    /// Lines shown after each match.
+    /// Lines after each match.
     #[schemars(range(max = 20))]
     pub after: Option<u32>,
-    /// Whether each line has its number; true when absent.
+    /// Line numbers; true when absent.
     pub line_numbers: Option<bool>,
-    /// Whether hidden files are searched; true when absent.
+    /// Also hidden files; true when absent.
     pub hidden: Option<bool>,
-    /// Whether files that .gitignore names are searched, too.
+    /// Also what .gitignore names.
     pub no_ignore: Option<bool>,
-    /// Most matches or files shown; 200 when absent.
+    /// Most shown; 200 when absent.
     #[schemars(range(min = 1, max = 200))]
     pub max_results: Option<u32>,
 }
@@ -84,16 +84,16 @@ pub(in crate::tools) struct Grep {
     path: Option<String>,
     /// Only files whose path matches, for example `*.py`.
     include: Option<Vec<String>>,
-    /// Whether upper and lower case are the same; false when absent.
+    /// Case does not matter; false when absent.
     ignore_case: Option<bool>,
     /// Most matches shown, at most 200; 100 when absent.
     #[schemars(range(min = 1, max = 200))]
     max_results: Option<u32>,
-    /// Whether `pattern` is plain text instead of an expression.
+    /// `pattern` is plain text.
     literal: Option<bool>,
-    /// Whether only whole words match.
+    /// Only whole words.
     word: Option<bool>,
-    /// Whether a match may span lines.
+    /// A match may span lines.
     multiline: Option<bool>,
     /// Only files of these types, for example `py`.
     #[serde(rename = "type")]
@@ -101,16 +101,16 @@ pub(in crate::tools) struct Grep {
     /// `content`, `files`, `filesWithoutMatch` or `count`.
     #[schemars(with = "Option<String>", extend("enum" = ["content", "files", "filesWithoutMatch", "count"]))]
     output: Option<Mode>,
-    /// Lines shown before and after each match.
+    /// Lines before and after each match.
     #[schemars(range(max = 20))]
     context: Option<u32>,
-    /// Lines shown before each match.
+    /// Lines before each match.
     #[schemars(range(max = 20))]
     before: Option<u32>,
-    /// Lines shown after each match.
+    /// Lines after each match.
     #[schemars(range(max = 20))]
     after: Option<u32>,
-    /// Whether each line has its number; true when absent.
+    /// Line numbers; true when absent.
     line_numbers: Option<bool>,
 }
 

@@ -18,20 +18,20 @@ const FILES_ENTRIES: u32 = 200;
 pub(in crate::tools) struct Arguments {
     /// The directory; the workspace when absent.
     pub path: Option<String>,
-    /// Whether all below it is listed too, without what is ignored.
+    /// Also all below it that is not ignored.
     pub recursive: Option<bool>,
-    /// How many levels down; 1 is the directory itself. Goes with `recursive`, or stands for it.
+    /// Levels down; 1 is the directory itself. Stands for `recursive`.
     #[schemars(range(min = 1))]
     pub depth: Option<u32>,
-    /// Only entries whose name or path matches, for example `*.py` or `**/*.ts`; `!*.min.js` leaves out.
+    /// Only what matches by name or path: `*.py`, `**/*.ts`; `!*.min.js` leaves out.
     pub glob: Option<Vec<String>>,
-    /// Whether hidden entries are listed; true when absent.
+    /// Also hidden entries; true when absent.
     pub hidden: Option<bool>,
-    /// With `recursive`: whether what .gitignore names is listed, too.
+    /// With `recursive`: also what .gitignore names.
     pub no_ignore: Option<bool>,
-    /// Whether sizes and kinds are told.
+    /// Also sizes and kinds.
     pub details: Option<bool>,
-    /// Most entries shown; 1,000 when absent.
+    /// Most shown; 1,000 when absent.
     #[schemars(range(min = 1, max = 1000))]
     pub max_results: Option<u32>,
 }
@@ -53,7 +53,7 @@ pub(in crate::tools) struct ListFiles {
     /// How many levels down.
     #[schemars(range(min = 1))]
     depth: Option<u32>,
-    /// Whether sizes and kinds are told.
+    /// Also sizes and kinds.
     details: Option<bool>,
 }
 

@@ -10,7 +10,7 @@ pub(in crate::tools) struct Meaning {
     pub literal: bool,
     pub ignore_case: bool,
     pub word: bool,
-    /// Whether a match may span lines.
+    /// A match may span lines.
     pub multiline: bool,
     /// Whether `.` is a line break too.
     pub dot_all: bool,

@@ -26,14 +26,16 @@ pub(in crate::tools) struct CliRead;
 pub(in crate::tools) struct Arguments {
     /// As CliSession or RunCommand named it, such as `s1`.
     id: String,
-    /// Waits up to so many seconds for something new, or for the end; 0 when absent.
+    /// Most seconds to wait; 0 when absent.
     #[schemars(range(min = 0, max = 25))]
     wait_seconds: Option<u64>,
-    /// The whole screen of a session as it stands, instead of what is new.
+    /// The whole screen of a session instead of what is new.
     screen: Option<bool>,
     /// Gives the terminal so many rows first.
+    #[schemars(range(min = 2, max = 200))]
     rows: Option<u16>,
     /// Gives the terminal so many columns first.
+    #[schemars(range(min = 20, max = 400))]
     columns: Option<u16>,
 }
 

@@ -39,8 +39,10 @@ pub(in crate::tools) struct Arguments {
     /// The directory it starts in; the workspace when absent.
     cwd: Option<String>,
     /// Rows of the terminal; 24 when absent.
+    #[schemars(range(min = 2, max = 200))]
     rows: Option<u16>,
     /// Columns of the terminal; 120 when absent.
+    #[schemars(range(min = 20, max = 400))]
     columns: Option<u16>,
 }
 

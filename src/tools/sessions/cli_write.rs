@@ -38,7 +38,7 @@ pub(in crate::tools) struct Arguments {
     id: String,
     /// What to type.
     text: Option<String>,
-    /// Whether Enter follows the text; true when absent.
+    /// Enter follows the text; true when absent.
     enter: Option<bool>,
     /// Keys to press after the text, by name: `ctrl-c`, `up`, `escape`, `tab`.
     keys: Option<Vec<String>>,

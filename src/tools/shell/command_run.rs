@@ -71,6 +71,12 @@ impl Work {
 }
 
 impl Narrow {
+    /// How it is held, in words, where that is not how all commands are.
+    pub(in crate::tools) fn words(&self, settings: &Settings) -> Option<String> {
+        let home = settings.home.clone().unwrap_or_else(|| "/".into());
+        (self.read_only || self.no_network).then(|| self.of(Arc::new(settings.clone())).holding.words(&home))
+    }
+
     /// The settings as they hold for such a command.
     pub(in crate::tools) fn of(&self, settings: Arc<Settings>) -> Arc<Settings> {
         if *self == Self::default() {

@@ -28,9 +28,9 @@ pub(in crate::tools) struct Arguments {
     /// Seconds until it is killed; 300 when absent.
     #[schemars(range(min = 1, max = 600))]
     timeout: Option<u64>,
-    /// Text for its standard input, which is empty when absent.
+    /// Its standard input; empty when absent.
     stdin: Option<String>,
-    /// True for what runs long or for ever, such as a server: it goes on while you work, and CliRead reads what it prints.
+    /// It goes on while you work, as for a server; CliRead reads it.
     background: Option<bool>,
     /// What it prints there is not told.
     #[serde(skip)]
@@ -50,9 +50,9 @@ struct CliRun {
     timeout: Option<u64>,
     /// Whether what it prints to stderr is told too; true when absent.
     capture_stderr: Option<bool>,
-    /// Text for its standard input, which is empty when absent.
+    /// Its standard input; empty when absent.
     stdin: Option<String>,
-    /// True for what runs long or for ever, such as a server: it goes on while you work, and CliRead reads what it prints.
+    /// It goes on while you work, as for a server; CliRead reads it.
     background: Option<bool>,
 }
 
@@ -79,9 +79,9 @@ struct Shell {
     /// Seconds until it is killed; 60 when absent.
     #[schemars(range(min = 1, max = 600))]
     timeout: Option<u64>,
-    /// Text for its standard input, which is empty when absent.
+    /// Its standard input; empty when absent.
     stdin: Option<String>,
-    /// True for what runs long or for ever, such as a server: it goes on while you work, and CliRead reads what it prints.
+    /// It goes on while you work, as for a server; CliRead reads it.
     background: Option<bool>,
 }
 
@@ -112,6 +112,8 @@ impl Tool for RunCommand {
         Alias::same("bash"),
         Alias::same("execute_command"),
         Alias::same("run_shell_command"),
+        Alias::same("local_shell"),
+        Alias::same("run_in_terminal"),
         Alias::same("exec"),
         Alias::same("exec_command"),
         Alias::same("terminal"),

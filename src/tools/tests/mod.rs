@@ -9,6 +9,7 @@ mod documents;
 mod edit_corpus;
 mod exactness;
 mod facts;
+mod habits;
 mod large_files;
 #[cfg(target_os = "linux")]
 mod network;
@@ -176,7 +177,7 @@ fn no_plan_runs_on_a_permit_for_another() {
 fn an_unknown_tool_is_told_the_known_ones() {
     let (code, message) = Bench::new().error("Frobnicate", json!({}));
     assert_eq!(code, ErrorCode::ToolNotFound);
-    assert!(message.contains("`Frobnicate`") && message.contains("ReadFile, Stat, HashFile"), "{message}");
+    assert!(message.contains("`Frobnicate`") && message.contains("ReadFile, ListDirectory, Glob, Grep, Stat"), "{message}");
 }
 
 #[test]

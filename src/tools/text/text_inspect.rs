@@ -32,21 +32,20 @@ pub(in crate::tools) struct TextInspect;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The file, relative to the workspace or absolute.
+    /// Path of the file.
     path: String,
-    /// `structure` (headings or keys with their lines), `section` (the text of one section), `search` (lines that hold `query`).
     /// When absent: `search` with a `query`, `section` with a `section`, else `structure`.
     #[schemars(extend("enum" = ["structure", "section", "search"]))]
     mode: Option<String>,
     /// A heading, as `Usage`, `## Usage` or `Usage > Install`: the section to show, or to search in.
     section: Option<String>,
-    /// The text to look for, for `search`.
+    /// The text to look for.
     query: Option<String>,
-    /// Whether `query` is a regular expression instead of plain text.
+    /// `query` is a regular expression.
     regex: Option<bool>,
-    /// Whether upper and lower case are the same in a search.
+    /// Case does not matter.
     ignore_case: Option<bool>,
-    /// Lines shown before and after each match, at most 20.
+    /// Lines before and after each match.
     #[schemars(range(max = 20))]
     context: Option<u64>,
 }

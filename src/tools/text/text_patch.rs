@@ -23,9 +23,9 @@ pub(in crate::tools) struct TextPatch;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The file, relative to the workspace or absolute.
+    /// Path of the file.
     path: String,
-    /// What is done, all or none. Lines and sections are those of the file as it is now, before any of these.
+    /// What is done, all or none.
     operations: Vec<Operation>,
 }
 
@@ -43,10 +43,9 @@ pub(super) struct Operation {
     /// The last line meant; `startLine` when absent.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// The new text; whole lines. For a section that it replaces: with a heading it replaces the heading too, without one the
-    /// heading stays.
+    /// The new text, in whole lines. Of a section that it replaces the heading stays, unless it begins with one.
     content: Option<String>,
-    /// What the lines or the section hold now, so that nothing else is changed by mistake.
+    /// What the lines or the section hold now; refused where it is something else.
     expected: Option<String>,
 }
 

@@ -29,11 +29,11 @@ pub(in crate::tools) struct AppendFile;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The file, relative to the workspace or absolute.
+    /// Path of the file.
     pub path: String,
     /// The text that is put at its end, exactly; nothing is put between.
     pub content: String,
-    /// Whether missing parent directories are made; true when absent.
+    /// Make missing parent directories; true when absent.
     pub create_directories: Option<bool>,
 }
 

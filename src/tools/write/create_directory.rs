@@ -16,7 +16,7 @@ pub(in crate::tools) struct CreateDirectory;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The directory, relative to the workspace or absolute.
+    /// Path of the directory.
     path: String,
 }
 

@@ -19,9 +19,9 @@ pub(in crate::tools) struct Delete;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// What is to go, relative to the workspace or absolute. A link goes itself, unless a slash follows its name.
+    /// A link goes itself, unless a slash follows its name.
     path: String,
-    /// Whether a directory goes with all below it.
+    /// A directory goes with all below it.
     recursive: Option<bool>,
     /// Called by a name under which a directory never goes.
     #[serde(skip)]

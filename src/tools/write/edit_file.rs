@@ -23,20 +23,20 @@ pub(in crate::tools) struct EditFile;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The file, relative to the workspace or absolute.
+    /// Path of the file.
     pub(super) path: String,
-    /// Replacements, made one after the other; when one does not fit, none is made.
+    /// Replacements, made one after the other, all or none.
     pub(super) edits: Vec<Edit>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Edit {
-    /// The text to replace, exactly as it stands in the file; it must stand there once. Empty to create a file.
+    /// The text to replace, as it stands in the file. Empty to create a file.
     pub(super) old_text: String,
     /// What stands there afterwards.
     pub(super) new_text: String,
-    /// Replace every place instead of requiring a single one.
+    /// Replace every place.
     pub(super) replace_all: Option<bool>,
 }
 
@@ -56,6 +56,7 @@ impl Tool for EditFile {
         editor::alias("str_replace_editor"),
         editor::alias("str_replace_based_edit_tool"),
         Alias::same("replace_in_file"),
+        Alias::same("replace"),
         Alias::same("search_replace"),
         Alias::same("MultiEdit"),
     ];

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 struct Editor {
     /// `str_replace`, or `create` for a file that does not exist.
     command: String,
-    /// The file, relative to the workspace or absolute.
+    /// Path of the file.
     path: String,
     /// The text to replace.
     old_str: Option<String>,

@@ -23,11 +23,11 @@ pub(in crate::tools) struct WriteFile;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// The file, relative to the workspace or absolute.
+    /// Path of the file.
     path: String,
     /// All of its new content.
     content: String,
-    /// Whether missing parent directories are made; true when absent.
+    /// Make missing parent directories; true when absent.
     create_directories: Option<bool>,
     #[serde(skip)]
     append: bool,
@@ -37,13 +37,13 @@ pub(in crate::tools) struct Arguments {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct WriteOrAppend {
-    /// The file, relative to the workspace or absolute.
+    /// Path of the file.
     path: String,
     /// All of its new content, or what is put at its end.
     content: String,
     /// Whether the content is put at the end of what is there; false when absent.
     append: Option<bool>,
-    /// Whether missing parent directories are made; true when absent.
+    /// Make missing parent directories; true when absent.
     create_directories: Option<bool>,
 }
 

@@ -324,7 +324,9 @@ impl Command {
         if let Some(opens) = &self.opens {
             rows.extend(wrapped(opens, width, Tone::Warn));
         }
-        rows.extend(wrapped(&self.facts, width, Tone::Plain));
+        for facts in whole_facts(&self.facts, width) {
+            rows.extend(wrapped(&facts, width, Tone::Plain));
+        }
         let open = self.sandbox.contains("NONE") || self.sandbox.contains("OFF");
         rows.extend(wrapped(&self.sandbox, width, if open { Tone::Danger } else { Tone::Plain }));
         if !self.parts.is_empty() {
@@ -455,6 +457,21 @@ fn hanging(line: &str, width: u16) -> (&'static str, Vec<Range<usize>>) {
         rows.extend(text::wrap(rest, room).into_iter().map(|part| start + part.start..start + part.end));
     }
     (indent, rows)
+}
+
+/// Facts that stand side by side, put into rows so that none is broken that fits one.
+fn whole_facts(facts: &str, width: u16) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for fact in facts.split("   ").filter(|fact| !fact.is_empty()) {
+        match rows.last_mut() {
+            Some(row) if text::width(row) + 3 + text::width(fact) <= width.into() => {
+                row.push_str("   ");
+                row.push_str(fact);
+            }
+            Some(_) | None => rows.push(fact.to_owned()),
+        }
+    }
+    rows
 }
 
 fn pieces(words: &str, cells: usize) -> Vec<String> {

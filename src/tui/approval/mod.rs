@@ -106,16 +106,19 @@ impl Panel {
         let choices = choices::of(&approval, &verb, confirm);
         let risk = if approval.critical { "CRITICAL RISK".to_owned() } else { format!("{} risk", approval.risk_level.as_str()) };
         let reason = format!("ask: {}", reasons(&approval).join("; "));
-        let title = match &approval.command {
-            Some(_) if approval.effects.is_some() => "Keep what a command did".to_owned(),
-            Some(_) if again => "Run a command again".to_owned(),
-            Some(_) => match approval.tool_name.as_str() {
-                "CliSession" => "Start a session".to_owned(),
-                "CliWrite" => "Type into a session".to_owned(),
-                _ => "Run a command".to_owned(),
-            },
-            None if approval.action_summary.is_empty() => line(&approval.title),
-            None => line(&approval.action_summary),
+        // A tool of a manifest or of a policy has its own name.
+        let what = match approval.tool_name.as_str() {
+            "RunCommand" | "CliSession" | "CliWrite" => "a command".to_owned(),
+            own => format!("the tool {}", line(own)),
+        };
+        let title = match (&approval.command, approval.tool_name.as_str()) {
+            (Some(_), _) if approval.effects.is_some() => format!("Keep what {what} did"),
+            (Some(_), _) if again => format!("Run {what} again"),
+            (Some(_), "CliSession") => "Start a session".to_owned(),
+            (Some(_), "CliWrite") => "Type into a session".to_owned(),
+            (Some(_), _) => format!("Run {what}"),
+            (None, _) if approval.action_summary.is_empty() => line(&approval.title),
+            (None, _) => line(&approval.action_summary),
         };
         let facts = body.facts().unwrap_or_default();
         // The counts stand on the right.

@@ -85,3 +85,20 @@ fn a_long_reason_takes_up_to_three_rows() {
         "ask: built-in, writes inside the workspace ask"
     );
 }
+
+#[test]
+fn a_tool_of_a_manifest_is_asked_about_by_its_name() {
+    let mut approval = command_approval("a");
+    approval.tool_name = "tickets".to_owned();
+    assert_eq!(Panel::approval(approval).title, "Run the tool tickets");
+    assert_eq!(Panel::approval(command_approval("a")).title, "Run a command");
+}
+
+#[test]
+fn facts_about_a_command_are_not_broken_where_each_fits_a_row() {
+    let mut approval = command_approval("a");
+    approval.proposal.notes =
+        vec!["a tool of yours: ~/.config/aye/tools/tickets.toml".to_owned(), "fingerprint 5f2c5f2c".to_owned()];
+    let drawn = shown(&Panel::approval(approval), 56);
+    assert!(drawn.contains("a tool of yours: ~/.config/aye/tools/tickets.toml"), "{drawn}");
+}

@@ -5,6 +5,10 @@ use crate::protocol::{ARTIFACT_SCHEME, Artifact, Command, size};
 use crate::text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
+use crate::tui::view::GUTTER;
+
+/// Cells of number and size, with blanks.
+const BEFORE_NAME: usize = 17;
 
 /// `/artifacts` lists them; with a number of the list, or a URI, it opens one.
 pub fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
@@ -28,8 +32,10 @@ pub fn listed(model: &mut Model, artifacts: Vec<Artifact>) {
         count => format!("{count} kept whole {} /artifacts NUMBER opens one", model.glyphs.dot),
     };
     let mut rows = vec![head];
+    let room = usize::from(model.size.width.saturating_sub(GUTTER)).saturating_sub(BEFORE_NAME).max(1);
     for (index, artifact) in artifacts.iter().enumerate() {
         let name = text::clean(&artifact.name).split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = text::truncate(&name, room);
         rows.push(format!("{:>3}  {:>10}  {name}", index + 1, size(artifact.bytes)));
     }
     model.artifacts = artifacts;

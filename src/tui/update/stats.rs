@@ -5,9 +5,13 @@ use crate::protocol::ToolUse;
 use crate::text;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
+use crate::tui::view::GUTTER;
 
 /// Columns a name may have.
 const NAME_COLUMNS: usize = 24;
+/// Columns of all figures, and of those that stay where there is no room for all.
+const FIGURES: usize = 41;
+const FEW_FIGURES: usize = 24;
 
 /// One row for each tool, the most used first.
 pub fn show(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
@@ -16,17 +20,23 @@ pub fn show(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if uses.is_empty() {
         return model.say("no tool was called in this session yet", now);
     }
-    let names: Vec<String> =
-        uses.iter().map(|one| text::truncate(&text::clean(&one.tool_name), NAME_COLUMNS).into_owned()).collect();
+    let room = usize::from(model.size.width.saturating_sub(GUTTER));
+    let most = NAME_COLUMNS.min(room.saturating_sub(FEW_FIGURES)).max(1);
+    let names: Vec<String> = uses.iter().map(|one| text::truncate(&text::clean(&one.tool_name), most).into_owned()).collect();
     let wide = names.iter().map(|name| text::width(name)).max().unwrap_or_default();
-    let mut rows = vec![format!("{:wide$}  calls  failed  denied     mean  longest", "tool")];
-    rows.extend(uses.iter().zip(&names).map(|(one, name)| row(one, name, wide)));
+    let all = wide + FIGURES <= room;
+    let head = if all { "calls  failed  denied     mean  longest" } else { "calls  failed     mean" };
+    let mut rows = vec![format!("{:wide$}  {head}", text::truncate("tool", most))];
+    rows.extend(uses.iter().zip(&names).map(|(one, name)| row(one, name, wide, all)));
     model.transcript.push(Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
 }
 
-fn row(one: &ToolUse, name: &str, wide: usize) -> String {
+fn row(one: &ToolUse, name: &str, wide: usize, all: bool) -> String {
     let gap = " ".repeat(wide.saturating_sub(text::width(name)));
     let (mean, longest) = (took(one.mean_ms()), took(one.longest_ms));
+    if !all {
+        return format!("{name}{gap}  {:>5}  {:>6}  {mean:>7}", one.calls, one.failed);
+    }
     format!("{name}{gap}  {:>5}  {:>6}  {:>6}  {mean:>7}  {longest:>7}", one.calls, one.failed, one.denied)
 }
 

@@ -413,3 +413,26 @@ fn nothing_changed() {
         asked(model, ChangedFiles { notes, ..ChangedFiles::default() });
     });
 }
+
+#[test]
+fn a_list_of_changes_that_is_cut_says_which_file_is_open() {
+    let mut model = model(40, 12);
+    let mut many = changes();
+    many.files.extend(std::iter::repeat_n(many.files[1].clone(), 5));
+    asked(&mut model, many);
+    key(&mut model, KeyCode::Char('n'));
+    let drawn = picture(&mut model, 19_200);
+    assert!(drawn.contains("2 of 8") && drawn.contains("n p other file"), "{drawn}");
+}
+
+#[test]
+fn a_narrow_status_keeps_the_network_in_whole_words() {
+    let mut narrow = model(40, 12);
+    narrow.header.sandbox = "sandbox on: preview · net off".to_owned();
+    narrow.header.mode = crate::protocol::Mode::AutoEdit;
+    let drawn = picture(&mut narrow, 100);
+    assert!(drawn.contains("sandbox on · net off") && !drawn.contains("preview"), "{drawn}");
+    let mut wide = model(80, 24);
+    wide.header.sandbox = "sandbox on: preview · net off".to_owned();
+    assert!(picture(&mut wide, 100).contains("sandbox on: preview · net off"));
+}

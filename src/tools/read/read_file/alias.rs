@@ -10,7 +10,7 @@ const SHORT_BYTES: usize = 100 * 1024;
 /// `read_file`: UTF-8, lines by their first and last, 100 KB.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ReadLines {
-    /// The file, relative to the workspace or absolute.
+    /// Path of the file.
     path: String,
     /// The first line to read, from 1.
     #[schemars(range(min = 1))]
@@ -42,7 +42,7 @@ impl From<ReadLines> for Arguments {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TextRead {
-    /// The file, relative to the workspace or absolute.
+    /// Path of the file.
     file_path: String,
     /// The first line to read, from 1.
     #[schemars(range(min = 1))]

@@ -40,3 +40,24 @@ fn what_is_kept_whole_is_said_listed_and_opened() {
     play(&mut model, 3500, "<esc>");
     assert!(model.reading.is_none() && draw(&mut model, 3600).contains("2 kept whole"));
 }
+
+#[test]
+fn lists_keep_to_a_narrow_screen() {
+    let mut model = model(40, 20);
+    tell(&mut model, requested("a", "Tool", "x"), 0);
+    let mut ended = completed("a", ToolStatus::Succeeded, "1", None);
+    if let EventKind::ToolCompleted { tool_name, .. } = &mut ended {
+        *tool_name = "a_tool_with_a_very_long_name".to_owned();
+    }
+    tell(&mut model, ended, 100);
+    play(&mut model, 1000, "/stats<enter>");
+    play(&mut model, 2000, "/artifacts<enter>");
+    let kept = vec![artifact("artifact:1", "output of a line that goes on and on and on and on", 2_411_725)];
+    tell(&mut model, EventKind::ArtifactsListed { artifacts: kept }, 2100);
+    let drawn = draw(&mut model, 2200);
+    assert!(
+        drawn.contains("calls  failed     mean") && drawn.contains("a_tool_with_a…") && !drawn.contains("longest"),
+        "{drawn}"
+    );
+    assert!(drawn.contains("  1      2.3 MB  output of a line tha…") && !drawn.contains("and on"), "{drawn}");
+}
