@@ -242,10 +242,12 @@ pub fn entry_may_be_read(path: &Path, layers: &[Ready], context: &Context, now: 
     };
     let in_the_machine =
         ["/proc/", "/dev/"].iter().any(|place| path.as_os_str().as_encoded_bytes().starts_with(place.as_bytes()));
-    !context.own.iter().any(|own| own.as_os_str() == path.as_os_str())
-        && !(in_the_machine && of_the_machine(path, false))
-        && !layers.iter().any(shut)
-        && (is_deeper_than_credentials(path, context) || !matches!(to_be_read(path, layers, context), Some(Guard::Closed(_))))
+    let is_own = context.own.iter().any(|own| own.as_os_str() == path.as_os_str());
+    let is_closed = || matches!(to_be_read(path, layers, context), Some(Guard::Closed(_)));
+    if is_own || (in_the_machine && of_the_machine(path, false)) || layers.iter().any(shut) {
+        return false;
+    }
+    is_deeper_than_credentials(path, context) || !is_closed()
 }
 
 /// Whether a place of credentials stays shut: nobody who may open it named it.

@@ -48,18 +48,6 @@ struct Remote {
     mapped: String,
 }
 
-impl Conflict {
-    /// As the settings have it.
-    pub fn of(text: &str) -> Option<Self> {
-        match text {
-            "local-first" => Some(Self::LocalFirst),
-            "mcp-first" => Some(Self::McpFirst),
-            "error" => Some(Self::Error),
-            _ => None,
-        }
-    }
-}
-
 impl Remote {
     fn meaning(&self) -> Meaning {
         Meaning::Remote { server: self.server.clone(), tool: self.tool.clone() }

@@ -7,7 +7,7 @@ use super::read::{disk_usage, hash_file, read_file, stat};
 use super::search::{glob, grep, list_directory};
 use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
 use super::shell::run_command;
-use super::text::{text_inspect, text_patch};
+use super::text::{TextTools, text_inspect, text_patch};
 use super::tool::{AnyTool, Hidden, Settings};
 use super::write::{append_file, apply_patch, copy, create_directory, delete, edit_file, move_path, write_file};
 use crate::protocol::{ErrorCode, ToolError};
@@ -49,7 +49,7 @@ static TOOLS: &[&dyn AnyTool] = &[
 /// All tools: the built-in ones, then those that the policy makes of commands, then those of manifests.
 pub(super) fn offered(settings: &Settings) -> impl Iterator<Item = &dyn AnyTool> {
     let named = settings.named.iter().filter(|tool| built_in(&tool.name).is_none());
-    let text = |tool: &&dyn AnyTool| settings.text.enabled || !settings.text.binds(tool.name(), tool.name());
+    let text = |tool: &&dyn AnyTool| settings.text.enabled || !TextTools::binds(tool.name(), tool.name());
     let own = |tool: &&Arc<CustomTool>| {
         built_in(&tool.name).is_none() && !settings.named.iter().any(|named| named.name.eq_ignore_ascii_case(&tool.name))
     };

@@ -15,6 +15,7 @@ use crate::protocol::{
 use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::Work;
 use crate::tools::shell::preview::{self, Kept, Recovered, Resumed, Settled, Trial, recover};
+use crate::tools::text::TextTools;
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -171,7 +172,7 @@ impl ToolRouter for Router {
             };
             let redactor = Arc::clone(&settings.redactor);
             let proposal = plan.proposal;
-            let bound = settings.text.binds(&plan.tool_name, &plan.call.tool_name);
+            let bound = TextTools::binds(&plan.tool_name, &plan.call.tool_name);
             let settings = if bound { Arc::new(settings.text.narrowed(&settings)) } else { Arc::clone(&settings) };
             let context = RunContext { tool_call_id: Some(id.clone()), ..context };
             let places = if plan.changes { changes::places(&plan.actions) } else { Vec::new() };
@@ -315,7 +316,7 @@ fn drafted(
     arguments: Map<String, Value>,
     settings: &Settings,
 ) -> Result<Draft<Payload>, ToolError> {
-    if !settings.text.binds(tool.name(), called) {
+    if !TextTools::binds(tool.name(), called) {
         return tool.draft(called, arguments, settings);
     }
     settings.text.is_on(called)?;

@@ -60,7 +60,9 @@ impl Seen {
     pub(in crate::tools) fn around<T, E>(&self, reals: &[&Path], write: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let stood: Vec<&Path> = reals.iter().copied().filter(|real| self.stands(real)).collect();
         let done = write()?;
-        stood.into_iter().for_each(|real| self.looks_at(real));
+        for real in stood {
+            self.looks_at(real);
+        }
         Ok(done)
     }
 

@@ -26,6 +26,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub(super) type MayTouch = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 pub(super) type MayFetch = Arc<dyn Fn(&str, &str) -> Explanation + Send + Sync>;
 pub(super) type MayUse = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 pub(super) type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Send + Sync>;
@@ -48,15 +49,15 @@ pub struct Settings {
     pub secret_names: Vec<String>,
     /// Whether a search may show what is at this real path. A search is judged by where it starts; this keeps it from
     /// what is blocked below.
-    pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    pub may_read: MayTouch,
     /// The same of an entry of a directory that may be shown, where that is told more quickly.
-    pub may_read_entry: Option<Arc<dyn Fn(&Path) -> bool + Send + Sync>>,
+    pub may_read_entry: Option<MayTouch>,
     /// The same for what a tree that is copied or moved would bring to this real path.
-    pub may_write: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    pub may_write: MayTouch,
     /// The same for what a tree that is deleted or moved would take from it.
-    pub may_delete: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    pub may_delete: MayTouch,
     /// Whether the person may be asked to let one command write at this real path outside the workspace.
-    pub may_open: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    pub may_open: MayTouch,
     /// Whether a path may be relative to the workspace.
     pub relative_paths: bool,
     /// Whether a path may lead through links; where it leads is judged either way.

@@ -184,9 +184,10 @@ pub(super) fn answer(hits: Hits, request: &Request, settings: &Settings) -> Stri
                 text.push_str("--\n");
             }
             for Line { number, mark, text: line } in &hit.lines {
-                let _ = match request.numbers {
-                    true => writeln!(text, "{name}{mark}{number}{mark}{line}"),
-                    false => writeln!(text, "{name}{mark}{line}"),
+                let _ = if request.numbers {
+                    writeln!(text, "{name}{mark}{number}{mark}{line}")
+                } else {
+                    writeln!(text, "{name}{mark}{line}")
                 };
                 last = Some(*number);
             }

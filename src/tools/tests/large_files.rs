@@ -7,7 +7,7 @@ const LINES: usize = 500_000;
 
 /// About 17 MB, each line with its number.
 fn content(ending: &str) -> String {
-    (0..LINES).map(|line| format!("line {line} of a file that is long{ending}")).collect()
+    (0..LINES).map(|line| format!("line {line} of a file that is long{ending}")).collect::<Vec<_>>().concat()
 }
 
 fn bench() -> Bench {

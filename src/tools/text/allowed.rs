@@ -29,7 +29,7 @@ impl Default for TextTools {
 
 impl TextTools {
     /// Whether a call of this tool by this name is theirs.
-    pub(in crate::tools) fn binds(&self, name: &str, called: &str) -> bool {
+    pub(in crate::tools) fn binds(name: &str, called: &str) -> bool {
         let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
         [name, called].iter().any(|name| NAMES.contains(&plain(name).as_str()))
     }

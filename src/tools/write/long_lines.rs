@@ -1,5 +1,7 @@
 //! Very long lines of a diff, cut to what changes in them.
 
+use crate::protocol::{cut_after, cut_before};
+
 /// A longer line is cut.
 const MOST_BYTES: usize = 4_000;
 /// Shown before and after what changes in a line.
@@ -54,9 +56,9 @@ fn cut(line: &str, other: Option<&str>) -> String {
     };
     let head = same(&mut body.bytes(), &mut other.bytes());
     let tail = same(&mut body.bytes().rev(), &mut other.bytes().rev()).min(body.len() - head);
-    let from = body.floor_char_boundary(head.saturating_sub(AROUND_BYTES));
+    let from = cut_before(body, head.saturating_sub(AROUND_BYTES));
     let upto = (body.len() - tail).saturating_add(AROUND_BYTES).min(from + AROUND_BYTES * 2 + CHANGED_BYTES).min(body.len());
-    let upto = body.ceil_char_boundary(upto);
+    let upto = cut_after(body, upto);
     let gap = |bytes: usize| if bytes > 0 { format!("[… {bytes} bytes …]") } else { String::new() };
     format!("{sign}{}{}{}{end}", gap(from), &body[from..upto], gap(body.len() - upto))
 }

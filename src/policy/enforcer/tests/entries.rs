@@ -53,7 +53,7 @@ proptest! {
         paths in prop::collection::vec(path(), 1..20),
     ) {
         let allowed = allowed.map_or_else(String::new, |allowed| format!("allowed_paths = [{}]\n", listed(&allowed)));
-        let rules: String = denied.iter().map(|pattern| format!("[[capabilities.\"File.Read\".rules]]\npaths = [{pattern:?}]\ndecision = \"deny\"\n")).collect();
+        let rules: String = denied.iter().map(|pattern| format!("[[capabilities.\"File.Read\".rules]]\npaths = [{pattern:?}]\ndecision = \"deny\"\n")).collect::<Vec<_>>().concat();
         let own = format!("schema_version = 1\n[capabilities.\"File.Read\"]\n{allowed}blocked_paths = [{}]\n{rules}", listed(&blocked));
         let theirs = format!("schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [{}]\n", listed(&project));
         let (Ok(own), Ok(theirs)) = (Bundle::parse(&own, "own"), Bundle::parse(&theirs, "theirs")) else {

@@ -8,6 +8,7 @@ use crate::tools::tool::Settings;
 use crate::tools::write::document::Form;
 use crate::tools::write::file_change::unified;
 use crate::tools::write::replacement::with_lf;
+use std::fmt::Write;
 use std::io;
 use std::ops::Range;
 
@@ -110,7 +111,7 @@ fn moved(hunks: &str, old: u64, new: u64, named: bool) -> String {
         }
         match line.strip_prefix("@@ -").and_then(|rest| rest.strip_suffix(" @@\n")).and_then(|rest| rest.split_once(" +")) {
             Some((from, to)) => {
-                result.push_str(&format!("@@ -{} +{} @@\n", later(from, old), later(to, new)));
+                let _ = writeln!(result, "@@ -{} +{} @@", later(from, old), later(to, new));
             }
             None => result.push_str(line),
         }

@@ -38,7 +38,7 @@ impl Folded {
             let kept = match level {
                 Level::Exact => body,
                 Level::Trailing => body.trim_end_matches([' ', '\t']),
-                Level::Characters | Level::Spaces => body.trim_end_matches(|letter| blank(letter)),
+                Level::Characters | Level::Spaces => body.trim_end_matches(blank),
             };
             if level < Level::Characters || (level == Level::Characters && kept.is_ascii()) {
                 folded.text.push_str(kept);
@@ -56,7 +56,7 @@ impl Folded {
 
     fn letters(&mut self, body: &str, at: usize, level: Level) {
         let spaces = level == Level::Spaces;
-        let indent = body.len() - body.trim_start_matches(|letter| blank(letter)).len();
+        let indent = body.len() - body.trim_start_matches(blank).len();
         let marks = CanonicalCombiningClassMapBorrowed::new();
         let mut letters = body.char_indices().peekable();
         let mut last = None;

@@ -43,7 +43,7 @@ impl Indents {
         match (self.shifted(given), self.scaled(given)) {
             (Some(shifted), Some(scaled)) if shifted != scaled => {
                 // Both are possible: the step must fit the file in one of them and not in the other.
-                let fits = |text: &str| self.unit > 0 && text.chars().count() % self.unit == 0;
+                let fits = |text: &str| self.unit > 0 && text.chars().count().is_multiple_of(self.unit);
                 match (fits(&shifted), fits(&scaled)) {
                     (true, false) => Some(shifted),
                     (false, true) => Some(scaled),
@@ -51,7 +51,7 @@ impl Indents {
                 }
             }
             (shifted, scaled) => {
-                let fits = |text: &String| text.starts_with('\t') || self.unit == 0 || text.len() % self.unit == 0;
+                let fits = |text: &String| text.starts_with('\t') || self.unit == 0 || text.len().is_multiple_of(self.unit);
                 shifted.or(scaled.filter(fits))
             }
         }
@@ -79,7 +79,7 @@ impl Indents {
         let alike = |(given, there): &&(String, String)| {
             only(given) == Some(from) && only(there) == Some(to) && given.len() * narrow == there.len() * wide
         };
-        if !known.iter().all(|pair| alike(pair)) {
+        if !known.iter().all(alike) {
             return None;
         }
         // One step alone, of eight spaces for a tab: it may be two of four, one of them left out.
@@ -87,7 +87,7 @@ impl Indents {
             return None;
         }
         let length = given.len() * narrow;
-        (length % wide == 0).then(|| String::from(to).repeat(length / wide))
+        length.is_multiple_of(wide).then(|| String::from(to).repeat(length / wide))
     }
 }
 
