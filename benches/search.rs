@@ -15,6 +15,9 @@ mod ports;
 #[path = "../src/protocol/mod.rs"]
 mod protocol;
 #[allow(dead_code, unused_imports)]
+#[path = "../src/store/mod.rs"]
+mod store;
+#[allow(dead_code, unused_imports)]
 #[path = "../src/sys/mod.rs"]
 mod sys;
 #[allow(dead_code, unused_imports)]
