@@ -15,6 +15,9 @@ mod ports;
 #[path = "../src/protocol/mod.rs"]
 mod protocol;
 #[allow(dead_code, unused_imports)]
+#[path = "../src/store/mod.rs"]
+mod store;
+#[allow(dead_code, unused_imports)]
 #[path = "../src/sys/mod.rs"]
 mod sys;
 #[allow(dead_code, unused_imports)]
@@ -33,8 +36,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 use sys::http::fetch::Fetcher;
-use sys::process::{Environment, Helper};
-use tools::{Commands, Holding, Router, Settings};
+use sys::process::{Environment, Helper, Shell};
+use tools::{Commands, Holding, Router, Seen, Settings, TextTools};
 
 const RUNS: usize = 15;
 const GREP_LIMIT: f64 = 1.15;
@@ -236,6 +239,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         max_file_size_bytes: 10 * 1024 * 1024,
         max_output_bytes: 100 * 1024,
         environment: Environment::Core,
+        shell: Shell::Bash,
         secret_names: Vec::new(),
         may_read: Arc::new(move |path| {
             let target = Target { given: String::new(), real: path.to_owned(), place: Place::File { bytes: 0 } };
@@ -247,15 +251,20 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         may_open: Arc::new(|_| false),
         relative_paths: true,
         follow_links: true,
+        text: TextTools::default(),
         helper: Helper::default(),
         named: Vec::new(),
+        custom: Vec::new(),
+        may_use: Arc::new(|_| Ok(())),
         may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("nobody asks {url}"))),
         may_connect: Arc::new(|url, address| Err(format!("nobody connects to {address} for {url}"))),
         fetcher: Fetcher::default(),
         checkpoints: None,
         artifacts: None,
+        changes: None,
         holding: Holding::nothing(),
         commands: Commands::default(),
+        seen: Seen::default(),
         session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
     }

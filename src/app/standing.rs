@@ -30,6 +30,12 @@ impl Standing {
         Self::of(place, trusted, probe(&Helper::default().program, &place.roots, &place.directories.data))
     }
 
+    /// Where nothing is started: what the system could hold is not asked, which costs more than most calls. Should something be
+    /// started all the same, it is as if the system could hold nothing.
+    pub fn unasked(place: &Place) -> Self {
+        Self::of(place, false, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
+    }
+
     /// What was found out by trying.
     pub fn of(place: &Place, trusted: bool, probe: Probe) -> Self {
         let data = &place.directories.data;

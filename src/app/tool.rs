@@ -64,7 +64,20 @@ impl Log {
     }
 }
 
-fn bench(place: &Place, common: &Common) -> Result<Bench, Trouble> {
+/// Whether what is called could start a program, which has to be held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Starts {
+    Nothing,
+    Programs,
+}
+
+impl Starts {
+    fn of(tool_name: &str) -> Self {
+        if tools::starts_nothing(tool_name) { Self::Nothing } else { Self::Programs }
+    }
+}
+
+fn bench(place: &Place, common: &Common, starts: Starts) -> Result<Bench, Trouble> {
     let project = Brought::look(place, common.trust);
     project.ignored_policy().iter().for_each(|line| super::warn(line));
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
@@ -73,7 +86,10 @@ fn bench(place: &Place, common: &Common) -> Result<Bench, Trouble> {
     place.with_tools_of(&project);
     let place = &place;
     place.tools.problems.iter().for_each(|problem| super::warn(problem));
-    let standing = Standing::find(place, !project.waits());
+    let standing = match starts {
+        Starts::Programs => Standing::find(place, !project.waits()),
+        Starts::Nothing => Standing::unasked(place),
+    };
     let policy = place.enforcer(&policy, standing.sandbox(), place.mode);
     let router = session::router(place, &policy, standing.holding(&policy));
     // Those of sessions wait for them; what else a dead process began is finished now.
@@ -83,7 +99,7 @@ fn bench(place: &Place, common: &Common) -> Result<Bench, Trouble> {
 }
 
 pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble> {
-    let bench = bench(place, common)?;
+    let bench = bench(place, common, Starts::Nothing)?;
     let tools = session::offered(&bench.router, &bench.policy);
     if json {
         super::say_json(&tools);
@@ -100,7 +116,7 @@ pub fn list(place: &Place, common: &Common, json: bool) -> Result<Exit, Trouble>
 }
 
 pub fn schema(place: &Place, common: &Common, name: &str) -> Result<Exit, Trouble> {
-    let bench = bench(place, common)?;
+    let bench = bench(place, common, Starts::Nothing)?;
     let tool = bench.router.definition(name).map_err(|error| Trouble::usage(error.message))?;
     super::say_json(&tool);
     Ok(Exit::Completed)
@@ -118,7 +134,7 @@ struct Foretold {
 
 /// Prints what a call would do, and does nothing.
 pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Result<Exit, Trouble> {
-    let bench = bench(place, common)?;
+    let bench = bench(place, common, Starts::of(name))?;
     let call = tool_call(name, arguments)?;
     if let Err(error) = bench.offers(name) {
         return Ok(report(&ToolResult::refused(call.tool_call_id, name, error), true));
@@ -142,7 +158,7 @@ pub fn plan(place: &Place, common: &Common, name: &str, arguments: &str) -> Resu
 }
 
 pub fn call(place: &Place, common: &Common, name: &str, arguments: &str, json: bool, answers: Answers) -> Result<Exit, Trouble> {
-    let bench = bench(place, common)?;
+    let bench = bench(place, common, Starts::of(name))?;
     let call = tool_call(name, arguments)?;
     let result = super::runtime()?.block_on(bench.carry_out(call, answers));
     Ok(report(&result, json))

@@ -7,9 +7,23 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The JSON Schema of `T`, in the plain form that every provider takes.
 pub(super) fn schema<T: JsonSchema>() -> Value {
+    Value::clone(&made::<T>())
+}
+
+/// The same, made once: every call is checked against it.
+fn made<T: JsonSchema>() -> Arc<Value> {
+    static MADE: Mutex<BTreeMap<Cow<'static, str>, Arc<Value>>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(made.entry(T::schema_id()).or_insert_with(|| Arc::new(make::<T>())))
+}
+
+fn make<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -53,7 +67,7 @@ fn simplify(value: &mut Value) {
 /// The arguments as `T`, or a sentence that names the one that is wrong.
 pub(super) fn parse<T: DeserializeOwned + JsonSchema>(arguments: Map<String, Value>) -> Result<T, ToolError> {
     let mut value = Value::Object(arguments);
-    settle(&mut value, &schema::<T>(), "")?;
+    settle(&mut value, &made::<T>(), "")?;
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let reason = error.into_inner().to_string();

@@ -30,7 +30,7 @@ mod write;
 pub use changes::Changes;
 pub use custom::{CustomTool, ManifestError, Source, manifest_schema};
 pub use registry::built_in_names;
-pub use router::{Router, actions_for, actions_now, known, name_of};
+pub use router::{Router, actions_for, actions_now, known, name_of, starts_nothing};
 pub use seen::Seen;
 pub use shell::caches::Caches;
 pub use shell::commands::Commands;

@@ -430,6 +430,11 @@ pub fn name_of(tool_name: &str) -> Option<&'static str> {
     built_in(tool_name).and_then(|tool| built_in_names().find(|name| *name == tool.name()))
 }
 
+/// Whether the tool of this name only reads or changes files, so that nothing has to be held.
+pub fn starts_nothing(tool_name: &str) -> bool {
+    built_in(tool_name).is_some_and(|tool| tool.capability().starts_with("File."))
+}
+
 /// Whether there is a tool of this name or alias, built in or among these; or what is said where there is none.
 pub fn known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
     let mut names: Vec<&str> = built_in_names().collect();

@@ -42,7 +42,12 @@ pub enum Sandbox {
 
 impl Context {
     pub fn in_workspace(&self, path: &Path) -> bool {
-        self.roots.iter().any(|root| path.starts_with(root))
+        // A search asks it of every entry: what begins with the very bytes of a root and a slash need not be taken apart.
+        let plainly = |root: &Path| {
+            let rest = path.as_os_str().as_encoded_bytes().strip_prefix(root.as_os_str().as_encoded_bytes());
+            !root.as_os_str().is_empty() && rest.is_some_and(|rest| rest.starts_with(b"/"))
+        };
+        self.roots.iter().any(|root| plainly(root)) || self.roots.iter().any(|root| path.starts_with(root))
     }
 
     /// The credentials that a path is or lies in: a command that names them asks, however it is allowed.

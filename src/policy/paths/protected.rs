@@ -173,8 +173,19 @@ pub fn credentials(path: &Path, context: &Context) -> Option<Credentials> {
 
 /// Whether a path is too far below any home directory to be such a place itself: it is one only if it lies in one.
 pub fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool {
-    let deep = |home: &Path| path.strip_prefix(home).map_or(true, |below| below.components().nth(DEEPEST_CREDENTIALS).is_some());
-    deep(&context.home) && (context.in_workspace(path) || home_of(path).is_none_or(|home| deep(&home)))
+    let below = |home: &Path| path.strip_prefix(home).map_or(true, |below| below.components().nth(DEEPEST_CREDENTIALS).is_some());
+    let deep = |home: &Path| begin_apart(path, home) || below(home);
+    let other = || ABOVE_HOMES.iter().all(|(above, _)| begin_apart(path, Path::new(above)));
+    deep(&context.home) && (other() || context.in_workspace(path) || home_of(path).is_none_or(|home| deep(&home)))
+}
+
+/// Whether the first names of two paths are seen to differ by their first letters, so that neither lies in the other.
+fn begin_apart(path: &Path, other: &Path) -> bool {
+    let first = |path: &Path| match path.as_os_str().as_encoded_bytes() {
+        [b'/', letter, ..] if !matches!(letter, b'/' | b'.') => Some(*letter),
+        _ => None,
+    };
+    first(path).zip(first(other)).is_some_and(|(letter, other)| letter != other)
 }
 
 /// Where a home directory keeps what lets its holder in.
@@ -234,10 +245,12 @@ fn find(list: &[&'static str], path: &Path, context: &Context) -> Option<(&'stat
 
 /// Whose home directory a path is in, by where systems keep them.
 fn home_of(path: &Path) -> Option<PathBuf> {
-    let above = [("/root", 0), ("/var/root", 0), ("/home", 1), ("/Users", 1)];
-    let (above, names) = above.into_iter().find(|(above, _)| path.starts_with(above))?;
+    let (above, names) = ABOVE_HOMES.iter().find(|(above, _)| path.starts_with(above))?;
     Some(path.components().take(Path::new(above).components().count() + names).collect())
 }
+
+/// Where systems keep home directories, and how many names below that one is.
+const ABOVE_HOMES: [(&str, usize); 4] = [("/root", 0), ("/var/root", 0), ("/home", 1), ("/Users", 1)];
 
 /// The start of `path` that ends where `name`, found after `skipped` components, does.
 fn place(path: &Path, skipped: usize, name: &str) -> PathBuf {

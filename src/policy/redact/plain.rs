@@ -15,6 +15,10 @@ const INVISIBLE: &[char] = &['\u{200B}', '\u{200C}', '\u{200D}', '\u{2060}', '\u
 impl<'a> Plain<'a> {
     pub(super) fn of(text: &'a str) -> Self {
         let bytes = text.as_bytes();
+        // What most texts are, seen many letters at a time.
+        if bytes.is_ascii() && memchr::memchr2(0x1B, 0x08, bytes).is_none() {
+            return Self { text: Cow::Borrowed(text), cuts: Vec::new() };
+        }
         // The first bytes of what is left out: ESC, and the leads of the invisible ones.
         if !bytes.iter().any(|byte| matches!(byte, 0x1B | 0x08 | 0xC2 | 0xE2 | 0xEF | 0xE1 | 0xCD)) {
             return Self { text: Cow::Borrowed(text), cuts: Vec::new() };

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// Enough to name entries below it; needs no right to read it.
 #[cfg(target_os = "linux")]
@@ -110,6 +110,24 @@ pub fn open_parent(real: &Path) -> io::Result<(OwnedFd, &OsStr)> {
 pub fn is_without_links(real: &Path) -> bool {
     let looked = |(directory, name): (OwnedFd, &OsStr)| fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
     open_parent(real).is_ok_and(looked)
+}
+
+/// The same of one path after the other: of those in one directory the way to it is gone only once.
+#[derive(Debug, Default)]
+pub struct WithoutLinks {
+    parent: Option<(PathBuf, Option<OwnedFd>)>,
+}
+
+impl WithoutLinks {
+    pub fn has(&mut self, real: &Path) -> bool {
+        let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else { return false };
+        let same = self.parent.as_ref().is_some_and(|(last, _)| last.as_os_str() == parent.as_os_str());
+        if !same {
+            self.parent = Some((parent.to_owned(), open_without_links(parent, PASS_THROUGH).ok()));
+        }
+        let directory = self.parent.as_ref().and_then(|(_, directory)| directory.as_ref());
+        directory.is_some_and(|directory| fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok())
+    }
 }
 
 /// Whether this process could write there, as far as the system tells without trying.

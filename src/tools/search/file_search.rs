@@ -139,7 +139,14 @@ impl<'a> FileSearch<'a> {
             Some(at) if at < LOOKED_AT_BYTES => return Ok(Content::Binary),
             Some(at) => (&bytes[..at], Content::TextThenBinary),
         };
-        self.run(path, Keys::of(bytes), |searcher, expression, sink| searcher.search_slice(expression, bytes, sink))?;
+        // As the searcher begins, and most files end: what it would set up for a file and look for in it is left out.
+        if !self.request.meaning.multiline && matches!(self.request.expression.find_candidate_line(bytes), Ok(None)) {
+            self.hits.own.add(path, FileHits::default());
+            return Ok(content);
+        }
+        let keys = Keys::of(bytes);
+        let numbers = keys.any();
+        self.run(path, keys, numbers, |searcher, expression, sink| searcher.search_slice(expression, bytes, sink))?;
         Ok(content)
     }
 
@@ -152,21 +159,30 @@ impl<'a> FileSearch<'a> {
             return Ok(Content::Binary);
         }
         let reader = Killed { inner: start.as_slice().chain(&file), kill };
-        let binary =
-            self.run(path, Keys::unknown(), |searcher, expression, sink| searcher.search_reader(expression, reader, sink))?;
-        Ok(if binary { Content::TextThenBinary } else { Content::Text })
+        // To number its lines takes longer than to search most files; they matter only in one that has a key.
+        let numbers = self.request.mode == Mode::Content;
+        let mut ended = self
+            .run(path, Keys::unknown(), numbers, |searcher, expression, sink| searcher.search_reader(expression, reader, sink))?;
+        if ended == Ended::AtKey {
+            let reader = Killed { inner: open_file(path).map_err(Skip::Io)?, kill };
+            ended = self.run(path, Keys::unknown(), true, |searcher, expression, sink| {
+                searcher.search_reader(expression, reader, sink)
+            })?;
+        }
+        Ok(if ended == Ended::AtNul { Content::TextThenBinary } else { Content::Text })
     }
 
-    /// Whether it ended at a NUL byte.
+    /// `numbers`: whether those of lines are needed even where none is shown.
     fn run(
         &mut self,
         path: &Path,
         keys: Keys,
+        numbers: bool,
         search: impl FnOnce(&mut Searcher, &grep_regex::RegexMatcher, &mut Collector<'_>) -> io::Result<()>,
-    ) -> Result<bool, Skip> {
+    ) -> Result<Ended, Skip> {
         let room = if self.request.mode == Mode::Content { self.hits.own.room(path) } else { 0 };
         let expression = &self.request.expression;
-        let searcher = if room > 0 || keys.any() { &mut self.shows } else { &mut self.counts };
+        let searcher = if room > 0 || numbers { &mut self.shows } else { &mut self.counts };
         let mut sink = Collector {
             path,
             mode: self.request.mode,
@@ -184,14 +200,17 @@ impl<'a> FileSearch<'a> {
             binary: false,
         };
         let searched = search(searcher, expression, &mut sink);
-        let Collector { found, binary, told, .. } = sink;
+        let Collector { found, binary, told, keys, .. } = sink;
+        if !(room > 0 || numbers) && keys.wait_for_numbers() {
+            return Ok(Ended::AtKey);
+        }
         self.counted.add(found.matches - told);
         // What was not searched to its end is not known to be without a match.
         if searched.is_ok() || found.matches > 0 {
             self.hits.own.add(path, found);
         }
         match searched {
-            Ok(()) => Ok(binary),
+            Ok(()) => Ok(if binary { Ended::AtNul } else { Ended::Whole }),
             // The only error here that is not the system's: the buffer would have to grow over its limit.
             Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::Other => {
                 Err(if self.request.meaning.multiline { Skip::Large } else { Skip::LongLine })
@@ -199,6 +218,15 @@ impl<'a> FileSearch<'a> {
             Err(error) => Err(Skip::Io(error)),
         }
     }
+}
+
+/// How the search of one file ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Whole,
+    AtNul,
+    /// Nothing of it counts: it has a private key, and its lines were not numbered.
+    AtKey,
 }
 
 /// Ends when the search is stopped.
@@ -245,6 +273,9 @@ impl Sink for Collector<'_> {
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         let first = found.line_number().unwrap_or(0);
         let shown = self.sight.shown(found.bytes(), first, self.path, &mut self.keys);
+        if found.line_number().is_none() && self.keys.wait_for_numbers() {
+            return Ok(false);
+        }
         if !self.sight.still_matches(&shown) {
             self.before.clear();
             self.follows = false;

@@ -6,7 +6,7 @@ use super::unread::Unread;
 use super::walk::{Depth, InOrder, Reach, below, glob, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
-use crate::sys::path::{identity, is_without_links};
+use crate::sys::path::{WithoutLinks, identity};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, shown};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
@@ -187,7 +187,8 @@ fn search(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
     let found = found.into_inner();
     let seen = found.seen;
     // A link put in the place of a directory during the walk would have shown what is behind it.
-    let there = found.into_sorted().into_iter().filter(|(_, path, _)| is_without_links(&path.0));
+    let mut without_links = WithoutLinks::default();
+    let there = found.into_sorted().into_iter().filter(|(_, path, _)| without_links.has(&path.0));
     let line = |(_, path, is_directory): Found| shown(&path.0, settings) + if is_directory { "/" } else { "" };
     let mut lines: Vec<String> = there.map(line).collect();
     if lines.is_empty() && work.names_directory() {

@@ -6,7 +6,7 @@ use super::unread::Unread;
 use super::walk::{InOrder, Reach, below, walk};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError};
-use crate::sys::path::{entries, is_without_links, read_link};
+use crate::sys::path::{WithoutLinks, entries, read_link};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, shown, special};
 use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
@@ -78,7 +78,8 @@ fn list(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     };
     let seen = found.seen;
     // A link put in the place of a directory during the walk would have shown what is behind it.
-    let there = found.into_sorted().into_iter().filter(|(path, _)| request.tree.is_none() || is_without_links(&path.0));
+    let mut without_links = WithoutLinks::default();
+    let there = found.into_sorted().into_iter().filter(|(path, _)| request.tree.is_none() || without_links.has(&path.0));
     let mut lines: Vec<String> =
         there.map(|(path, kind)| line(&path.0, below(&path.0, &target.real), kind, request.details)).collect();
     if lines.is_empty() {

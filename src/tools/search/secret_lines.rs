@@ -40,6 +40,11 @@ impl Keys {
         self.0.as_ref().is_none_or(|lines| !lines.is_empty())
     }
 
+    /// Whether there are some, and only the number of a line tells whether it is of one.
+    pub(super) fn wait_for_numbers(&self) -> bool {
+        self.0.as_ref().is_some_and(|lines| !lines.is_empty())
+    }
+
     fn has(&mut self, path: &Path, number: u64, line: &str) -> bool {
         let found = match &mut self.0 {
             Some(found) => found,

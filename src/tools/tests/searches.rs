@@ -286,6 +286,23 @@ fn a_directory_is_listed_as_deep_and_as_exactly_as_asked() {
 }
 
 #[test]
+fn a_large_file_with_a_private_key_is_counted_without_the_lines_of_the_key() {
+    const KEY: &str = "Cn9uq2kE2vmN3KkWPB6sZLneiwvs6bvNEcNTr7qSXyDCFN4IFPYAwF8ylQEFKHIX";
+    let bench = Bench::new();
+    let filler = "some text\n".repeat(150_000);
+    let key = format!("-----BEGIN PRIVATE KEY-----\n{KEY}\n-----END PRIVATE KEY-----\n");
+    bench.write("large", format!("word\n{filler}word\n{key}word\n"));
+    bench.write("plain", format!("word\n{filler}word\n{KEY}\nword\n"));
+    for path in [".", "large"] {
+        let found = bench.output("Grep", json!({"pattern": "^word|^Cn9u", "output": "count", "path": path}));
+        assert_eq!(found.lines().next(), Some("large:3"), "{found}");
+    }
+    let found = bench.output("Grep", json!({"pattern": "^word|^Cn9u", "output": "count", "path": "plain"}));
+    assert_eq!(found, "plain:4");
+    assert_eq!(bench.output("Grep", json!({"pattern": "^Cn9u", "output": "files"})), "plain");
+}
+
+#[test]
 fn no_kind_of_answer_tells_what_is_hidden() {
     const TOKEN: &str = "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";
     const KEY: &str = "Cn9uq2kE2vmN3KkWPB6sZLneiwvs6bvNEcNTr7qSXyDCFN4IFPYAwF8ylQEFKHIX";

@@ -3,6 +3,7 @@
 use super::document::{Document, Form, NotText};
 use super::edit_file::not_text;
 use super::file_change::{Before, HAS_NUL, lacks, not_written, proposal};
+use super::large::HELD_BYTES;
 use super::repository::{guard, guarded};
 use super::tail::Tail;
 use crate::policy::redact::has_marker;
@@ -73,7 +74,7 @@ impl Tool for AppendFile {
         let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
         let parents = if arguments.create_directories.unwrap_or(true) { Parents::Create } else { Parents::MustExist };
         let appended = match target.place {
-            Place::File { bytes } if bytes > settings.max_file_size_bytes => to_large(&target, bytes, &arguments, settings)?,
+            Place::File { bytes } if is_large(bytes, &arguments, settings) => to_large(&target, bytes, &arguments, settings)?,
             Place::File { .. } | Place::Directory | Place::Missing | Place::Special => to_small(&target, &arguments, settings)?,
         };
         let Appended { proposal, more, before, joins, nul } = appended;
@@ -108,6 +109,12 @@ struct Appended {
     /// The file had no final newline.
     joins: bool,
     nul: bool,
+}
+
+/// Whether a file is not held as a whole: it may not be, or it would take many times its size and is not needed, since nothing
+/// hidden in it is to be put back.
+fn is_large(bytes: u64, arguments: &Arguments, settings: &Settings) -> bool {
+    bytes > settings.max_file_size_bytes || (bytes > HELD_BYTES && has_marker(&arguments.content).is_none())
 }
 
 /// To a file that may be read whole, or to none.

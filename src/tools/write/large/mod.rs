@@ -21,7 +21,7 @@ use crate::tools::paths::open_error;
 use crate::tools::tool::Settings;
 
 /// A larger file is not held.
-const HELD_BYTES: u64 = 16 << 20;
+pub(super) const HELD_BYTES: u64 = 16 << 20;
 
 /// A file that is not held, as it was looked at.
 pub(super) struct Large {
