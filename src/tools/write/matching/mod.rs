@@ -289,7 +289,9 @@ fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
     let (old, new) = (&reading.old, &reading.new);
     let like_old =
         Indents::of(old.lines().zip(there.lines()), unit).and_then(|indents| merged(there, old, new, |line| indents.line(line)));
-    let unlike_old = indent::margin(new) == indent::margin(there) && indent::margin(new) != indent::margin(old);
+    let first = |text: &str| text.lines().find(|line| !line.trim().is_empty()).map_or(0, |line| indent::indent(line).len());
+    let unlike_old = (indent::margin(new) == indent::margin(there) && indent::margin(new) != indent::margin(old))
+        || (first(new) == first(there) && first(new) != first(old));
     match (indent::as_there(there, old, new), like_old) {
         (Some(as_there), Some(like_old)) => (unlike_old || as_there == like_old).then_some(as_there),
         (Some(as_there), None) => Some(as_there),

@@ -221,9 +221,9 @@ fn a_new_text_that_is_indented_as_the_file_is_stays_so() {
     check("\t\tone()\n\t\ttwo()\n\tend\n", "one()\ntwo()\n", "\t\tone()\n\t\tthree()\n", "\t\tone()\n\t\tthree()\n\tend\n");
     check("f(\n\ta,\n)\n", "f(\na,\n)\n", "f(\n\ta,\n\tb,\n)\n", "f(\n\ta,\n\tb,\n)\n");
     // What is wrapped is indented further.
-    check("    a()\n    end\n", "a()\n", "if x:\n    a()\n", "    if x:\n        a()\n    end\n");
+    check("    a()\n    b()\n", "a()\nb()\n", "if x:\n    a()\n    b()\n", "    if x:\n        a()\n        b()\n");
     // Nothing says which is meant.
-    check("    one()\n    end\n", "one()\n", "    two()\n", "indentation");
+    check("    one()\n    end\n", "one()\nend\n", "    two()\n    three()\n", "indentation");
 }
 
 #[test]
