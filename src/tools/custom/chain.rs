@@ -5,6 +5,7 @@ use super::fill::{Piece, pieces, word_of};
 use super::manifest::{Body, CustomTool, Step, for_each_text, step_of};
 use crate::ports::RunContext;
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
+use crate::tools::TextTools;
 use crate::tools::paths::Paths;
 use crate::tools::registry::{built_in, find, unknown};
 use crate::tools::router::drafted;
@@ -171,7 +172,7 @@ pub(super) fn draft(
         planned.push(Planned {
             tool: of_step.name().to_owned(),
             payload: work,
-            bound: settings.text.binds(of_step.name(), &step.tool),
+            bound: TextTools::binds(of_step.name(), &step.tool),
             takes: waits(&Value::Object(step.arguments.clone())),
         });
     }
