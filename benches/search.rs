@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench search` prints one row a search: the median of each, the ratio of the medians, and the ratio meant.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement that cannot be made ends the run")]
 
 #[allow(dead_code, unused_imports)]
 #[path = "../src/policy/mod.rs"]
@@ -298,7 +298,7 @@ fn small(root: &Path, random: &mut Random) {
             for _ in 0..20 + random.below(160) {
                 random.line(&words, &mut text);
             }
-            if (directory * FILES_EACH + file) % 997 == 0 {
+            if (directory * FILES_EACH + file).is_multiple_of(997) {
                 text.push_str("let needle_in_haystack;\nalpha\n");
             }
             fs::write(path.join(format!("f{file}.{}", ["rs", "py", "md", "txt"][file % 4])), text).unwrap();

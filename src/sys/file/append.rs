@@ -1,9 +1,8 @@
 //! More at the end of a file of any size: a copy with it takes the place of the file, so that a crash leaves the one or the other.
 
 use super::PreImage;
-use super::replace::{
-    Parents, Temporary, WriteError, current, is_same, keep_attributes, parent_error, replace, sync_directory, unchanged,
-};
+use super::attributes::keep_attributes;
+use super::replace::{Parents, Temporary, WriteError, current, is_same, parent_error, replace, sync_directory, unchanged};
 use super::tree::Stop;
 use crate::sys::path::{open_file, open_parent};
 use nix::errno::Errno;

@@ -1,6 +1,7 @@
 //! How a file is read within bounds and replaced as a whole: all of the new content or all of the old.
 
 pub mod append;
+mod attributes;
 mod fingerprint;
 mod own_secret;
 mod replace;

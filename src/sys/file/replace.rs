@@ -1,6 +1,7 @@
 //! The atomic replacement: a new file beside the old one, on disk, then its name changed to the old one's.
 
 use super::PreImage;
+use super::attributes::keep_attributes;
 use crate::sys::path::open_parent;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
@@ -473,29 +474,6 @@ fn rename_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> 
 fn link_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> {
     nix::unistd::linkat(directory, from, directory, to, AtFlags::empty())?;
     unlinkat(directory, from, UnlinkatFlags::NoRemoveDir)
-}
-
-/// Gives the new file the extended attributes of the old one that a person sets, its access control list among them; as far as
-/// both can be had: they are not content. A list that the directory gives to new files goes: it would let in whom the old one kept out.
-pub(super) fn keep_attributes(directory: &OwnedFd, name: &OsStr, new: &File) {
-    const MOST_BYTES: usize = 64 * 1024;
-    const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
-    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-    let Ok(old) = openat(directory, name, flags, Mode::empty()) else { return };
-    let mut names = vec![0; MOST_BYTES];
-    let Ok(length) = rustix::fs::flistxattr(&old, &mut names[..]) else { return };
-    let listed = names[..length].split(|byte| *byte == 0);
-    if listed.clone().all(|name| name != ACCESS_LIST) {
-        let _ = rustix::fs::fremovexattr(new, ACCESS_LIST);
-    }
-    for name in listed {
-        let kept = name.starts_with(b"user.") || name == ACCESS_LIST;
-        let Ok(name) = std::ffi::CString::new(name) else { continue };
-        let mut value = vec![0; MOST_BYTES];
-        if kept && let Ok(length) = rustix::fs::fgetxattr(&old, name.as_c_str(), &mut value[..]) {
-            let _ = rustix::fs::fsetxattr(new, name.as_c_str(), &value[..length], rustix::fs::XattrFlags::empty());
-        }
-    }
 }
 
 /// Gives the new file the owner and mode of the old one. Set-id bits go, as with any write.

@@ -8,9 +8,8 @@
 mod tests;
 
 use super::PreImage;
-use super::replace::{
-    Temporary, WriteError, create_parents, current, is_same, keep_attributes, look, parent_error, sync_directory, unchanged,
-};
+use super::attributes::keep_attributes;
+use super::replace::{Temporary, WriteError, create_parents, current, is_same, look, parent_error, sync_directory, unchanged};
 use super::tree::{Survey, rename_to_new, survey, temporary_name};
 use crate::sys::path::open_parent;
 use nix::fcntl::AtFlags;

@@ -303,27 +303,10 @@ fn a_schema_is_plain_and_names_no_alias() {
     let names = definitions.iter().map(|definition| definition.tool_name.as_str());
     let names: Vec<_> = names.filter(|name| *name != "CountWords").collect();
     const SESSIONS: [&str; 6] = ["CliSession", "CliWrite", "CliRead", "CliStop", "CliGetPlatform", "CliEnv"];
-    let files = [
-        "ReadFile",
-        "Stat",
-        "HashFile",
-        "DiskUsage",
-        "TextInspect",
-        "WriteFile",
-        "EditFile",
-        "ApplyPatch",
-        "AppendFile",
-        "TextPatch",
-        "Delete",
-        "Move",
-        "Copy",
-        "CreateDirectory",
-    ];
-    assert_eq!(
-        names,
-        [&files[..], &["ListDirectory", "Glob", "Grep", "RunCommand"], &SESSIONS, &["OpenPath", "RevealInOs", "HttpRequest"]]
-            .concat()
-    );
+    let reads = ["ReadFile", "ListDirectory", "Glob", "Grep", "Stat", "TextInspect", "HashFile", "DiskUsage"];
+    let writes = ["WriteFile", "EditFile", "ApplyPatch", "AppendFile", "TextPatch", "CreateDirectory", "Copy", "Move", "Delete"];
+    let last = ["OpenPath", "RevealInOs", "HttpRequest"];
+    assert_eq!(names, [&reads[..], &writes, &["RunCommand"], &SESSIONS, &last].concat());
     let edit = &definitions.iter().find(|definition| definition.tool_name == "EditFile").unwrap().input_schema;
     let item = &edit["properties"]["edits"]["items"];
     assert_eq!(edit["type"], "object");

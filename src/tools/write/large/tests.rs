@@ -54,7 +54,7 @@ proptest! {
         }
         let mut pieces = pieces(&content);
         let found = pieces.find(&[b"needle\n".to_vec(), b"needle\r\n".to_vec()], 10).unwrap();
-        let mut expected = Vec::from([before as u64..before as u64 + 8]);
+        let mut expected: Vec<_> = std::iter::once(before as u64..before as u64 + 8).collect();
         if twice {
             expected.push(content.len() as u64 - 7..content.len() as u64);
         }
