@@ -22,6 +22,8 @@ use std::time::SystemTime;
 use tokio_util::sync::CancellationToken;
 
 const CHUNK_BYTES: usize = 256 * 1024;
+/// Looked at for secrets at one time.
+const PIECE_BYTES: usize = 8 << 20;
 const ALGORITHMS: &str = "`sha256`, `md5`, `sha1`, `sha512`, `blake3`";
 
 pub(in crate::tools) struct HashFile;
@@ -157,7 +159,7 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     let mut hasher = work.algorithm.begin();
     let mut total = 0_u64;
     // A hash of a text that is known but for a short secret tells the secret to whoever tries them all.
-    let mut start = Vec::new();
+    let mut look = Look::new(settings);
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         if kill.is_cancelled() {
@@ -172,18 +174,14 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
         }
         hasher.update(&chunk[..count]);
         total += count as u64;
-        if total <= settings.max_file_size_bytes {
-            start.extend_from_slice(&chunk[..count]);
-        } else {
-            start = Vec::new();
-        }
+        look.take(&chunk[..count]);
     }
     if state(&file).map_err(failed)? != before {
         let message =
             format!("`{}` changed while it was read, so that its hash would be of no state it had; try again", target.given);
         return Err(ToolError::new(ErrorCode::Conflict, message));
     }
-    if holds_secret(&start, settings) {
+    if look.finds_secret() {
         let message = format!(
             "`{}` holds something that is hidden from you, and its hash would let it be guessed; read it with ReadFile, or ask the \
              person for the hash",
@@ -194,13 +192,55 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     Ok(format!("{} {}  {} ({total} bytes)", work.algorithm.name(), hasher.finish(), target.given))
 }
 
-/// Whether ReadFile would hide something of these bytes, well-formed or not.
-fn holds_secret(bytes: &[u8], settings: &Settings) -> bool {
-    let is_secret = |text: &str| settings.redactor.holds_secret(text);
-    match Document::decode(bytes) {
-        Ok(document) => is_secret(&document.text),
-        Err(NotText::Malformed) => is_secret(&UTF_8.decode(bytes).0),
-        Err(NotText::Binary) => false,
+/// Looks for what ReadFile would hide, piece by piece, so that no file is held.
+struct Look<'a> {
+    settings: &'a Settings,
+    /// What was not looked at yet.
+    held: Vec<u8>,
+    /// It was found, or the file is no text.
+    done: Option<Content>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Secret,
+    Binary,
+}
+
+impl<'a> Look<'a> {
+    fn new(settings: &'a Settings) -> Self {
+        Self { settings, held: Vec::new(), done: None }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        if self.done.is_some() {
+            return;
+        }
+        self.held.extend_from_slice(bytes);
+        if self.held.len() >= PIECE_BYTES {
+            // Whole lines, where there are any.
+            let end = memchr::memrchr(b'\n', &self.held).map_or(self.held.len(), |lf| lf + 1);
+            self.look(end);
+        }
+    }
+
+    fn finds_secret(mut self) -> bool {
+        if self.done.is_none() {
+            self.look(self.held.len());
+        }
+        self.done == Some(Content::Secret)
+    }
+
+    /// Well-formed or not.
+    fn look(&mut self, end: usize) {
+        let piece = &self.held[..end];
+        let is_secret = |text: &str| self.settings.redactor.holds_secret(text).then_some(Content::Secret);
+        self.done = match Document::decode(piece) {
+            Ok(document) => is_secret(&document.text),
+            Err(NotText::Malformed) => is_secret(&UTF_8.decode(piece).0),
+            Err(NotText::Binary) => Some(Content::Binary),
+        };
+        self.held.drain(..end);
     }
 }
 

@@ -165,3 +165,13 @@ fn a_hundred_entries_are_shown_and_more_are_counted() {
         assert_eq!(bench.call("DiskUsage", json!({"depth": depth})).status == ToolStatus::Succeeded, taken);
     }
 }
+
+#[test]
+fn a_secret_far_within_a_large_file_keeps_its_hash_too() {
+    let bench = Bench::new();
+    let lines = "a line that says nothing of any interest to anybody\n".repeat(200_000);
+    bench.write("plain", &lines);
+    assert!(bench.output("HashFile", json!({"path": "plain"})).starts_with("sha256 "));
+    bench.write("secret", format!("{lines}token = ghp_{}\n{lines}", "x9Y8z7W6v5U4t3S2r1Q0p9O8n7M6l5K4j3I2"));
+    assert_eq!(bench.error("HashFile", json!({"path": "secret"})).0, ErrorCode::PermissionDenied);
+}
