@@ -4,15 +4,15 @@ use super::layers::Policy;
 use super::place::Place;
 use super::policy::NOTHING_RUNS;
 use super::project::Brought;
-use super::session::{self, Session};
+use super::session::{self, Kept, Session};
 use super::standing::Standing;
 use super::toolset::own_directory;
 use super::trouble::Trouble;
 use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates};
-use crate::ports::{Checkpoints, ToolRouter};
-use crate::protocol::{Mode, SessionId};
+use crate::ports::ToolRouter;
+use crate::protocol::Mode;
 use crate::sys::watch::Watch;
-use crate::tools::{self, Changes, Commands, Router, Seen};
+use crate::tools::Router;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, watch};
@@ -26,13 +26,8 @@ pub struct Reload {
     place: Place,
     file: Option<PathBuf>,
     project: Brought,
-    session: SessionId,
-    commands: Commands,
-    seen: Seen,
-    checkpoints: Arc<dyn Checkpoints>,
-    changes: Changes,
-    /// Of the policy in force.
-    print: String,
+    /// What the tools of the session have in common.
+    kept: Kept,
     /// The last thing that was said about a file that cannot be taken.
     broken: Option<String>,
     project_told: bool,
@@ -75,12 +70,7 @@ impl Reload {
             place,
             file,
             project,
-            session: session.id().clone(),
-            commands: session.commands.clone(),
-            seen: session.seen.clone(),
-            checkpoints: session.checkpoints.clone(),
-            changes: session.changes.clone(),
-            print: policy.print.clone(),
+            kept: session.kept.clone(),
             policy: policy.clone(),
             modes: mode,
             broken: None,
@@ -190,16 +180,15 @@ impl Reload {
 
     fn read(&self) -> Result<Policy, Trouble> {
         let policy = self.place.policy(self.file.as_deref(), Some(&self.project))?;
-        policy.holds_for(Some(&self.session))?;
+        policy.holds_for(Some(self.kept.session()))?;
         Ok(policy)
     }
 
     fn good(&mut self, policy: &Policy, asked: Asked) -> Option<PolicyUpdate> {
         let mended = self.broken.take().is_some();
-        if policy.print == self.print && !mended && asked == Asked::Change {
+        if policy.print == self.policy.print && !mended && asked == Asked::Change {
             return None;
         }
-        self.print.clone_from(&policy.print);
         self.policy = policy.clone();
         Some(self.taken(policy, Some("policy reloaded")))
     }
@@ -215,15 +204,7 @@ impl Reload {
             // That was said.
             sandbox_status.missing = None;
         }
-        let settings = tools::Settings {
-            session: Some(self.session.clone()),
-            commands: self.commands.clone(),
-            seen: self.seen.clone(),
-            checkpoints: Some(self.checkpoints.clone()),
-            artifacts: Some(session::artifacts(&self.place, Some(&self.session))),
-            changes: Some(self.changes.clone()),
-            ..session::tool_settings(&self.place, &enforcer, holding)
-        };
+        let settings = self.kept.tool_settings(&self.place, &enforcer, holding);
         let redactor = settings.redactor.clone();
         let router = Router::new(settings);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -37,14 +37,55 @@ pub struct Session {
     pub draft: String,
     /// What the person should know before anything else.
     pub notices: Vec<String>,
-    /// Those that go on while the agent works, under whatever policy.
-    pub commands: Commands,
+    pub kept: Kept,
+}
+
+/// What the tools of a session have in common, whatever policy they are under. Cheap to clone.
+#[derive(Clone)]
+pub struct Kept {
+    session: SessionId,
+    /// Those that go on while the agent works.
+    commands: Commands,
     /// What the model saw of files in this process.
-    pub seen: Seen,
+    seen: Seen,
     /// The workspace as it was before what changed it.
-    pub checkpoints: Arc<dyn Checkpoints>,
+    checkpoints: Arc<dyn Checkpoints>,
+    /// What is too long for the thread.
+    artifacts: Arc<dyn Artifacts>,
     /// What is not as it was when the session began.
-    pub changes: Changes,
+    changes: Changes,
+}
+
+impl Kept {
+    fn new(place: &Place, session: &SessionId, resumed: bool) -> Self {
+        let data = &place.directories.data;
+        let snapshots = Arc::new(Snapshots::new(data));
+        Self {
+            session: session.clone(),
+            commands: Commands::default(),
+            seen: Seen::default(),
+            artifacts: Arc::new(ArtifactStore::new(data, Some(session))),
+            changes: Changes::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed),
+            checkpoints: snapshots,
+        }
+    }
+
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// The settings of the tools of this session under a policy.
+    pub fn tool_settings(&self, place: &Place, policy: &Enforcer, holding: Holding) -> tools::Settings {
+        tools::Settings {
+            session: Some(self.session.clone()),
+            commands: self.commands.clone(),
+            seen: self.seen.clone(),
+            checkpoints: Some(self.checkpoints.clone()),
+            artifacts: Some(self.artifacts.clone()),
+            changes: Some(self.changes.clone()),
+            ..tool_settings(place, policy, holding)
+        }
+    }
 }
 
 impl Session {
@@ -79,22 +120,6 @@ pub fn choose(store: &Store, place: &mut Place, choice: &SessionChoice) -> Resul
     Ok(Some(summary))
 }
 
-fn checkpoints(place: &Place) -> Arc<dyn Checkpoints> {
-    Arc::new(Snapshots::new(&place.directories.data))
-}
-
-/// Where this session keeps what is too long for its thread.
-pub fn artifacts(place: &Place, session: Option<&SessionId>) -> Arc<dyn Artifacts> {
-    Arc::new(ArtifactStore::new(&place.directories.data, session))
-}
-
-/// The files of the workspace as they were, and what a session changed of them.
-fn kept(place: &Place, session: &SessionId, resumed: bool) -> (Arc<dyn Checkpoints>, Changes) {
-    let snapshots = Arc::new(Snapshots::new(&place.directories.data));
-    let changes = Changes::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed);
-    (snapshots, changes)
-}
-
 /// Takes the chosen session for this process, or makes a new one.
 pub fn open(
     store: Store,
@@ -124,36 +149,16 @@ pub fn open(
             workspace: place.workspace.clone(),
             model: model.to_owned(),
         });
-        let (checkpoints, changes) = kept(place, claim.id(), false);
-        return Ok(Session {
-            store,
-            claim,
-            records: Vec::new(),
-            draft: String::new(),
-            notices,
-            commands: Commands::default(),
-            seen: Seen::default(),
-            checkpoints,
-            changes,
-        });
+        let kept = Kept::new(place, claim.id(), false);
+        return Ok(Session { store, claim, records: Vec::new(), draft: String::new(), notices, kept });
     };
     let claim = store.claim(&summary.session_id)?;
     let Loaded { records, skipped, draft, .. } = store.load(&summary.session_id)?;
     if skipped > 0 {
         notices.push(format!("{skipped} records of this session cannot be read by this version; they stay where they are"));
     }
-    let (checkpoints, changes) = kept(place, claim.id(), true);
-    Ok(Session {
-        store,
-        claim,
-        records,
-        draft,
-        notices,
-        commands: Commands::default(),
-        seen: Seen::default(),
-        checkpoints,
-        changes,
-    })
+    let kept = Kept::new(place, claim.id(), true);
+    Ok(Session { store, claim, records, draft, notices, kept })
 }
 
 /// The model to ask: the flag's, the resumed session's, or the one that is set.
@@ -211,15 +216,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
     holding.look_through();
     let sandbox = terms.standing.words(&holding);
     let sandbox_status = terms.standing.status(&holding, &policy);
-    let settings = tools::Settings {
-        session: Some(session.id().clone()),
-        commands: session.commands.clone(),
-        seen: session.seen.clone(),
-        checkpoints: Some(session.checkpoints.clone()),
-        artifacts: Some(artifacts(place, Some(session.id()))),
-        changes: Some(session.changes.clone()),
-        ..tool_settings(place, &policy, holding)
-    };
+    let settings = session.kept.tool_settings(place, &policy, holding);
     let (redactor, artifacts) = (settings.redactor.clone(), settings.artifacts.clone());
     let router = Arc::new(Router::new(settings));
     let Recovered { settled, notices } =
@@ -261,7 +258,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         unfinished: terms.unfinished,
         settled,
         sandbox_status,
-        running: Some(session.commands.watch()),
+        running: Some(session.kept.commands.watch()),
         tell_changes: false,
         redactor,
         policy_name,
@@ -352,9 +349,10 @@ pub fn tool_settings(place: &Place, policy: &Enforcer, holding: Holding) -> tool
 }
 
 pub fn router(place: &Place, policy: &Enforcer, holding: Holding) -> Router {
+    let data = &place.directories.data;
     Router::new(tools::Settings {
-        checkpoints: Some(checkpoints(place)),
-        artifacts: Some(artifacts(place, None)),
+        checkpoints: Some(Arc::new(Snapshots::new(data))),
+        artifacts: Some(Arc::new(ArtifactStore::new(data, None))),
         ..tool_settings(place, policy, holding)
     })
 }

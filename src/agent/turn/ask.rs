@@ -123,31 +123,22 @@ fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
 /// The question as the person sees it.
 fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: &str) -> Approval {
     let sandbox = plan.sandbox.as_deref().unwrap_or(sandbox);
-    let command = plan.actions.iter().find_map(|action| match action {
-        Action::Exec { command, cwd } => Some(CommandLine {
-            line: command.clone(),
-            cwd: cwd.real.display().to_string(),
-            timeout_seconds: plan.timeout_seconds,
-            sandbox: sandbox.to_owned(),
-        }),
-        Action::Named { argv, cwd, .. } => Some(CommandLine {
-            line: argv.iter().map(|word| crate::policy::quoted(word)).collect::<Vec<_>>().join(" "),
-            cwd: cwd.real.display().to_string(),
-            timeout_seconds: plan.timeout_seconds,
-            sandbox: sandbox.to_owned(),
-        }),
-        Action::Custom { argv, cwd, input, .. } => Some(CommandLine {
-            line: crate::policy::line_of(argv, input.as_deref()),
-            cwd: cwd.real.display().to_string(),
-            timeout_seconds: plan.timeout_seconds,
-            sandbox: sandbox.to_owned(),
-        }),
-        Action::Read { .. }
-        | Action::Write { .. }
-        | Action::Delete { .. }
-        | Action::Open { .. }
-        | Action::Fetch { .. }
-        | Action::Invoke { .. } => None,
+    let command = plan.actions.iter().find_map(|action| {
+        let (line, cwd) = match action {
+            Action::Exec { command, cwd } => (command.clone(), cwd),
+            Action::Named { argv, cwd, .. } => {
+                (argv.iter().map(|word| crate::policy::quoted(word)).collect::<Vec<_>>().join(" "), cwd)
+            }
+            Action::Custom { argv, cwd, input, .. } => (crate::policy::line_of(argv, input.as_deref()), cwd),
+            Action::Read { .. }
+            | Action::Write { .. }
+            | Action::Delete { .. }
+            | Action::Open { .. }
+            | Action::Fetch { .. }
+            | Action::Invoke { .. } => return None,
+        };
+        let sandbox = sandbox.to_owned();
+        Some(CommandLine { line, cwd: cwd.real.display().to_string(), timeout_seconds: plan.timeout_seconds, sandbox })
     });
     Approval {
         approval_id,
