@@ -4,7 +4,7 @@ use super::bundle::{Decision, ToolRule};
 use super::command::{self, Scene};
 use super::decided::{Decided, Finding, counts, reason};
 use super::layer::{Owned, Ready, Scope};
-use super::named::quoted;
+use super::named::line;
 use super::paths::Context;
 use super::shell::Arg;
 use crate::protocol::{Mode, Target};
@@ -24,7 +24,7 @@ pub struct Custom<'a> {
 
 /// The words as a line, with what is given on the input as a here-document.
 pub fn line_of(argv: &[String], input: Option<&str>) -> String {
-    let line = argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let line = line(argv);
     let Some(input) = input.filter(|input| !input.is_empty()) else { return line };
     let mut end = "STDIN".to_owned();
     while input.lines().any(|line| line == end) {

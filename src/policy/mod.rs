@@ -31,7 +31,7 @@ pub use enforcer::{Enforcer, Explanation, Held, Kept, Marks};
 pub use git::{GitWrites, git_writes};
 pub use layer::{Layer, Scope};
 pub use limit::{ToolLimit, ToolNames};
-pub use named::quoted;
+pub use named::{line, quoted};
 pub use paths::{Context, Sandbox};
 pub use permit::{Permit, PreviewPermit, Question, Verdict};
 pub use reads::changes_nothing;

@@ -74,6 +74,11 @@ fn out_of_bounds(access: Access, target: &Target, layers: &[Ready], context: &Co
     (decided.verdict == VerdictKind::Deny || decided.locked).then_some(decided)
 }
 
+/// Words as a line of a shell.
+pub fn line<W: AsRef<str>>(words: &[W]) -> String {
+    words.iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
 /// A word as a shell would have to be given it, so that no two commands read the same.
 pub fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
     let plain = |letter: char| letter.is_alphanumeric() || "%+,-./:=@_^~".contains(letter);

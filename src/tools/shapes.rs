@@ -1,7 +1,7 @@
 //! What other agents' tools take in another shape, put into ours where it says the same.
 
 use super::tool::invalid;
-use crate::policy::quoted;
+use crate::policy::line;
 use crate::protocol::ToolError;
 use serde_json::{Map, Value};
 
@@ -141,6 +141,6 @@ fn line_of(words: &[Value]) -> Result<String, ToolError> {
             return Err(invalid(format!("`apply_patch` is no program here; call the tool ApplyPatch with `patch`: {shown} …")));
         }
         [shell, "-c" | "-lc", line] if SHELLS.contains(shell) => (*line).to_owned(),
-        words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+        words => line(words),
     })
 }

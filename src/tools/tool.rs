@@ -7,7 +7,7 @@ use crate::policy::Explanation;
 use crate::policy::NamedCommand;
 use crate::policy::redact::Redactor;
 use crate::ports::{Artifacts, BoxFuture, Checkpoints, RunContext};
-use crate::protocol::{Action, Artifact, ErrorCode, Image, Outside, Proposal, SessionId, ToolError};
+use crate::protocol::{Action, Artifact, ErrorCode, Image, Outside, Proposal, SessionId, Target, ToolError};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::tools::changes::Changes;
@@ -116,6 +116,18 @@ pub(super) struct Draft<Work> {
     pub proposal: Option<Proposal>,
     pub effect: Effect,
     pub work: Work,
+}
+
+impl<Work> Draft<Work> {
+    /// Of a call that reads at one place.
+    pub(super) fn reads(summary: String, target: Target, work: Work) -> Self {
+        Self { summary, actions: vec![Action::Read { target }], proposal: None, effect: Effect::Reads, work }
+    }
+
+    /// Of a call that changes what the proposal shows.
+    pub(super) fn changes(actions: Vec<Action>, proposal: Proposal, work: Work) -> Self {
+        Self { summary: proposal.summary.clone(), actions, proposal: Some(proposal), effect: Effect::Changes, work }
+    }
 }
 
 impl<Work> Draft<Option<Work>> {

@@ -126,9 +126,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
     let command = plan.actions.iter().find_map(|action| {
         let (line, cwd) = match action {
             Action::Exec { command, cwd } => (command.clone(), cwd),
-            Action::Named { argv, cwd, .. } => {
-                (argv.iter().map(|word| crate::policy::quoted(word)).collect::<Vec<_>>().join(" "), cwd)
-            }
+            Action::Named { argv, cwd, .. } => (crate::policy::line(argv), cwd),
             Action::Custom { argv, cwd, input, .. } => (crate::policy::line_of(argv, input.as_deref()), cwd),
             Action::Read { .. }
             | Action::Write { .. }

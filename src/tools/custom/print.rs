@@ -1,7 +1,7 @@
 //! What a tool runs, as it was when the call was judged: another content is another tool.
 
 use super::manifest::Program;
-use crate::policy::{quoted, run_files};
+use crate::policy::{line, run_files};
 use crate::protocol::{ErrorCode, ToolError};
 use crate::sys::opener::on_path;
 use crate::sys::path::open_file;
@@ -45,8 +45,7 @@ impl Program {
             files.push((found, hash));
         }
         // What an interpreter is given to run, however it is named: it starts in the workspace.
-        let line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-        for word in run_files(&line) {
+        for word in run_files(&line(&words)) {
             let Ok(found) = workspace.join(&word).canonicalize() else { continue };
             if found.is_file() && files.iter().all(|(known, _)| *known != found) {
                 let hash = hash(&found).map_err(|error| format!("`{word}` cannot be read: {error}"))?;

@@ -8,7 +8,7 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
 use crate::sys::process::{End, Finished, Shell};
 use crate::tools::paths::{Meant, Paths};
-use crate::tools::shell::command_run::{self, Answer, Narrow, Work, environment_note};
+use crate::tools::shell::command_run::{self, Answer, Narrow, Work, environment_note, exec_line};
 use crate::tools::shell::run_command::directory;
 use crate::tools::shell::run_files::Pinned;
 use crate::tools::tool::{AnyTool, Draft, Effect, Failed, Output, Payload, Settings, invalid};
@@ -64,14 +64,12 @@ impl AnyTool for CustomTool {
         };
         let started = self.started(program, arguments, &settings.workspace)?;
         let cwd = directory(None, settings)?;
-        let shown = started.words.iter().map(|word| crate::policy::quoted(word)).collect::<Vec<_>>().join(" ");
+        let shown = crate::policy::line(&started.words);
         let mut notes =
             vec![self.origin(settings), format!("fingerprint {}", started.fingerprint(self)), environment_note(settings)];
         if program.read_only_sandbox {
             notes.push("it runs where nothing can be changed".to_owned());
         }
-        // The words are given as they are; `exec` keeps the shell from taking the first for one of its own.
-        let words: Vec<String> = started.words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
         let timeout_seconds = program.timeout_seconds;
         let beside = self.is_own().then(|| program.directory.clone());
         let sees = beside.into_iter().chain(started.print.paths()).collect();
@@ -82,7 +80,7 @@ impl AnyTool for CustomTool {
             effect: Effect::Runs { timeout_seconds, files: started.print.paths() },
             work: Box::new(Work {
                 without_stderr: false,
-                line: format!("exec -- {}", words.join(" ")),
+                line: exec_line(&started.words),
                 timeout_seconds,
                 stdin: started.input,
                 pinned: Some(Pinned::of_tool(&cwd, started.print)),

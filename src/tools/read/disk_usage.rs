@@ -7,7 +7,7 @@ use crate::sys::path::facts;
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, listed, not_found, open_error, shown, special};
 use crate::tools::search::gather::First;
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::cmp::Reverse;
@@ -58,13 +58,7 @@ impl Tool for DiskUsage {
                 "`depth` is {depth}; at most {MAX_DEPTH} levels are told, give a directory below instead"
             )));
         }
-        Ok(Draft {
-            summary: format!("Disk usage of {}", target.given),
-            actions: vec![Action::Read { target: target.clone() }],
-            proposal: None,
-            effect: Effect::Reads,
-            work: Work { target, depth: depth as usize },
-        })
+        Ok(Draft::reads(format!("Disk usage of {}", target.given), target.clone(), Work { target, depth: depth as usize }))
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {

@@ -5,7 +5,7 @@ use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
 use crate::sys::path::open_file;
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use crate::tools::write::document::{Document, NotText};
 use encoding_rs::UTF_8;
 use md5::Md5;
@@ -67,13 +67,7 @@ impl Tool for HashFile {
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
         let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
         let algorithm = Algorithm::named(arguments.algorithm.as_deref().unwrap_or("sha256"))?;
-        Ok(Draft {
-            summary: format!("Hash {}", target.given),
-            actions: vec![Action::Read { target: target.clone() }],
-            proposal: None,
-            effect: Effect::Reads,
-            work: Work { target, algorithm },
-        })
+        Ok(Draft::reads(format!("Hash {}", target.given), target.clone(), Work { target, algorithm }))
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {

@@ -15,7 +15,7 @@ use crate::sys::path::open_file;
 use crate::tools::alias::Alias;
 use crate::tools::output::image_type;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Told, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Told, Tool, blocking, invalid};
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
 use lines::Range;
 use schemars::JsonSchema;
@@ -123,13 +123,11 @@ impl Tool for ReadFile {
         let encoding = arguments.encoding.as_deref().map(charset::named).transpose()?;
         let part = arguments.offset.or(arguments.limit).or(arguments.end_line).or(arguments.column).is_some();
         let asked = Asked { range: range(&arguments)?, manner: arguments.manner };
-        Ok(Draft {
-            summary: format!("Read {}", target.given),
-            actions: vec![Action::Read { target: target.clone() }],
-            proposal: None,
-            effect: Effect::Reads,
-            work: Work { target, asked, part, raw: arguments.raw.unwrap_or(false), encoding },
-        })
+        Ok(Draft::reads(
+            format!("Read {}", target.given),
+            target.clone(),
+            Work { target, asked, part, raw: arguments.raw.unwrap_or(false), encoding },
+        ))
     }
 
     fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {

@@ -9,7 +9,7 @@ use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::{WithoutLinks, identity};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, shown};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use globset::{GlobSet, GlobSetBuilder};
 use ignore::DirEntry;
 use schemars::JsonSchema;
@@ -98,12 +98,10 @@ impl Tool for Glob {
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
         let (base, rest) = split(&arguments)?;
         let base = Paths::on_disk(settings).target("pattern", &base, Meant::Directory)?;
-        Ok(Draft {
-            summary: format!("Glob {}", arguments.pattern),
-            actions: vec![Action::Read { target: base.clone() }],
-            proposal: None,
-            effect: Effect::Reads,
-            work: Work {
+        Ok(Draft::reads(
+            format!("Glob {}", arguments.pattern),
+            base.clone(),
+            Work {
                 base,
                 matcher: matcher(&rest, arguments.ignore_case.unwrap_or(false))?,
                 reach: Reach {
@@ -117,7 +115,7 @@ impl Tool for Glob {
                 rest,
                 pattern: arguments.pattern,
             },
-        })
+        ))
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {

@@ -10,7 +10,7 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use ignore::DirEntry;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -49,13 +49,11 @@ impl Tool for Grep {
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
         let target = Paths::on_disk(settings).source("path", arguments.path.as_deref().unwrap_or("."), Meant::Directory)?;
-        Ok(Draft {
-            summary: format!("Grep {} in {}", arguments.pattern, target.given),
-            actions: vec![Action::Read { target: target.clone() }],
-            proposal: None,
-            effect: Effect::Reads,
-            work: Work { target, request: Request::new(arguments)? },
-        })
+        Ok(Draft::reads(
+            format!("Grep {} in {}", arguments.pattern, target.given),
+            target.clone(),
+            Work { target, request: Request::new(arguments)? },
+        ))
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {

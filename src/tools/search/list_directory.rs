@@ -9,7 +9,7 @@ use crate::protocol::{Action, Place, Target, ToolError};
 use crate::sys::path::{WithoutLinks, entries, read_link};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, shown, special};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use std::fs::{FileType, Metadata};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -47,13 +47,7 @@ impl Tool for ListDirectory {
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
         let target = Paths::on_disk(settings).target("path", arguments.path.as_deref().unwrap_or("."), Meant::Directory)?;
-        Ok(Draft {
-            summary: format!("List {}", target.given),
-            actions: vec![Action::Read { target: target.clone() }],
-            proposal: None,
-            effect: Effect::Reads,
-            work: Work { target, request: Request::new(&arguments)? },
-        })
+        Ok(Draft::reads(format!("List {}", target.given), target.clone(), Work { target, request: Request::new(&arguments)? }))
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {

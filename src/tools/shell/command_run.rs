@@ -91,6 +91,12 @@ impl Narrow {
     }
 }
 
+/// A line that runs these very words: the shell is given them as they are, and takes the first for none of its own.
+pub(in crate::tools) fn exec_line(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+    format!("exec -- {}", words.join(" "))
+}
+
 /// Runs it for good.
 pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> Output {
     let settings = work.narrow.of(settings);

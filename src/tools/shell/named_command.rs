@@ -1,7 +1,7 @@
 //! A command of the policy as a tool: its program and words are fixed there, the model gives the arguments.
 
-use super::command_run::{self, Narrow, Work, environment_note};
-use crate::policy::{ArgumentKind, NamedCommand, quoted};
+use super::command_run::{self, Narrow, Work, environment_note, exec_line};
+use crate::policy::{ArgumentKind, NamedCommand, line};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::action::NAMED;
 use crate::protocol::{Action, ErrorCode, Proposal, Target, ToolError};
@@ -73,11 +73,9 @@ impl AnyTool for NamedCommand {
         let Some(Action::Named { argv, cwd, .. }) = actions.first() else {
             return Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the command could not be put together"));
         };
-        let shown = argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-        // The words are given as they are; `exec` keeps the shell from taking the first for one of its own.
-        let words: Vec<String> = argv.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+        let shown = line(argv);
         let work = Work {
-            line: format!("exec -- {}", words.join(" ")),
+            line: exec_line(argv),
             cwd: cwd.clone(),
             timeout_seconds: TIMEOUT_SECONDS,
             stdin: None,

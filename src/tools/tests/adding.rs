@@ -5,7 +5,7 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Target, ToolError};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, open_error};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -33,13 +33,7 @@ impl Tool for CountWords {
 
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Target>, ToolError> {
         let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
-        Ok(Draft {
-            summary: format!("Count the words of {}", target.given),
-            actions: vec![Action::Read { target: target.clone() }],
-            proposal: None,
-            effect: Effect::Reads,
-            work: target,
-        })
+        Ok(Draft::reads(format!("Count the words of {}", target.given), target.clone(), target))
     }
 
     fn run(target: Target, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {

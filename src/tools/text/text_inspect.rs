@@ -7,7 +7,7 @@ use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, cut_before};
 use crate::sys::file::{self, ReadError};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, not_found, open_error, shown, special};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use crate::tools::write::document::Document;
 use crate::tools::write::replacement::with_lf;
 use regex::{Regex, RegexBuilder};
@@ -78,13 +78,7 @@ impl Tool for TextInspect {
     fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
         let target = Paths::on_disk(settings).target("path", &arguments.path, Meant::File)?;
         let mode = mode(&arguments)?;
-        Ok(Draft {
-            summary: format!("Inspect {}", target.given),
-            actions: vec![Action::Read { target: target.clone() }],
-            proposal: None,
-            effect: Effect::Reads,
-            work: Work { target, mode, section: arguments.section },
-        })
+        Ok(Draft::reads(format!("Inspect {}", target.given), target.clone(), Work { target, mode, section: arguments.section }))
     }
 
     fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {

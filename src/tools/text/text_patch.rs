@@ -10,9 +10,9 @@ use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, not_found};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use crate::tools::write::document::Document;
-use crate::tools::write::file_change::{Before, Change, HAS_NUL, commit, lacks, proposal};
+use crate::tools::write::file_change::{Before, Change, commit, lacks, noting_nul, proposal, unfit};
 use crate::tools::write::replacement::with_lf;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -88,29 +88,15 @@ impl Tool for TextPatch {
         }
         let document = match patched(&arguments.operations, &target, &before, settings) {
             Ok(document) => document,
-            Err(_) if !(settings.may_read)(&target.real) => {
-                let message =
-                    format!("the operations do not fit `{}`, which you may not read; nothing was changed", target.given);
-                return Err(invalid(message));
-            }
-            Err(error) => return Ok(explanation(target, error)),
+            Err(error) => return unfit(("Edit", "the operations do not fit"), target, error, settings, Work::Explain),
         };
         let Some(content) = document.form.encode(&document.text) else {
             return Err(lacks(&target.given, document.form, "`content`"));
         };
         let proposal = proposal("Edit", &target, &before, &document.text, content.len() as u64, settings);
-        let mut done = proposal.summary.replacen("Edit", "Edited", 1);
-        if document.text.contains('\0') {
-            done = format!("{done}; it {HAS_NUL}");
-        }
+        let done = noting_nul(proposal.summary.replacen("Edit", "Edited", 1), document.text.contains('\0'));
         let change = Change { target: target.clone(), content, before: before.image(), parents: Parents::MustExist, done };
-        Ok(Draft {
-            summary: proposal.summary.clone(),
-            actions: vec![Action::Write { target }],
-            proposal: Some(proposal),
-            effect: Effect::Changes,
-            work: Work::Apply(change),
-        })
+        Ok(Draft::changes(vec![Action::Write { target }], proposal, Work::Apply(change)))
     }
 
     fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
@@ -118,16 +104,6 @@ impl Tool for TextPatch {
             Work::Apply(change) => commit(&change, &settings.seen),
             Work::Explain(error) => Err(error.into()),
         })
-    }
-}
-
-fn explanation(target: Target, error: ToolError) -> Draft<Work> {
-    Draft {
-        summary: format!("Edit {}", target.given),
-        actions: vec![Action::Read { target }],
-        proposal: None,
-        effect: Effect::Reads,
-        work: Work::Explain(error),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::document::{Document, Form, NotText};
 use super::edit_file::not_text;
-use super::file_change::{Before, HAS_NUL, lacks, not_written, proposal};
+use super::file_change::{Before, lacks, not_written, noting_nul, proposal};
 use super::large::HELD_BYTES;
 use super::repository::{guard, guarded};
 use super::tail::Tail;
@@ -16,7 +16,7 @@ use crate::tools::diff::{plain, unified};
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
 use crate::tools::seen::Seen;
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -85,16 +85,8 @@ impl Tool for AppendFile {
         if !arguments.content.is_empty() && !arguments.content.ends_with('\n') {
             done = format!("{done}; it has no final newline now");
         }
-        if nul {
-            done = format!("{done}; it {HAS_NUL}");
-        }
-        Ok(Draft {
-            summary: proposal.summary.clone(),
-            actions: vec![Action::Write { target: target.clone() }],
-            proposal: Some(proposal),
-            effect: Effect::Changes,
-            work: Work { target, more, before, parents, done },
-        })
+        let done = noting_nul(done, nul);
+        Ok(Draft::changes(vec![Action::Write { target: target.clone() }], proposal, Work { target, more, before, parents, done }))
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {

@@ -6,7 +6,7 @@ use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::file::{WriteError, create_directory};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, open_error, shown_in_one_line};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -57,13 +57,11 @@ impl Tool for CreateDirectory {
         let notes = if there { vec!["it exists already: nothing changes".to_owned()] } else { Vec::new() };
         let paths = if there { Vec::new() } else { vec![target.real.clone()] };
         let summary = format!("Create the directory {name}");
-        Ok(Draft {
-            summary: summary.clone(),
-            actions: vec![Action::Write { target: target.clone() }],
-            proposal: Some(Proposal { summary, paths, notes, ..Proposal::default() }),
-            effect: Effect::Changes,
-            work: Work { target, name },
-        })
+        Ok(Draft::changes(
+            vec![Action::Write { target: target.clone() }],
+            Proposal { summary, paths, notes, ..Proposal::default() },
+            Work { target, name },
+        ))
     }
 
     fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {

@@ -9,7 +9,7 @@ use crate::sys::file::tree::{Form, Survey, remove};
 use crate::sys::path::read_link;
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Paths, shown_in_one_line};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -99,13 +99,7 @@ impl Tool for Delete {
         }
         let proposal = proposal(&target, &look, &name, settings);
         let done = format!("Deleted {name} ({})", look.size());
-        Ok(Draft {
-            summary: proposal.summary.clone(),
-            actions: vec![action],
-            proposal: Some(proposal),
-            effect: Effect::Changes,
-            work: Some(Work { target, planned: look.survey, done }),
-        })
+        Ok(Draft::changes(vec![action], proposal, Some(Work { target, planned: look.survey, done })))
     }
 
     fn run(work: Option<Work>, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {

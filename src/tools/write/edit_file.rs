@@ -1,7 +1,7 @@
 //! EditFile: passages of a file replaced, the rest kept to the byte.
 
 use super::document::{Document, Form, NotText};
-use super::file_change::{Before, Change, HAS_NUL, commit, lacks, proposal};
+use super::file_change::{Before, Change, commit, lacks, noting_nul, proposal, unfit};
 use super::large::{self, Large, Splice};
 use super::matching::{Found, Missed, find};
 use super::replacement::{Which, line_of, put, with_lf};
@@ -12,11 +12,13 @@ use crate::sys::file::Parents;
 use crate::tools::alias::Alias;
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, not_found};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::ops::Range;
 use std::sync::Arc;
+
+const UNFIT: (&str, &str) = ("Edit", "the edits do not fit");
 
 pub(in crate::tools) struct EditFile;
 
@@ -78,42 +80,28 @@ impl Tool for EditFile {
         if let Some(large) = Large::of(&target, settings)? {
             let (splice, proposal) = match large::edited(&large, &arguments, &target, settings) {
                 Ok(edited) => edited,
-                Err(error) => return unfit(target, error, settings),
+                Err(error) => return unfit(UNFIT, target, error, settings, Work::Explain),
             };
-            return Ok(Draft {
-                summary: proposal.summary.clone(),
-                actions: vec![Action::Write { target }],
-                proposal: Some(proposal),
-                effect: Effect::Changes,
-                work: Work::Splice(splice),
-            });
+            return Ok(Draft::changes(vec![Action::Write { target }], proposal, Work::Splice(splice)));
         }
         let before = Before::of(&target, settings)?;
         let (document, loosely) = match edited(&arguments, &target, &before, settings) {
             Ok(edited) => edited,
-            Err(error) => return unfit(target, error, settings),
+            Err(error) => return unfit(UNFIT, target, error, settings, Work::Explain),
         };
         let Some(content) = document.form.encode(&document.text) else {
             return Err(lacks(&target.given, document.form, "`newText`"));
         };
         let verb = if matches!(before, Before::Absent) { "Create" } else { "Edit" };
         let mut proposal = proposal(verb, &target, &before, &document.text, content.len() as u64, settings);
-        let mut done = proposal.summary.replacen("Edit", "Edited", 1).replacen("Create", "Created", 1);
-        if document.text.contains('\0') {
-            done = format!("{done}; it {HAS_NUL}");
-        }
+        let done = proposal.summary.replacen("Edit", "Edited", 1).replacen("Create", "Created", 1);
+        let mut done = noting_nul(done, document.text.contains('\0'));
         for note in loosely {
             done = format!("{done}; {note}");
             proposal.notes.push(note);
         }
         let change = Change { target: target.clone(), content, before: before.image(), parents: Parents::Create, done };
-        Ok(Draft {
-            summary: proposal.summary.clone(),
-            actions: vec![Action::Write { target }],
-            proposal: Some(proposal),
-            effect: Effect::Changes,
-            work: Work::Apply(change),
-        })
+        Ok(Draft::changes(vec![Action::Write { target }], proposal, Work::Apply(change)))
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
@@ -123,21 +111,6 @@ impl Tool for EditFile {
             Work::Explain(error) => Err(error.into()),
         })
     }
-}
-
-/// Why an edit does not fit, told once it may be. What stands in a file that may not be read is not told by that.
-fn unfit(target: Target, error: ToolError, settings: &Settings) -> Result<Draft<Work>, ToolError> {
-    if !(settings.may_read)(&target.real) {
-        let message = format!("the edits do not fit `{}`, which you may not read; nothing was changed", target.given);
-        return Err(invalid(message));
-    }
-    Ok(Draft {
-        summary: format!("Edit {}", target.given),
-        actions: vec![Action::Read { target }],
-        proposal: None,
-        effect: Effect::Reads,
-        work: Work::Explain(error),
-    })
 }
 
 /// The document after all edits, and how they were matched where that was not to the letter.

@@ -8,7 +8,7 @@ use crate::sys::file::{self, Fingerprint, Parents, PreImage, ReadError, WriteErr
 use crate::tools::diff::{plain, unified};
 use crate::tools::paths::{open_error, shown_in_one_line, special};
 use crate::tools::seen::Seen;
-use crate::tools::tool::{Failed, Settings, invalid};
+use crate::tools::tool::{Draft, Failed, Settings, invalid};
 
 /// A larger file is deleted without showing all of it.
 const MAX_REMOVAL_BYTES: u64 = 256 * 1024;
@@ -24,6 +24,27 @@ pub(in crate::tools) struct Change {
     pub parents: Parents,
     /// What the model is told when it is done.
     pub done: String,
+}
+
+/// What is told of a change that was done; `has_nul` is of the content.
+pub(in crate::tools) fn noting_nul(done: String, has_nul: bool) -> String {
+    if has_nul { format!("{done}; it {HAS_NUL}") } else { done }
+}
+
+/// A call whose change does not fit the file (`what` does not): why is told once the call may read there. What stands in a file
+/// that may not be read is not told by that.
+pub(in crate::tools) fn unfit<Work>(
+    (verb, what): (&str, &str),
+    target: Target,
+    error: ToolError,
+    settings: &Settings,
+    explain: impl FnOnce(ToolError) -> Work,
+) -> Result<Draft<Work>, ToolError> {
+    if !(settings.may_read)(&target.real) {
+        let message = format!("{what} `{}`, which you may not read; nothing was changed", target.given);
+        return Err(invalid(message));
+    }
+    Ok(Draft::reads(format!("{verb} {}", target.given), target, explain(error)))
 }
 
 /// What stands at a place that is to be written.

@@ -7,7 +7,7 @@ use crate::protocol::{Action, Proposal, Target, ToolError};
 use crate::sys::file::tree::{Form, Survey, relocate};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths, shown_in_one_line};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
@@ -93,13 +93,7 @@ impl Tool for Move {
             notes,
         };
         let done = format!("Moved {from} to {to}");
-        Ok(Draft {
-            summary: proposal.summary.clone(),
-            actions,
-            proposal: Some(proposal),
-            effect: Effect::Changes,
-            work: Some(Work { source, destination, planned: look.survey, done }),
-        })
+        Ok(Draft::changes(actions, proposal, Some(Work { source, destination, planned: look.survey, done })))
     }
 
     fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {

@@ -2,7 +2,7 @@
 
 use super::append_file;
 use super::document::{Document, Form};
-use super::file_change::{Before, Change, HAS_NUL, commit, proposal};
+use super::file_change::{Before, Change, HAS_NUL, commit, noting_nul, proposal};
 use super::large::Large;
 use super::replacement::replace_all;
 use crate::policy::redact::Restorer;
@@ -13,7 +13,7 @@ use crate::tools::alias::Alias;
 use crate::tools::diff::{plain, unified};
 use crate::tools::markers::{keep_hidden, restored, restorer};
 use crate::tools::paths::{Meant, Paths, shown_in_one_line};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -97,18 +97,9 @@ impl Tool for WriteFile {
         let mut proposal = proposal(verb, &target, &before, &text, bytes, settings);
         proposal.notes.extend(note);
         let parents = if arguments.create_directories.unwrap_or(true) { Parents::Create } else { Parents::MustExist };
-        let mut done = format!("Wrote {bytes} bytes to {}", target.given);
-        if text.contains('\0') {
-            done = format!("{done}; it {HAS_NUL}");
-        }
+        let done = noting_nul(format!("Wrote {bytes} bytes to {}", target.given), text.contains('\0'));
         let change = Change { target: target.clone(), content, before: before.image(), parents, done };
-        Ok(Draft {
-            summary: proposal.summary.clone(),
-            actions: vec![Action::Write { target }],
-            proposal: Some(proposal),
-            effect: Effect::Changes,
-            work: Work::Write(change),
-        })
+        Ok(Draft::changes(vec![Action::Write { target }], proposal, Work::Write(change)))
     }
 
     fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
@@ -138,19 +129,15 @@ fn over_large(arguments: Arguments, large: &Large, target: Target, settings: &Se
     let name = shown_in_one_line(&target.real, settings);
     let (diff, added, _) = unified("", &plain(&text, settings), &format!("a/{name}"), &format!("b/{name}"));
     let bytes = content.len() as u64;
-    let mut done = format!("Wrote {bytes} bytes to {}", target.given);
-    if text.contains('\0') {
-        done = format!("{done}; it {HAS_NUL}");
-        notes.push(HAS_NUL.to_owned());
-    }
+    let has_nul = text.contains('\0');
+    notes.extend(has_nul.then(|| HAS_NUL.to_owned()));
+    let done = noting_nul(format!("Wrote {bytes} bytes to {}", target.given), has_nul);
     let summary = format!("Write {name} +{added}, for all of its {} bytes", large.bytes);
-    Ok(Draft {
-        summary: summary.clone(),
-        actions: vec![Action::Write { target: target.clone() }],
-        proposal: Some(Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes }),
-        effect: Effect::Changes,
-        work: Work::Write(Change { target, content, before: large.before, parents: Parents::MustExist, done }),
-    })
+    Ok(Draft::changes(
+        vec![Action::Write { target: target.clone() }],
+        Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes },
+        Work::Write(Change { target, content, before: large.before, parents: Parents::MustExist, done }),
+    ))
 }
 
 /// The content in the form of the file it replaces: its encoding, its line endings.

@@ -13,16 +13,16 @@ mod tree;
 use self::parse::{Section, What, parse};
 use self::shown::Shown;
 use self::tree::{Fault, Steps, Tree};
-use super::file_change::not_written;
+use super::file_change::{not_written, unfit};
 use super::move_path;
 use super::repository::{Written, guard_all, guarded};
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Target, ToolError};
+use crate::protocol::{Action, ToolError};
 use crate::sys::file::several::{Failure, commit};
 use crate::tools::alias::Alias;
 use crate::tools::paths::{Meant, Paths};
-use crate::tools::tool::{Draft, Effect, Output, Settings, Tool, blocking, invalid};
+use crate::tools::tool::{Draft, Output, Settings, Tool, blocking, invalid};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write as _;
@@ -74,25 +74,15 @@ impl Tool for ApplyPatch {
             match tree.apply(section) {
                 Ok(()) => {}
                 Err(Fault::Plain(error)) => return Err(error),
-                // What stands in a file that may not be read is not told by why a hunk does not fit.
-                Err(Fault::Told { target, .. }) if !(settings.may_read)(&target.real) => {
-                    let message =
-                        format!("the patch does not fit `{}`, which you may not read; nothing was changed", target.given);
-                    return Err(invalid(message));
+                Err(Fault::Told { target, error }) => {
+                    return unfit(("Patch", "the patch does not fit"), target, error, settings, Work::Explain);
                 }
-                Err(Fault::Told { target, error }) => return Ok(explanation(target, error)),
             }
         }
         guard_all(&tree.written())?;
         let Shown { proposal, done } = shown::shown(&tree, settings);
         let steps = tree.steps();
-        Ok(Draft {
-            summary: proposal.summary.clone(),
-            actions,
-            proposal: Some(proposal),
-            effect: Effect::Changes,
-            work: Work::Apply(Changes { steps, done }),
-        })
+        Ok(Draft::changes(actions, proposal, Work::Apply(Changes { steps, done })))
     }
 
     fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, Output> {
@@ -153,16 +143,6 @@ fn actions(sections: &[Section], paths: &Paths<'_>) -> Result<Vec<Action>, ToolE
         }
     }
     Ok(actions)
-}
-
-fn explanation(target: Target, error: ToolError) -> Draft<Work> {
-    Draft {
-        summary: format!("Patch {}", target.given),
-        actions: vec![Action::Read { target }],
-        proposal: None,
-        effect: Effect::Reads,
-        work: Work::Explain(error),
-    }
 }
 
 fn refused(changes: &Changes, failure: Failure) -> ToolError {
