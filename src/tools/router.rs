@@ -161,7 +161,7 @@ impl ToolRouter for Router {
                     let before = checkpoint::before(&settings, &context.kill).await;
                     let (result, settled) = preview::commit(*kept, id, plan.tool_name, Arc::clone(&settings)).await;
                     if let Ok(Some(before)) = before {
-                        before.changed(&settings).await;
+                        before.over(&settings).await;
                     }
                     if let Some(settled) = settled {
                         self.keep_settled(settled);

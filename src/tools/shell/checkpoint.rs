@@ -66,10 +66,22 @@ impl Before {
 
     /// What the command changed, for the person who looks at its card. An error is nobody's but the log's: the command is done.
     pub(in crate::tools) async fn changed(self, settings: &Arc<Settings>) -> Option<Proposal> {
-        if self.files > LOOKED_AT_AGAIN {
-            return None;
+        let (mut shown, checkpoints) =
+            (Shown { notes: self.left_out().into_iter().collect(), ..Shown::default() }, Arc::clone(&self.checkpoints));
+        for (root, changes) in self.over(settings).await {
+            for one in changes {
+                shown.add(one, &root, &*checkpoints, settings).await;
+            }
         }
-        let mut shown = Shown { notes: self.left_out().into_iter().collect(), ..Shown::default() };
+        shown.proposal()
+    }
+
+    /// What is different below each root; the session's list of changes has it from here on.
+    pub(in crate::tools) async fn over(self, settings: &Arc<Settings>) -> Vec<(PathBuf, Vec<Changed>)> {
+        let mut different = Vec::new();
+        if self.files > LOOKED_AT_AGAIN {
+            return different;
+        }
         for (taken, watched) in self.taken.into_iter().zip(self.watched) {
             let root = taken.root.clone();
             let found = match files(settings, &root, &CancellationToken::new()).await {
@@ -81,14 +93,12 @@ impl Before {
                     if let Some(watched) = watched {
                         watched.changed(changes.clone()).await;
                     }
-                    for one in changes {
-                        shown.add(one, &root, &*self.checkpoints, settings).await;
-                    }
+                    different.push((root, changes));
                 }
                 Err(error) => tracing::warn!(%error, "what a command changed is not known"),
             }
         }
-        shown.proposal()
+        different
     }
 }
 
