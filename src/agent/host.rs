@@ -4,6 +4,7 @@ mod artifacts;
 mod calls;
 mod changes;
 mod commands;
+mod models;
 mod previews;
 mod rules;
 mod stalled;
@@ -16,7 +17,7 @@ use super::secrets::LastNet;
 use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, SandboxStatus, Unfinished};
 use crate::policy::Enforcer;
 use crate::policy::redact::Redactor;
-use crate::ports::{Artifacts, Delta, Durability, Journal, Model, ModelError, ModelStream, Record, Rules, ToolRouter};
+use crate::ports::{Artifacts, Delta, Durability, Journal, Model, ModelError, ModelStream, Models, Record, Rules, ToolRouter};
 use crate::protocol::{
     Command, Event, EventKind, Failure, FailureKind, Mode, RunningCommand, SessionId, StepId, TaskId, ToolResult, ToolUses,
     WorkspaceId,
@@ -38,6 +39,8 @@ pub struct Setup {
     pub policy: Enforcer,
     pub options: Options,
     pub model: Arc<dyn Model>,
+    /// Those that can take its place.
+    pub models: Arc<dyn Models>,
     pub router: Arc<dyn ToolRouter>,
     /// Where the images lie that results name.
     pub artifacts: Option<Arc<dyn Artifacts>>,
@@ -102,6 +105,7 @@ pub fn spawn(setup: Setup, commands: mpsc::Receiver<Command>, events: mpsc::Unbo
 struct Host {
     machine: Machine,
     model: Arc<dyn Model>,
+    models: Arc<dyn Models>,
     router: Arc<dyn ToolRouter>,
     journal: Arc<dyn Journal>,
     rules: Arc<dyn Rules>,
@@ -134,8 +138,13 @@ struct Host {
 async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::UnboundedSender<Event>) {
     let (inputs, mut receive_inputs) = mpsc::channel(CHANNEL_DEPTH);
     let resumed = !setup.records.is_empty();
-    let started =
-        EventKind::SessionStarted { model: setup.options.model.clone(), mode: setup.mode, workspace: setup.workspace, resumed };
+    let started = EventKind::SessionStarted {
+        model: setup.options.model.name.clone(),
+        mode: setup.mode,
+        workspace: setup.workspace,
+        resumed,
+        facts: Some(setup.options.model.clone()),
+    };
     let in_force = EventKind::PolicyInForce { layers: setup.policy.layers(), name: setup.policy_name, message: None };
     let (mut updates, reload, modes) = match setup.policy_updates {
         Some(PolicyUpdates { updates, reload, modes }) => (Some(updates), Some(reload), Some(modes)),
@@ -146,6 +155,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     let mut host = Host {
         machine: Machine::new(setup.policy, setup.options),
         model: setup.model,
+        models: setup.models,
         router: setup.router,
         journal: setup.journal,
         rules: setup.rules,
@@ -306,6 +316,17 @@ impl Host {
             Input::Command(Command::SaveDraft { text }) => self.act(Effect::SaveDraft(text)).await,
             Input::Command(
                 command @ (Command::Prompt { .. }
+                | Command::Steer { .. }
+                | Command::EditWaiting { .. }
+                | Command::RetryNow
+                | Command::Compact { .. }
+                | Command::UndoCompaction
+                | Command::ShowContext
+                | Command::ShowBudget
+                | Command::SetBudget { .. }
+                | Command::SetModel { .. }
+                | Command::SetEffort { .. }
+                | Command::ListModels { .. }
                 | Command::Decide { .. }
                 | Command::Resolve { .. }
                 | Command::UndoGrant
@@ -349,6 +370,7 @@ impl Host {
             | Input::ToolOutput { .. }
             | Input::ToolFinished { .. }
             | Input::Kept(_)
+            | Input::ModelOpened(_)
             | Input::Woken { .. } => {
                 let effects = self.machine.handle(input, moment());
                 self.keep(effects);
@@ -412,7 +434,7 @@ impl Host {
             }
             Effect::Request(request) => {
                 let mut request = self.last_net.hide_in_request(&self.redactor, request);
-                if self.model.takes_images() {
+                if self.model.facts().images {
                     request.images = Some(self.pictures.of(&request.messages).await);
                 }
                 let redactor = self.redactor.clone();
@@ -441,6 +463,8 @@ impl Host {
                     tracing::warn!(%error, "draft");
                 }
             }
+            Effect::OpenModel { name } => self.open_model(&name),
+            Effect::ListModels { ask } => self.list_models(ask),
             Effect::ReloadPolicy => {
                 if let Some(reload) = &self.reload {
                     reload.notify_one();

@@ -2,7 +2,7 @@
 
 use super::limits::{IMAGES_LEFT_AT_ONCE, MAX_IMAGES, MAX_IMAGES_BYTES};
 use crate::ports::{Artifacts, Images};
-use crate::protocol::{Image, Message, Part};
+use crate::protocol::{Image, Message};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::collections::{HashMap, HashSet};
@@ -56,13 +56,8 @@ fn fetch(artifacts: &dyn Artifacts, uri: &str, bytes: u64) -> Option<Arc<str>> {
 /// The newest, as many as may be sent.
 fn chosen(messages: &[Arc<Message>]) -> Vec<&Image> {
     let mut known = HashSet::new();
-    let parts = messages.iter().rev().flat_map(|message| message.content.iter().rev());
-    let results = parts.filter_map(|part| match part {
-        Part::ToolResult(result) => Some(result),
-        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => None,
-    });
-    let mut newest: Vec<&Image> =
-        results.flat_map(|result| result.images.iter().rev()).filter(|image| known.insert(image.uri.as_str())).collect();
+    let images = messages.iter().rev().flat_map(|message| message.images().rev());
+    let mut newest: Vec<&Image> = images.filter(|image| known.insert(image.uri.as_str())).collect();
     let over = newest.len().saturating_sub(MAX_IMAGES).div_ceil(IMAGES_LEFT_AT_ONCE) * IMAGES_LEFT_AT_ONCE;
     newest.truncate(newest.len() - over);
     let mut total = 0;

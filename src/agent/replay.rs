@@ -73,14 +73,14 @@ impl Replay<'_> {
             }
             Record::PartialAnswer { text, .. } => self.partial.push_str(text),
             Record::AnswerDiscarded { reason, .. } => self.discard(reason),
-            Record::Answer { message, usage, stop_reason, latency_ms, model } => {
+            Record::Answer { message, usage, stop_reason, latency_ms, model, cost_usd } => {
                 self.partial.clear();
                 self.at = message.timestamp;
                 for part in &message.content {
                     match part {
                         Part::Text { text } => self.tell(EventKind::TextChunk { text: text.clone() }),
                         Part::Reasoning { text, .. } => self.tell(EventKind::ReasoningChunk { text: text.clone() }),
-                        Part::ToolCall(_) | Part::ToolResult(_) => {}
+                        Part::ToolCall(_) | Part::ToolResult(_) | Part::Image(_) => {}
                     }
                 }
                 self.tell(EventKind::LlmRequestCompleted {
@@ -88,6 +88,8 @@ impl Replay<'_> {
                     usage: *usage,
                     latency_ms: *latency_ms,
                     stop_reason: *stop_reason,
+                    cost_usd: *cost_usd,
+                    session_cost_usd: None,
                 });
             }
             Record::Intent { call, summary, actions, proposal, changes, .. } => {
@@ -156,6 +158,12 @@ impl Replay<'_> {
             | Record::Resolved { .. }
             | Record::StepCompleted { .. }
             | Record::PolicyInForce { .. }
+            | Record::Steered { .. }
+            | Record::Wasted { .. }
+            | Record::Compacted { .. }
+            | Record::CompactionUndone
+            | Record::ModelChosen { .. }
+            | Record::BudgetSet { .. }
             | Record::Paused { .. }
             | Record::Continued
             | Record::Unreadable => {}

@@ -105,7 +105,7 @@ fn hide_in_message(redactor: &Redactor, message: &Message) -> Option<Message> {
             }
             Part::ToolResult(result)
         }
-        Part::Reasoning { .. } | Part::ToolCall(_) => part.clone(),
+        Part::Reasoning { .. } | Part::ToolCall(_) | Part::Image(_) => part.clone(),
     });
     let content = content.collect();
     changed.then(|| Message { content, ..message.clone() })
@@ -137,7 +137,7 @@ mod tests {
 
     fn request(messages: &[&Arc<Message>]) -> ModelRequest {
         let messages = messages.iter().map(|message| Arc::clone(message)).collect();
-        ModelRequest { system: SECRET.into(), messages, tools: Arc::new([]), max_output_tokens: 1, images: None }
+        ModelRequest { system: SECRET.into(), messages, tools: Arc::new([]), max_output_tokens: 1, images: None, effort: None }
     }
 
     #[test]

@@ -99,13 +99,15 @@ pub fn estimate(content: &[Part]) -> u64 {
             Part::ToolResult(result) => {
                 result.output_text.len() + result.error.as_ref().map_or(0, |error| error.message.len() + 20)
             }
+            Part::Image(_) => 0,
         })
         .sum();
-    let images = content.iter().filter_map(|part| match part {
-        Part::ToolResult(result) => Some(&result.images),
-        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => None,
+    let images = content.iter().flat_map(|part| match part {
+        Part::ToolResult(result) => result.images.as_slice(),
+        Part::Image(image) => std::slice::from_ref(image),
+        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => &[],
     });
-    let pixels = images.flatten().map(|image| u64::from(image.width) * u64::from(image.height));
+    let pixels = images.map(|image| u64::from(image.width) * u64::from(image.height));
     let of_images: u64 = pixels.map(|pixels| (pixels / PIXELS_PER_TOKEN).min(IMAGE_MOST_TOKENS)).sum();
     (bytes / BYTES_PER_TOKEN) as u64 + of_images + MESSAGE_OVERHEAD_TOKENS
 }

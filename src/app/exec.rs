@@ -2,6 +2,7 @@
 
 use super::cli::{Common, ExecPrompt, OutputFormat, SessionChoice};
 use super::exit::Exit;
+use super::models::ModelsHere;
 use super::place::Place;
 use super::project::Brought;
 use super::reload::Reload;
@@ -44,7 +45,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     };
     let store = super::open_store(&place)?;
     let chosen = session::choose(&store, &mut place, &request.session)?;
-    let model = session::choose_model(&place, common.model.as_deref(), chosen.as_ref()).map_err(|error| match error {
+    let model = ModelsHere::new(&place).choose(common.model.as_deref(), chosen.as_ref()).map_err(|error| match error {
         NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
         NoModel::Wrong(error) => error.into(),
     })?;

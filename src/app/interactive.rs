@@ -3,6 +3,7 @@
 use super::cli::{Color, Common, Nesting, SessionChoice, Trust as TrustFlag};
 use super::exit::Exit;
 use super::layers::Policy;
+use super::models::ModelsHere;
 use super::pick;
 use super::place::Place;
 use super::project::Brought;
@@ -54,7 +55,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         let store = super::open_store(&place)?;
         let choice = pick::ask(&store, &place, request.session)?;
         let chosen = session::choose(&store, &mut place, &choice)?;
-        let model = session::choose_model(&place, common.model.as_deref(), chosen.as_ref());
+        let model = ModelsHere::new(&place).choose(common.model.as_deref(), chosen.as_ref());
         if let Err(NoModel::Wrong(error)) = model {
             return Err(error.into());
         }
@@ -310,7 +311,7 @@ fn head(place: &Place, policy: &Policy, model: &Result<Arc<dyn Model>, NoModel>,
     let header = Header {
         branch: place.branch(),
         model: model.map_or_else(String::new, |model| model.name().to_owned()),
-        context_tokens: model.map(|model| model.context_window()),
+        context_tokens: model.map(|model| model.facts().context_window),
         mode: place.mode,
         policy: policy.name.clone(),
         sandbox: standing.holding(&enforcer).status(),

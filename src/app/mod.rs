@@ -9,6 +9,7 @@ mod exit;
 mod interactive;
 mod layers;
 mod logging;
+mod models;
 mod pick;
 mod place;
 mod policy;

@@ -1,8 +1,8 @@
 //! "Always allow" in the person's files: where a rule would stand, putting it there and taking it out.
 
 use super::cli::Nesting;
+use super::models::DEMO;
 use super::place::Place;
-use super::session::DEMO;
 use crate::config::{ConfigError, grants};
 use crate::policy::{Bundle, Layer, Scope};
 use crate::ports::{BoxFuture, Rules, Saved};

@@ -2,19 +2,18 @@
 
 use super::cli::{Nesting, SessionChoice};
 use super::layers::Policy;
+use super::models::ModelsHere;
 use super::place::Place;
 use super::rules::PersonsRules;
 use super::standing::Standing;
 use super::toolchain;
 use super::trouble::Trouble;
 use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
-use crate::config::{Api, ConfigError, InstructionFile, ModelChoice, NoModel, Settings};
-use crate::llm::{self, ProviderSpec};
+use crate::config::{InstructionFile, Settings};
 use crate::policy::{self, Enforcer, Layer};
 use crate::ports::{Artifacts, Checkpoints, Model, Record, ToolRouter};
 use crate::protocol::{Action, CallId, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
 use crate::store::{ArtifactStore, Claim, Loaded, NewSession, SessionSummary, Snapshots, Store};
-use crate::sys::http::Timeouts;
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
 use crate::sys::sandbox::left_bases;
@@ -22,8 +21,6 @@ use crate::tools::{self, Changes, Commands, Holding, Recovered, Router, Seen};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The provider name of the recorded model.
-pub const DEMO: &str = "demo";
 /// The limit of an answer when neither catalogue nor policy says less.
 const OUTPUT_TOKENS: u64 = 32_000;
 /// Kept of what a command prints when the policy does not say.
@@ -161,41 +158,6 @@ pub fn open(
     Ok(Session { store, claim, records, draft, notices, kept })
 }
 
-/// The model to ask: the flag's, the resumed session's, or the one that is set.
-pub fn choose_model(place: &Place, flag: Option<&str>, resumed: Option<&SessionSummary>) -> Result<Arc<dyn Model>, NoModel> {
-    let asked = flag.or(resumed.map(|summary| summary.model.as_str()));
-    if asked.and_then(llm::split_name).is_some_and(|(provider, _)| provider == DEMO) {
-        let demo = llm::demo::Demo::new(llm::demo::Pace::Recorded);
-        return demo.map(|demo| Arc::new(demo) as Arc<dyn Model>).map_err(|failure| NoModel::NoKey { message: failure.message });
-    }
-    connect(place, place.settings.choose_model(asked, &place.environment)?)
-}
-
-fn connect(place: &Place, choice: ModelChoice) -> Result<Arc<dyn Model>, NoModel> {
-    let api = match choice.api {
-        Api::Anthropic => llm::Api::Anthropic,
-        // The Responses interface of a provider that has both is reached through the older one.
-        Api::OpenAiChat | Api::OpenAiResponses => llm::Api::OpenAiChat,
-        Api::Gemini => {
-            let name = choice.name();
-            return Err(NoModel::Wrong(ConfigError::one(format!(
-                "`{name}` speaks an interface this version does not know; choose another model with -m, such as anthropic/claude-sonnet-5"
-            ))));
-        }
-    };
-    let llm = place.settings.llm;
-    let spec = ProviderSpec {
-        name: choice.provider,
-        api,
-        base_url: choice.base_url,
-        key: choice.key.map(|key| llm::Secret::new(key.reveal())),
-        key_variable: choice.key_variable,
-        timeouts: Timeouts { connect: llm.connect_timeout, idle: llm.idle_timeout },
-    };
-    llm::connect(spec, &choice.model)
-        .map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
-}
-
 /// How the questions of a session are answered and how far it may go.
 pub struct Terms {
     pub approver: Approver,
@@ -223,19 +185,17 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         router.recover(&left_bases(&place.directories.data), &|call| awaits(&session.records, call));
     session.notices.extend(notices);
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
-    let card = llm::card(model.name());
-    let priced = model.clone();
+    let facts = model.facts();
     let options = Options {
-        model: model.name().to_owned(),
-        context_window: model.context_window(),
-        max_output_tokens: card.max_output_tokens.map_or(OUTPUT_TOKENS, |limit| limit.min(OUTPUT_TOKENS)),
+        effort: None,
+        max_output_tokens: facts.max_output_tokens.map_or(OUTPUT_TOKENS, |limit| limit.min(OUTPUT_TOKENS)),
+        model: facts,
         max_steps: terms.max_steps.unwrap_or(agent::MAX_STEPS),
         approver: terms.approver,
         backoff: backoff(&place.settings),
         system: redactor.redact(&system_prompt(place, terms.instructions)).text.into(),
         tools,
         sandbox,
-        price: Box::new(move |usage| priced.cost_usd(usage)),
         laxest: match Nesting::of_process() {
             Nesting::Outermost => Mode::Auto,
             // A program that aye runs could ask for more by itself.
@@ -246,6 +206,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         policy,
         options,
         model,
+        models: Arc::new(ModelsHere::new(place)),
         router,
         artifacts,
         journal: session.store.journal(session.claim.id(), place.mode),

@@ -120,7 +120,19 @@ impl Verdict {
             | EventKind::ModeChanged { .. }
             | EventKind::DraftRestored { .. }
             | EventKind::TaskStarted { .. }
-            | EventKind::PromptQueued { .. }
+            | EventKind::StateChanged { .. }
+            | EventKind::QueueChanged { .. }
+            | EventKind::Steered { .. }
+            | EventKind::ApprovalTimeout { .. }
+            | EventKind::ModelChanged { .. }
+            | EventKind::ModelsListed { .. }
+            | EventKind::CompactionStarted { .. }
+            | EventKind::ContextCompacted(_)
+            | EventKind::CompactionUndone { .. }
+            | EventKind::ContextTruncated { .. }
+            | EventKind::ContextShown(_)
+            | EventKind::BudgetShown { .. }
+            | EventKind::BudgetApproaching { .. }
             | EventKind::StepStarted { .. }
             | EventKind::LlmRequestStarted { .. }
             | EventKind::TextChunk { .. }

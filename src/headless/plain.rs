@@ -70,13 +70,25 @@ impl Plain {
             }
             EventKind::SandboxInForce { missing: Some(message), .. } => Some(message.clone()),
             EventKind::ChangedFiles(changed) => changed.counts().map(|counts| format!("changed: {counts}")),
-            EventKind::PromptQueued { prompt } => Some(format!("queued: {prompt}")),
             EventKind::SandboxInForce { missing: None, .. }
             | EventKind::PreviewStarted { .. }
             | EventKind::CommandsRunning { .. }
             | EventKind::ArtifactsListed { .. }
             | EventKind::ArtifactRead { .. }
             | EventKind::DraftRestored { .. }
+            | EventKind::StateChanged { .. }
+            | EventKind::QueueChanged { .. }
+            | EventKind::Steered { .. }
+            | EventKind::ApprovalTimeout { .. }
+            | EventKind::ModelChanged { .. }
+            | EventKind::ModelsListed { .. }
+            | EventKind::CompactionStarted { .. }
+            | EventKind::ContextCompacted(_)
+            | EventKind::CompactionUndone { .. }
+            | EventKind::ContextTruncated { .. }
+            | EventKind::ContextShown(_)
+            | EventKind::BudgetShown { .. }
+            | EventKind::BudgetApproaching { .. }
             | EventKind::TaskStarted { .. }
             | EventKind::PolicyInForce { message: None, .. }
             | EventKind::StepStarted { .. }

@@ -14,7 +14,13 @@ fn event(kind: EventKind) -> Event {
 }
 
 fn started() -> EventKind {
-    EventKind::SessionStarted { model: "demo/m".to_owned(), mode: Mode::Ask, workspace: "/src".to_owned(), resumed: false }
+    EventKind::SessionStarted {
+        model: "demo/m".to_owned(),
+        mode: Mode::Ask,
+        workspace: "/src".to_owned(),
+        resumed: false,
+        facts: None,
+    }
 }
 
 fn completed(text: &str) -> EventKind {
@@ -140,6 +146,8 @@ fn plain_text_is_the_answer_and_progress_stands_beside_it() {
                 delay_ms: 1500,
                 kind: FailureKind::Overloaded,
                 message: "overloaded".to_owned(),
+                usage: None,
+                cost_usd: None,
             },
             completed("done"),
         ],

@@ -1,38 +1,26 @@
 //! What each well-known model can take and costs.
 
-use crate::protocol::Usage;
+use crate::protocol::{ModelFacts, Price};
 use serde::Deserialize;
 use std::sync::OnceLock;
 
 const MODELS: &str = include_str!("../../assets/models.toml");
 /// Assumed of a model that nobody knows.
 const UNKNOWN_WINDOW: u64 = 200_000;
-const MILLION: f64 = 1_000_000.0;
 
-/// A model's limits and price.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// A model as the list has it.
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ModelCard {
+struct Card {
     /// `anthropic/claude-sonnet-5`; dated names of it begin so.
-    pub name: String,
-    /// Tokens.
-    pub context_window: u64,
-    /// Tokens; absent when unknown.
-    pub max_output_tokens: Option<u64>,
-    pub price: Option<Price>,
-    /// Whether it can be shown images.
+    name: String,
+    context_window: u64,
+    max_output_tokens: Option<u64>,
+    price: Option<Price>,
     #[serde(default)]
-    pub images: bool,
-}
-
-/// Dollars for a million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Price {
-    pub input: f64,
-    pub output: f64,
-    pub cache_read: f64,
-    pub cache_write: f64,
+    images: bool,
+    #[serde(default)]
+    reasoning: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -40,35 +28,31 @@ pub struct Price {
 struct Catalogue {
     /// Parts of the names of models that take images, for those that are not listed.
     image_families: Vec<String>,
-    models: Vec<ModelCard>,
+    models: Vec<Card>,
 }
 
-impl ModelCard {
-    /// Dollars for this usage.
-    pub fn cost_usd(&self, usage: &Usage) -> Option<f64> {
-        let price = self.price?;
-        let fresh = usage.input_tokens.saturating_sub(usage.cache_read_tokens + usage.cache_write_tokens);
-        let sum = fresh as f64 * price.input
-            + usage.cache_read_tokens as f64 * price.cache_read
-            + usage.cache_write_tokens as f64 * price.cache_write
-            + usage.output_tokens as f64 * price.output;
-        Some(sum / MILLION)
-    }
-}
-
-/// The card of `provider/name`; of a model that is not listed, one with the assumed window and no price.
-pub fn card(full_name: &str) -> ModelCard {
+/// What is known of `provider/name`; of a model that is not listed, the assumed window and no price.
+pub fn facts(full_name: &str) -> ModelFacts {
     let Catalogue { image_families, models } = catalogue();
-    models.iter().find(|card| is_named(&card.name, full_name)).cloned().unwrap_or_else(|| {
-        let name = full_name.to_ascii_lowercase();
-        ModelCard {
+    if let Some(card) = models.iter().find(|card| is_named(&card.name, full_name)) {
+        return ModelFacts {
             name: full_name.to_owned(),
-            context_window: UNKNOWN_WINDOW,
-            max_output_tokens: None,
-            price: None,
-            images: image_families.iter().any(|family| name.contains(family)),
-        }
-    })
+            context_window: card.context_window,
+            max_output_tokens: card.max_output_tokens,
+            price: card.price,
+            images: card.images,
+            reasoning: card.reasoning,
+        };
+    }
+    let name = full_name.to_ascii_lowercase();
+    ModelFacts {
+        name: full_name.to_owned(),
+        context_window: UNKNOWN_WINDOW,
+        max_output_tokens: None,
+        price: None,
+        images: image_families.iter().any(|family| name.contains(family)),
+        reasoning: false,
+    }
 }
 
 fn catalogue() -> &'static Catalogue {

@@ -2,7 +2,8 @@
 
 use crate::ports::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{
-    Arguments, CallId, Failure, FailureKind, Message, Part, Role, StopReason, ToolCall, ToolResult, ToolStatus, Usage,
+    Arguments, CallId, Failure, FailureKind, Message, ModelFacts, Part, Price, Role, StopReason, ToolCall, ToolResult,
+    ToolStatus, Usage,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -134,7 +135,7 @@ impl Conversation {
 fn outcome(messages: &[Arc<Message>], id: &CallId) -> Option<ToolStatus> {
     messages.iter().flat_map(|message| &message.content).find_map(|part| match part {
         Part::ToolResult(ToolResult { tool_call_id, status, .. }) if tool_call_id == id => Some(*status),
-        Part::ToolResult(_) | Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => None,
+        Part::ToolResult(_) | Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) | Part::Image(_) => None,
     })
 }
 
@@ -170,12 +171,16 @@ impl Model for Demo {
         "demo/recording"
     }
 
-    fn context_window(&self) -> u64 {
-        WINDOW
-    }
-
-    fn cost_usd(&self, _usage: &Usage) -> Option<f64> {
-        Some(0.0)
+    fn facts(&self) -> ModelFacts {
+        let free = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
+        ModelFacts {
+            name: self.name().to_owned(),
+            context_window: WINDOW,
+            max_output_tokens: None,
+            price: Some(free),
+            images: false,
+            reasoning: false,
+        }
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {

@@ -28,7 +28,7 @@ impl Speaker {
     pub fn refused(&self, status: u16, status_line: &str, body: &[u8], retry_after: Option<Duration>) -> ModelError {
         let words = read_body(status_line, body);
         let status = if status < 300 { words.status.unwrap_or(0) } else { status };
-        ModelError { failure: self.judge(status, words), retry_after }
+        ModelError { failure: self.judge(status, words), retry_after, usage: None }
     }
 
     /// An error object inside the stream.

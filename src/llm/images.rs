@@ -1,15 +1,11 @@
 //! Images of results: which of them a request shows, and what is said of those it does not.
 
 use crate::ports::ModelRequest;
-use crate::protocol::{Image, Message, Part, ToolResult};
+use crate::protocol::{Image, Message, ToolResult};
 
 /// Of each image of a message, whether it is shown.
 pub(super) fn shown_of(message: &Message, request: &ModelRequest) -> Vec<bool> {
-    let results = message.content.iter().filter_map(|part| match part {
-        Part::ToolResult(result) => Some(result),
-        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => None,
-    });
-    results.flat_map(|result| &result.images).map(|image| content(image, request).is_some()).collect()
+    message.images().map(|image| content(image, request).is_some()).collect()
 }
 
 /// The text of a result, and the images that go with it: media type and base64.
@@ -18,16 +14,21 @@ pub(super) fn told<'a>(result: &'a ToolResult, request: &'a ModelRequest) -> (St
     let shown: Vec<_> =
         result.images.iter().filter_map(|image| Some((image.media_type.as_str(), content(image, request)?))).collect();
     if shown.len() < result.images.len() {
-        let note = match &request.images {
-            None => "[not shown: this model takes no images]",
-            Some(_) => "[not shown any more: only the newest images are sent along; read it again to see it]",
-        };
+        let note = note(request);
         let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         text = format!("{text}{gap}{note}");
     }
     (text, shown)
 }
 
-fn content<'a>(image: &Image, request: &'a ModelRequest) -> Option<&'a str> {
+pub(super) fn content<'a>(image: &Image, request: &'a ModelRequest) -> Option<&'a str> {
     request.images.as_ref()?.get(&image.uri).map(AsRef::as_ref)
+}
+
+/// In the place of an image that is not shown.
+pub(super) fn note(request: &ModelRequest) -> &'static str {
+    match &request.images {
+        None => "[not shown: this model takes no images]",
+        Some(_) => "[not shown any more: only the newest images are sent along; read it again to see it]",
+    }
 }

@@ -13,8 +13,6 @@ mod remote;
 mod sse;
 mod thread;
 
-pub use catalogue::card;
-
 use crate::ports::Model;
 use crate::protocol::Failure;
 use crate::sys::http::Timeouts;

@@ -1,13 +1,13 @@
 //! One request to a provider, from the thread to the last delta.
 
-use super::catalogue::{self, ModelCard};
+use super::catalogue;
 use super::fault::Speaker;
 use super::listener::{Answer, Listener};
 use super::sse::{self, Events};
 use super::thread::Thread;
 use super::{Api, ProviderSpec, Secret, anthropic, chat};
 use crate::ports::{Delta, Model, ModelError, ModelRequest, ModelStream};
-use crate::protocol::{Failure, FailureKind, Usage};
+use crate::protocol::{Failure, FailureKind, ModelFacts};
 use crate::sys::http::Server;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
@@ -17,7 +17,7 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 /// A model behind HTTP.
 pub(super) struct Remote {
     name: String,
-    card: OnceLock<ModelCard>,
+    known: OnceLock<ModelFacts>,
     inner: Arc<Inner>,
 }
 
@@ -56,11 +56,11 @@ impl Remote {
         };
         let inner =
             Inner { api: spec.api, server, headers, model: model.to_owned(), speaker, thread: Mutex::new(Thread::default()) };
-        Ok(Self { name: format!("{}/{model}", spec.name), card: OnceLock::new(), inner: Arc::new(inner) })
+        Ok(Self { name: format!("{}/{model}", spec.name), known: OnceLock::new(), inner: Arc::new(inner) })
     }
 
-    fn card(&self) -> &ModelCard {
-        self.card.get_or_init(|| catalogue::card(&self.name))
+    fn known(&self) -> &ModelFacts {
+        self.known.get_or_init(|| catalogue::facts(&self.name))
     }
 }
 
@@ -69,20 +69,12 @@ impl Model for Remote {
         &self.name
     }
 
-    fn context_window(&self) -> u64 {
-        self.card().context_window
-    }
-
-    fn takes_images(&self) -> bool {
-        self.card().images
-    }
-
-    fn cost_usd(&self, usage: &Usage) -> Option<f64> {
-        self.card().cost_usd(usage)
+    fn facts(&self) -> ModelFacts {
+        self.known().clone()
     }
 
     fn stream(&self, mut request: ModelRequest) -> ModelStream {
-        if let Some(limit) = self.card().max_output_tokens {
+        if let Some(limit) = self.known().max_output_tokens {
             request.max_output_tokens = request.max_output_tokens.min(limit);
         }
         let inner = Arc::clone(&self.inner);

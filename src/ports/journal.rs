@@ -2,8 +2,8 @@
 
 use super::BoxFuture;
 use crate::protocol::{
-    Action, Approval, ApprovalId, CallId, Decision, Failure, GrantRule, GrantScope, Message, Mode, PolicyLayer, Proposal,
-    Resolution, StepId, StopReason, TaskId, ToolCall, ToolResult, Usage,
+    Action, Approval, ApprovalId, BudgetLimit, CallId, Compaction, Decision, Effort, Failure, GrantRule, GrantScope, Message,
+    MessageId, Mode, PolicyLayer, Proposal, Resolution, StepId, StopReason, TaskId, ToolCall, ToolResult, Usage, Waiting,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,9 +15,13 @@ pub enum Record {
         prompt: Message,
         max_steps: u32,
     },
-    /// All prompts that wait, as they are now.
+    /// All messages that wait, as they are now.
     Queue {
-        prompts: Vec<String>,
+        prompts: Vec<Waiting>,
+    },
+    /// What the person said while the task ran; it follows the results of the step.
+    Steered {
+        message: Message,
     },
     StepStarted {
         task_id: TaskId,
@@ -40,6 +44,36 @@ pub enum Record {
         stop_reason: StopReason,
         latency_ms: u64,
         model: String,
+        /// What it cost, where the price was known then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+    },
+    /// A request that gave no answer, and what it cost all the same.
+    Wasted {
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+    },
+    /// A summary stands in the place of the messages up to this one.
+    Compacted {
+        /// The last message it stands for.
+        until: MessageId,
+        /// The message that stands there.
+        message: Message,
+        compaction: Compaction,
+        usage: Usage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+    },
+    CompactionUndone,
+    /// Another model is asked from here on.
+    ModelChosen {
+        model: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effort: Option<Effort>,
+    },
+    BudgetSet {
+        limit: BudgetLimit,
     },
     /// A call was planned and judged.
     Intent {

@@ -12,7 +12,7 @@ pub use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, Ke
 pub use baselines::{Baselines, Difference, Differences, Noted, Owner, Span};
 pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Stood};
 pub use journal::{Durability, Journal, JournalError, Record, TaskEnd};
-pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream};
+pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
 pub use router::{Plan, RunContext, ToolRouter};
 pub use rules::{Rules, Saved};
 

@@ -1,6 +1,7 @@
 //! A model that answers in a stream.
 
-use crate::protocol::{Failure, Message, Part, StopReason, ToolDefinition, Usage};
+use super::BoxFuture;
+use crate::protocol::{Effort, Failure, ListedModel, Message, ModelFacts, Part, StopReason, ToolDefinition, Usage};
 use futures_util::stream::BoxStream;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub struct ModelRequest {
     pub max_output_tokens: u64,
     /// Those of the messages that are sent; none where the model takes none.
     pub images: Option<Images>,
+    /// How hard the model is to think; without one as it does by itself.
+    pub effort: Option<Effort>,
 }
 
 /// What a stream yields; `Completed` is the last, and a stream that ends without it is a cut stream.
@@ -50,11 +53,13 @@ pub struct ModelError {
     pub failure: Failure,
     /// What the provider asked for (`Retry-After`).
     pub retry_after: Option<Duration>,
+    /// What the provider said of its cost before it failed.
+    pub usage: Option<Usage>,
 }
 
 impl From<Failure> for ModelError {
     fn from(failure: Failure) -> Self {
-        Self { failure, retry_after: None }
+        Self { failure, retry_after: None, usage: None }
     }
 }
 
@@ -63,14 +68,22 @@ pub type ModelStream = BoxStream<'static, Result<Delta, ModelError>>;
 pub trait Model: Send + Sync {
     /// `anthropic/claude-sonnet-5`.
     fn name(&self) -> &str;
-    /// Input window in tokens.
-    fn context_window(&self) -> u64;
-    /// Whether it can be shown images.
-    fn takes_images(&self) -> bool {
-        false
+    /// What is known of it without asking anybody.
+    fn facts(&self) -> ModelFacts;
+    /// Asks its server what else there is to know, where it is worth it; `None` where nothing new comes of it. Never an error: a
+    /// server that says nothing of its models can still answer.
+    fn look_up(&self) -> BoxFuture<'static, Option<ModelFacts>> {
+        Box::pin(std::future::ready(None))
     }
-    /// Dollars for this usage; `None` when the price is unknown.
-    fn cost_usd(&self, usage: &Usage) -> Option<f64>;
     /// Sends the request when the stream is first polled; dropping the stream ends it. Never retries: the agent does.
     fn stream(&self, request: ModelRequest) -> ModelStream;
+}
+
+/// The models that there are.
+pub trait Models: Send + Sync {
+    /// Nothing is sent yet.
+    fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure>;
+    /// Those that are known; `ask`: those too that the providers and the servers of this machine tell. With what could not be
+    /// asked and why.
+    fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)>;
 }

@@ -1,13 +1,22 @@
 //! All that a front end may ask for.
 
-use super::{ApprovalId, CallId, Decision, Mode, TaskId};
+use super::{ApprovalId, BudgetLimit, CallId, Decision, Effort, Mode, TaskId};
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
     /// Start a task, or queue it behind the one that runs.
     Prompt {
+        text: String,
+    },
+    /// Say it to the model with the results of the running step; a prompt where no task runs.
+    Steer {
+        text: String,
+    },
+    /// Change a message that waits; without words it is taken back. One that was taken by now stays as it was sent.
+    EditWaiting {
+        id: u64,
         text: String,
     },
     Decide {
@@ -51,6 +60,34 @@ pub enum Command {
     Kill,
     /// Go on with a paused or interrupted task.
     Continue,
+    /// Send the request that waits for its repetition now.
+    RetryNow,
+    /// Put a summary in the place of older messages. `focus`: what it must not lose.
+    Compact {
+        focus: Option<String>,
+    },
+    /// Take back the last one.
+    UndoCompaction,
+    /// Say what fills the window.
+    ShowContext,
+    /// Say what may be used up, and what is.
+    ShowBudget,
+    /// Allow more, or less.
+    SetBudget {
+        limit: BudgetLimit,
+    },
+    /// Ask another model from now on: `provider/name`.
+    SetModel {
+        name: String,
+    },
+    /// Have it think more, or less; without one as it does by itself.
+    SetEffort {
+        effort: Option<Effort>,
+    },
+    /// Say which models there are. `ask`: ask the providers too.
+    ListModels {
+        ask: bool,
+    },
     /// Ask more, or less, before something happens; from now on, for this run.
     SetMode {
         mode: Mode,

@@ -1,9 +1,9 @@
 //! All that a front end may learn, in one stream.
 
 use super::{
-    Approval, ApprovalId, Arguments, Artifact, CallId, ChangedFiles, Decision, Failure, FailureKind, Mode, PolicyLayer, Proposal,
-    Redaction, RunningCommand, SandboxTier, SessionId, StepId, StopReason, TaskId, ToolError, ToolStatus, ToolUse, Usage,
-    WorkspaceId,
+    Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger, ContextUse, Decision,
+    Effort, Failure, FailureKind, ListedModel, Mode, ModelFacts, PolicyLayer, Proposal, Redaction, RunningCommand, SandboxTier,
+    SessionId, SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage, Waiting, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,15 @@ pub enum EventKind {
         mode: Mode,
         workspace: String,
         resumed: bool,
+        /// What is known of the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        facts: Option<ModelFacts>,
+    },
+    /// Every change of what the session and its task do.
+    StateChanged {
+        session_status: SessionStatus,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskState>,
     },
     /// What the person typed and had not sent when the process ended.
     DraftRestored {
@@ -40,9 +49,13 @@ pub enum EventKind {
         prompt: String,
         max_steps: u32,
     },
-    /// A prompt that waits for the running task to end.
-    PromptQueued {
-        prompt: String,
+    /// All messages that wait, whenever the list changes.
+    QueueChanged {
+        waiting: Vec<Waiting>,
+    },
+    /// What the person said while the task ran, now that the model is told.
+    Steered {
+        text: String,
     },
     StepStarted {
         step_count: u32,
@@ -68,6 +81,12 @@ pub enum EventKind {
         usage: Usage,
         latency_ms: u64,
         stop_reason: StopReason,
+        /// What it cost, where the price is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+        /// What the session cost until now, where all prices were known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session_cost_usd: Option<f64>,
     },
     /// The request is sent again after a wait; the partial answer, if any, is discarded.
     LlmRetry {
@@ -76,6 +95,11 @@ pub enum EventKind {
         delay_ms: u64,
         kind: FailureKind,
         message: String,
+        /// What the provider says that the request that failed used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
     },
     /// The answer that streamed until now does not count; it stays visible, marked so.
     AnswerDiscarded {
@@ -103,6 +127,11 @@ pub enum EventKind {
         #[serde(flatten)]
         decision: Decision,
         latency_ms: u64,
+    },
+    /// Nobody answered in time: it counts as a no.
+    ApprovalTimeout {
+        approval_id: ApprovalId,
+        tool_call_id: CallId,
     },
     /// The call runs now.
     ToolStarted {
@@ -187,6 +216,44 @@ pub enum EventKind {
     },
     ModeChanged {
         mode: Mode,
+    },
+    /// Another model answers from now on, or more is known of the one that does.
+    ModelChanged {
+        facts: ModelFacts,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effort: Option<Effort>,
+        /// For the person, in a sentence.
+        message: String,
+    },
+    ModelsListed {
+        models: Vec<ListedModel>,
+        /// What could not be asked, and why.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notices: Vec<String>,
+    },
+    /// The model is asked for a summary of what was said; the task goes on after it.
+    CompactionStarted {
+        trigger: CompactionTrigger,
+        messages: u64,
+        tokens: u64,
+    },
+    ContextCompacted(Compaction),
+    /// What stood in the place of messages is gone, and they are back.
+    CompactionUndone {
+        tokens: u64,
+    },
+    /// The oldest messages are no longer sent, nothing stands in their place.
+    ContextTruncated {
+        removed: u64,
+    },
+    ContextShown(ContextUse),
+    /// What may be used up and what is, when it was asked for or set.
+    BudgetShown {
+        budgets: Vec<Budget>,
+    },
+    /// 80 % of it are used.
+    BudgetApproaching {
+        budget: Budget,
     },
     TaskCompleted {
         text: String,

@@ -1,6 +1,6 @@
 //! The thread: what the person, the model and the tools said.
 
-use super::{CallId, MessageId, StepId, TaskId, ToolResult};
+use super::{CallId, Image, MessageId, StepId, TaskId, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -34,15 +34,24 @@ impl Message {
             .iter()
             .filter_map(|part| match part {
                 Part::Text { text } => Some(text.as_str()),
-                Part::Reasoning { .. } | Part::ToolCall(_) | Part::ToolResult(_) => None,
+                Part::Reasoning { .. } | Part::ToolCall(_) | Part::ToolResult(_) | Part::Image(_) => None,
             })
             .collect()
+    }
+
+    /// What it shows, its results' images among it.
+    pub fn images(&self) -> impl DoubleEndedIterator<Item = &Image> {
+        self.content.iter().flat_map(|part| match part {
+            Part::Image(image) => std::slice::from_ref(image),
+            Part::ToolResult(result) => &result.images,
+            Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => &[],
+        })
     }
 
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|part| match part {
             Part::ToolCall(call) => Some(call),
-            Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult(_) => None,
+            Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult(_) | Part::Image(_) => None,
         })
     }
 }
@@ -62,6 +71,8 @@ pub enum Part {
     },
     ToolCall(ToolCall),
     ToolResult(ToolResult),
+    /// What the person shows; its content is an artifact.
+    Image(Image),
 }
 
 /// A call the model made.

@@ -196,6 +196,12 @@ impl SessionStatus {
             | Record::Resolved { .. }
             | Record::StepCompleted { .. }
             | Record::PolicyInForce { .. }
+            | Record::Steered { .. }
+            | Record::Wasted { .. }
+            | Record::Compacted { .. }
+            | Record::CompactionUndone
+            | Record::ModelChosen { .. }
+            | Record::BudgetSet { .. }
             | Record::Unreadable => None,
         }
     }

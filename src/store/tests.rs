@@ -1,6 +1,6 @@
 use super::*;
 use crate::ports::{Durability, Record, TaskEnd};
-use crate::protocol::{Message, MessageId, Part, Role, TaskId, WorkspaceId};
+use crate::protocol::{Message, MessageId, Part, Role, TaskId, Waiting, WorkspaceId};
 use crate::sys::instance::Instance;
 use futures_util::FutureExt;
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ fn ended() -> Record {
 }
 
 fn queue(text: &str) -> Record {
-    Record::Queue { prompts: vec![text.to_owned()] }
+    Record::Queue { prompts: vec![Waiting { id: 1, text: text.to_owned(), steer: false }] }
 }
 
 const ID: &str = "00112233445566778899aabbccddeeff";

@@ -147,6 +147,10 @@ async fn play(scene: String, mut commands: mpsc::Receiver<Command>, events: mpsc
             Command::Quit => return,
             Command::UndoGrant | Command::ListGrants | Command::ListChanges { .. } => {}
             Command::ListArtifacts | Command::ReadArtifact { .. } => {}
+            Command::Steer { .. } | Command::EditWaiting { .. } | Command::RetryNow => {}
+            Command::Compact { .. } | Command::UndoCompaction | Command::ShowContext => {}
+            Command::ShowBudget | Command::SetBudget { .. } => {}
+            Command::SetModel { .. } | Command::SetEffort { .. } | Command::ListModels { .. } => {}
             Command::Preview { .. } | Command::Background { .. } | Command::Stop { .. } => {}
             Command::SaveDraft { .. }
             | Command::Resolve { .. }

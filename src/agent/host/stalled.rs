@@ -55,6 +55,8 @@ impl Host {
                 | Effect::ListGrants
                 | Effect::Wake { .. }
                 | Effect::ReloadPolicy
+                | Effect::OpenModel { .. }
+                | Effect::ListModels { .. }
                 | Effect::SaveDraft(_) => {}
             }
             self.stalled.push_back(effect);
@@ -121,6 +123,8 @@ impl Host {
             | Effect::ListGrants
             | Effect::Wake { .. }
             | Effect::SaveDraft(_)
+            | Effect::OpenModel { .. }
+            | Effect::ListModels { .. }
             | Effect::ReloadPolicy
             | Effect::End => None,
         });

@@ -6,8 +6,8 @@ use crate::agent::{Backoff, Unfinished};
 use crate::policy::{Bundle, Context, Layer, Permit, Sandbox, Scope};
 use crate::ports::{BoxFuture, Completion, JournalError, ModelRequest, Plan, RunContext};
 use crate::protocol::{
-    Action, Arguments, CallId, ErrorCode, Part, Place, PreviewOffer, SandboxTier, StopReason, Target, ToolCall, ToolError,
-    ToolResult, Usage,
+    Action, Arguments, CallId, ErrorCode, ListedModel, ModelFacts, Part, Place, PreviewOffer, SandboxTier, StopReason, Target,
+    ToolCall, ToolError, ToolResult, Usage,
 };
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -46,11 +46,8 @@ impl Model for Script {
     fn name(&self) -> &'static str {
         "test/model"
     }
-    fn context_window(&self) -> u64 {
-        100_000
-    }
-    fn cost_usd(&self, _: &Usage) -> Option<f64> {
-        None
+    fn facts(&self) -> ModelFacts {
+        ModelFacts::of_test(self.name(), 100_000, None)
     }
     fn stream(&self, _: ModelRequest) -> ModelStream {
         let next = self.0.lock().unwrap().pop_front().unwrap_or_else(|| said("Done.", StopReason::EndTurn, None));
@@ -155,10 +152,22 @@ struct Session {
     ended: JoinHandle<()>,
 }
 
+/// There is no other.
+struct NoModels;
+
+impl Models for NoModels {
+    fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
+        Err(Failure::new(FailureKind::NotFound, format!("there is no model `{name}`"), "the model stays as it is"))
+    }
+    fn list(&self, _: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)> {
+        Box::pin(std::future::ready(Default::default()))
+    }
+}
+
 fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: Arc<Script>) -> Setup {
     let options = Options {
-        model: "test/model".to_owned(),
-        context_window: 100_000,
+        model: model.facts(),
+        effort: None,
         max_output_tokens: 1_000,
         max_steps: 10,
         approver: Approver::Person,
@@ -166,7 +175,6 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         system: "be good".into(),
         tools: Vec::new().into(),
         sandbox: "NONE".to_owned(),
-        price: Box::new(|_| None),
         laxest: Mode::Auto,
     };
     let context = Context {
@@ -181,6 +189,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         policy: Enforcer::new(layers, context),
         options,
         model,
+        models: Arc::new(NoModels),
         router,
         artifacts: None,
         journal,

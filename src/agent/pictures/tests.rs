@@ -1,6 +1,6 @@
 use super::*;
 use crate::ports::{ArtifactError, ArtifactWriter, KeptArtifact, NewArtifact};
-use crate::protocol::{CallId, MessageId, Role, TaskId, ToolResult};
+use crate::protocol::{CallId, MessageId, Part, Role, TaskId, ToolResult};
 use std::sync::Mutex;
 
 /// Has all but `artifact:gone`, and keeps what it was asked for.

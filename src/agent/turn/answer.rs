@@ -44,33 +44,46 @@ impl Machine {
     }
 
     fn answered(&mut self, completion: Completion, at: Moment) {
-        let Some(task) = &mut self.task else { return };
+        let Some(task) = &self.task else { return };
         let Phase::Requesting(stream) = &task.phase else { return };
         let latency_ms = u64::try_from(at.now.as_millisecond() - stream.since.as_millisecond()).unwrap_or(0);
         let Completion { content, stop_reason, usage, model } = completion;
-        task.usage += usage;
-        self.usage += usage;
-        let model = model.unwrap_or_else(|| self.options.model.clone());
+        let cost_usd = self.spend(usage);
+        let model = model.unwrap_or_else(|| self.options.model.name.clone());
         if let Some(failure) = spoiled(stop_reason) {
-            return self.answered_in_vain(failure, Asked { usage, stop_reason, latency_ms, model }, at);
+            return self.answered_in_vain(failure, Asked { usage, stop_reason, latency_ms, model, cost_usd }, at);
         }
         let content = with_names_of_their_own(without_empty_text(content));
         let calls: Vec<_> = content
             .iter()
             .filter_map(|part| match part {
                 Part::ToolCall(call) => Some(call.clone()),
-                Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult(_) => None,
+                Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult(_) | Part::Image(_) => None,
             })
             .collect();
         let empty = content.is_empty();
         if let Some(message) = self.message(Role::Assistant, content, at) {
             // An empty one is kept for what it cost; no provider takes it back.
-            self.note(Record::Answer { message: message.clone(), usage, stop_reason, latency_ms, model: model.clone() });
+            self.note(Record::Answer {
+                message: message.clone(),
+                usage,
+                stop_reason,
+                latency_ms,
+                model: model.clone(),
+                cost_usd,
+            });
             if !empty {
                 self.thread.push(message);
             }
         }
-        self.emit(EventKind::LlmRequestCompleted { model, usage, latency_ms, stop_reason });
+        self.emit(EventKind::LlmRequestCompleted {
+            model,
+            usage,
+            latency_ms,
+            stop_reason,
+            cost_usd,
+            session_cost_usd: self.cost_usd,
+        });
         if calls.is_empty() {
             self.answered_in_words(stop_reason, empty, at);
         } else {
@@ -87,11 +100,18 @@ impl Machine {
         if shown {
             self.discard_answer(&failure.message);
         }
-        let Asked { usage, stop_reason, latency_ms, model } = asked;
+        let Asked { usage, stop_reason, latency_ms, model, cost_usd } = asked;
         if let Some(message) = self.message(Role::Assistant, Vec::new(), at) {
-            self.note(Record::Answer { message, usage, stop_reason, latency_ms, model: model.clone() });
+            self.note(Record::Answer { message, usage, stop_reason, latency_ms, model: model.clone(), cost_usd });
         }
-        self.emit(EventKind::LlmRequestCompleted { model, usage, latency_ms, stop_reason });
+        self.emit(EventKind::LlmRequestCompleted {
+            model,
+            usage,
+            latency_ms,
+            stop_reason,
+            cost_usd,
+            session_cost_usd: self.cost_usd,
+        });
         self.fail(failure);
     }
 
@@ -175,6 +195,8 @@ impl Machine {
             delay_ms,
             kind: error.failure.kind,
             message: error.failure.message,
+            usage: error.usage,
+            cost_usd: None,
         });
         self.out.push(Effect::Wake { after_ms: delay_ms, ticket });
     }
@@ -192,6 +214,14 @@ impl Machine {
         }
         self.note(Record::AnswerDiscarded { step_id, reason: reason.to_owned() });
         self.emit(EventKind::AnswerDiscarded { reason: reason.to_owned() });
+    }
+
+    /// The person does not want to wait.
+    pub(super) fn retry_now(&mut self, at: Moment) {
+        match self.task.as_ref().map(|task| &task.phase) {
+            Some(Phase::Retrying { ticket, .. }) => self.woken(*ticket, at),
+            Some(Phase::Requesting(_) | Phase::Working(_) | Phase::Paused) | None => self.notice("no request waits"),
+        }
     }
 
     pub(super) fn woken(&mut self, ticket: u64, at: Moment) {
@@ -213,6 +243,7 @@ struct Asked {
     stop_reason: StopReason,
     latency_ms: u64,
     model: String,
+    cost_usd: Option<f64>,
 }
 
 /// Why an answer that ended so does not count, neither its words nor its calls.

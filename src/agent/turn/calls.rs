@@ -288,7 +288,7 @@ impl Machine {
 impl Machine {
     /// Bytes of output that each of `count` results may have in the thread; the journal and the person have all of it.
     pub(super) fn result_bytes(&self, count: usize) -> usize {
-        let tokens = self.options.context_window * RESULTS_PERCENT / 100;
+        let tokens = self.options.model.context_window * RESULTS_PERCENT / 100;
         let bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
         (bytes / count.max(1)).max(RESULT_LEAST_BYTES)
     }

@@ -2,7 +2,7 @@
 
 use super::{CallState, Effect, Input, Machine, Moment, Phase};
 use crate::ports::{Durability, Record, TaskEnd};
-use crate::protocol::{Command, ErrorCode, EventKind};
+use crate::protocol::{Command, ErrorCode};
 
 impl Machine {
     /// The model is stopped and nothing new is started; what runs finishes.
@@ -44,19 +44,6 @@ impl Machine {
                 self.advance(at);
             }
         }
-    }
-
-    /// Who stops a task does not want what waits behind it to run: the prompts go back into the draft.
-    fn give_back_queue(&mut self) {
-        if self.queue.is_empty() {
-            return;
-        }
-        let text = self.queue.drain(..).collect::<Vec<_>>().join("\n\n");
-        // First into the draft, then out of the queue: a crash between the two shows them twice, not never.
-        self.out.push(Effect::SaveDraft(text.clone()));
-        self.note(Record::Queue { prompts: Vec::new() });
-        self.commit(Durability::Process);
-        self.emit(EventKind::DraftRestored { text });
     }
 
     /// Ends the session, its task kept as it stands. What runs and changes things is stopped and its outcome saved,
@@ -102,7 +89,7 @@ impl Machine {
             Input::ToolOutput { index, text } => self.tool_output(index, text),
             Input::Command(Command::SaveDraft { text }) => self.out.push(Effect::SaveDraft(text)),
             // Said too late to be begun, but not lost.
-            Input::Command(Command::Prompt { text }) => self.enqueue(text),
+            Input::Command(Command::Prompt { text }) => self.enqueue(text, false),
             Input::Command(Command::Quit) => self.out.push(Effect::End),
             Input::Kept(kept) => {
                 self.kept(kept);
@@ -122,6 +109,17 @@ impl Machine {
                 | Command::Background { .. }
                 | Command::Stop { .. }
                 | Command::Continue
+                | Command::Steer { .. }
+                | Command::EditWaiting { .. }
+                | Command::RetryNow
+                | Command::Compact { .. }
+                | Command::UndoCompaction
+                | Command::ShowContext
+                | Command::ShowBudget
+                | Command::SetBudget { .. }
+                | Command::SetModel { .. }
+                | Command::SetEffort { .. }
+                | Command::ListModels { .. }
                 | Command::SetMode { .. }
                 | Command::ReloadPolicy,
             )
@@ -130,6 +128,7 @@ impl Machine {
             | Input::Planned(_)
             | Input::Previewed { .. }
             | Input::PolicyChanged(_)
+            | Input::ModelOpened(_)
             | Input::Woken { .. } => {}
         }
     }

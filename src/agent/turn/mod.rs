@@ -5,12 +5,16 @@
 
 mod answer;
 mod ask;
+mod budget;
 mod calls;
 mod cancel;
+mod compact;
 mod grants;
+mod model;
 mod opened;
 mod policy;
 mod preview;
+mod queue;
 mod restore;
 mod task;
 #[cfg(test)]
@@ -25,8 +29,8 @@ use super::thread::{Thread, estimate};
 use crate::policy::{Enforcer, Permit, PreviewPermit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
-    Always, ApprovalId, CallId, Command, ErrorCode, EventKind, Failure, Message, MessageId, Mode, Outside, Part, Proposal, Role,
-    StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage,
+    Always, ApprovalId, CallId, Command, Effort, ErrorCode, EventKind, Failure, Message, MessageId, Mode, ModelFacts, Outside,
+    Part, Proposal, Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
 };
 use jiff::Timestamp;
 use std::collections::VecDeque;
@@ -43,13 +47,11 @@ pub enum Approver {
     Everyone,
 }
 
-/// Dollars for a usage, where the price is known.
-pub type Price = Box<dyn Fn(&Usage) -> Option<f64> + Send + Sync>;
-
 /// What a session is run with.
 pub struct Options {
-    pub model: String,
-    pub context_window: u64,
+    pub model: ModelFacts,
+    pub effort: Option<Effort>,
+    /// Tokens of an answer, where the model can give as many.
     pub max_output_tokens: u64,
     pub max_steps: u32,
     pub approver: Approver,
@@ -58,7 +60,6 @@ pub struct Options {
     pub tools: Arc<[ToolDefinition]>,
     /// What holds a command, in words, for the approval.
     pub sandbox: String,
-    pub price: Price,
     /// The laxest mode that may be chosen while the session runs.
     pub laxest: Mode,
 }
@@ -100,6 +101,8 @@ pub enum Input {
     Woken {
         ticket: u64,
     },
+    /// What became of `Effect::OpenModel`, or what a server told of the model that is asked.
+    ModelOpened(Result<ModelFacts, Failure>),
 }
 
 /// What to do.
@@ -154,6 +157,13 @@ pub enum Effect {
         ticket: u64,
     },
     SaveDraft(String),
+    /// Ask this model from now on; answered by `Input::ModelOpened`.
+    OpenModel {
+        name: String,
+    },
+    ListModels {
+        ask: bool,
+    },
     ReloadPolicy,
     End,
 }
@@ -163,9 +173,11 @@ pub struct Machine {
     policy: Enforcer,
     options: Options,
     thread: Thread,
-    queue: VecDeque<String>,
+    queue: VecDeque<Waiting>,
     counters: Counters,
     usage: Usage,
+    /// What the session cost, as far as prices were known.
+    cost_usd: Option<f64>,
     task: Option<Task>,
     /// The last task that ended before it was done; `Continue` takes it up again.
     ended: Option<Task>,
@@ -189,6 +201,8 @@ struct Counters {
     messages: u64,
     approvals: u32,
     tickets: u64,
+    /// Messages that waited.
+    waiting: u64,
 }
 
 #[derive(Debug)]
@@ -199,6 +213,7 @@ struct Task {
     step_count: u32,
     max_steps: u32,
     usage: Usage,
+    cost_usd: Option<f64>,
     phase: Phase,
     /// The person wants it to stop; it ends where nothing is lost.
     cancelling: bool,
@@ -329,6 +344,7 @@ impl Machine {
             queue: VecDeque::new(),
             counters: Counters::default(),
             usage: Usage::default(),
+            cost_usd: None,
             task: None,
             ended: None,
             policy_noted: false,
@@ -353,6 +369,7 @@ impl Machine {
             Input::PolicyChanged(change) => self.policy_changed(*change, at),
             Input::Kept(kept) => self.kept(kept),
             Input::Woken { ticket } => self.woken(ticket, at),
+            Input::ModelOpened(opened) => self.model_opened(opened),
         }
         std::mem::take(&mut self.out)
     }
@@ -365,6 +382,8 @@ impl Machine {
     fn command(&mut self, command: Command, at: Moment) {
         match command {
             Command::Prompt { text } => self.prompt(text, at),
+            Command::Steer { text } => self.steer(text, at),
+            Command::EditWaiting { id, text } => self.edit_waiting(id, text),
             Command::Decide { approval_id, decision } => self.decided(&approval_id, decision, at),
             Command::Resolve { tool_call_id, resolution } => self.resolved(&tool_call_id, resolution, at),
             Command::Preview { approval_id } => self.preview(&approval_id, at),
@@ -379,6 +398,15 @@ impl Machine {
             Command::Cancel => self.cancel(at),
             Command::Kill => self.kill(at),
             Command::Continue => self.go_on(at),
+            Command::RetryNow => self.retry_now(at),
+            Command::Compact { focus } => self.compact(focus, at),
+            Command::UndoCompaction => self.undo_compaction(),
+            Command::ShowContext => self.show_context(),
+            Command::ShowBudget => self.show_budget(),
+            Command::SetBudget { limit } => self.set_budget(limit, at),
+            Command::SetModel { name } => self.set_model(name),
+            Command::SetEffort { effort } => self.set_effort(effort),
+            Command::ListModels { ask } => self.out.push(Effect::ListModels { ask }),
             Command::SetMode { mode } => self.set_mode(mode, at),
             Command::ReloadPolicy => self.out.push(Effect::ReloadPolicy),
             Command::SaveDraft { text } => self.out.push(Effect::SaveDraft(text)),

@@ -50,7 +50,11 @@ impl Machine {
                 self.mend(at);
                 self.fold_task(prompt, max_steps);
             }
-            Record::Queue { prompts } => self.queue = prompts.into(),
+            Record::Queue { prompts } => {
+                let last = prompts.iter().map(|waiting| waiting.id).max().unwrap_or(0);
+                self.counters.waiting = self.counters.waiting.max(last);
+                self.queue = prompts.into();
+            }
             Record::StepStarted { step_id, step_count, .. } => {
                 self.mend(at);
                 self.counters.steps += 1;
@@ -60,9 +64,9 @@ impl Machine {
                     task.phase = Phase::Paused;
                 }
             }
-            Record::Answer { message, usage, .. } => {
+            Record::Answer { message, usage, cost_usd, .. } => {
                 self.mend(at);
-                self.fold_answer(message, usage);
+                self.fold_answer(message, usage, cost_usd);
             }
             Record::Intent { call, summary, actions, proposal, changes, .. } => {
                 let open = |entry: &&mut Call| !entry.announced && entry.call.tool_call_id == call.tool_call_id;
@@ -153,6 +157,12 @@ impl Machine {
             | Record::RuleRemoved { .. }
             | Record::Resolved { resolution: Resolution::Skip | Resolution::TellModel, .. }
             | Record::PolicyInForce { .. }
+            | Record::Steered { .. }
+            | Record::Wasted { .. }
+            | Record::Compacted { .. }
+            | Record::CompactionUndone
+            | Record::ModelChosen { .. }
+            | Record::BudgetSet { .. }
             | Record::Paused { .. } => {}
         }
     }
@@ -178,21 +188,24 @@ impl Machine {
             step_count: 0,
             max_steps,
             usage: Usage::default(),
+            cost_usd: None,
             phase: Phase::Paused,
             cancelling: false,
         });
         self.thread.push(prompt);
     }
 
-    fn fold_answer(&mut self, message: Message, usage: Usage) {
+    fn fold_answer(&mut self, message: Message, usage: Usage, cost_usd: Option<f64>) {
         if self.task.is_none() {
             self.fold_lost_prompt(&message);
         }
         self.count_message(&message);
         self.usage += usage;
+        super::budget::add(&mut self.cost_usd, cost_usd);
         let calls: Vec<Call> = message.tool_calls().map(|call| Call::new(call.clone(), CallState::Planning)).collect();
         if let Some(task) = &mut self.task {
             task.usage += usage;
+            super::budget::add(&mut task.cost_usd, cost_usd);
             if !calls.is_empty() {
                 task.phase = Phase::Working(calls);
             }
@@ -281,8 +294,8 @@ impl Machine {
     /// Settles what the process left open when it ended.
     fn take_up(&mut self, failure: Failure, unfinished: Unfinished, at: Moment) {
         self.end_what_was_answered();
-        for prompt in self.queue.clone() {
-            self.emit(EventKind::PromptQueued { prompt });
+        if !self.queue.is_empty() {
+            self.tell_queue();
         }
         if self.task.is_none() {
             return self.take_up_nothing(unfinished, at);

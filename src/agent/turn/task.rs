@@ -1,6 +1,6 @@
 //! A task from its prompt to its end, step by step.
 
-use super::super::limits::{MAX_QUEUED, STEP_WARNING_PERCENT};
+use super::super::limits::STEP_WARNING_PERCENT;
 use super::{Effect, Machine, Moment, Phase, Stream, Task};
 use crate::ports::{Durability, ModelRequest, Record, TaskEnd};
 use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, StepId, TaskId, Usage};
@@ -19,38 +19,13 @@ impl Machine {
             self.end(TaskEnd::Cancelled);
         }
         if self.task.is_some() {
-            self.enqueue(text);
+            self.enqueue(text, false);
         } else {
             self.start(text, at);
         }
     }
 
-    pub(super) fn enqueue(&mut self, text: String) {
-        if self.queue.len() >= MAX_QUEUED {
-            self.emit(EventKind::Notice {
-                message: format!("{MAX_QUEUED} prompts wait already; this one was not queued: {text}"),
-            });
-            return;
-        }
-        self.queue.push_back(text.clone());
-        self.note_queue();
-        self.commit(Durability::Process);
-        self.emit(EventKind::PromptQueued { prompt: text });
-    }
-
-    fn note_queue(&mut self) {
-        self.note(Record::Queue { prompts: self.queue.iter().cloned().collect() });
-    }
-
-    /// Starts what waits longest; leaving the queue and becoming a task are one commit.
-    fn start_next(&mut self, at: Moment) {
-        if let Some(next) = self.queue.pop_front() {
-            self.note_queue();
-            self.start(next, at);
-        }
-    }
-
-    fn start(&mut self, text: String, at: Moment) {
+    pub(super) fn start(&mut self, text: String, at: Moment) {
         self.counters.tasks += 1;
         self.ended = None;
         self.task = Some(Task {
@@ -59,6 +34,7 @@ impl Machine {
             step_count: 0,
             max_steps: self.options.max_steps,
             usage: Usage::default(),
+            cost_usd: None,
             phase: Phase::Paused,
             cancelling: false,
         });
@@ -117,7 +93,7 @@ impl Machine {
         if let Some(message) = self.policy.expired(at.now) {
             return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle, then /continue"));
         }
-        if let Err(denial) = self.policy.may_call(&self.options.model) {
+        if let Err(denial) = self.policy.may_call(&self.options.model.name) {
             return Some(Failure::new(
                 FailureKind::Permission,
                 format!("{} (rule: {})", denial.reason, denial.rule),
@@ -140,7 +116,7 @@ impl Machine {
                 "start a new session, or raise `max_session_tokens` in the policy",
             ));
         }
-        let cost = (self.options.price)(&self.usage);
+        let cost = self.cost_usd;
         if let (Some(limit), Some(cost)) =
             (self.policy.llm().filter_map(|limits| limits.max_session_cost_usd).reduce(f64::min), cost)
             && cost >= limit
@@ -157,7 +133,8 @@ impl Machine {
     /// Sends the thread; `attempt` counts repetitions of the same request.
     pub(super) fn request(&mut self, attempt: u32, at: Moment) {
         let fixed = (self.options.system.len() / super::super::limits::BYTES_PER_TOKEN) as u64;
-        let window = self.policy.llm().filter_map(|limits| limits.max_input_tokens).fold(self.options.context_window, u64::min);
+        let window =
+            self.policy.llm().filter_map(|limits| limits.max_input_tokens).fold(self.options.model.context_window, u64::min);
         let budget = window.saturating_sub(self.options.max_output_tokens.min(window / 4) + fixed);
         let request = ModelRequest {
             system: self.options.system.clone(),
@@ -169,13 +146,14 @@ impl Machine {
                 .filter_map(|limits| limits.max_output_tokens)
                 .fold(self.options.max_output_tokens, u64::min),
             images: None,
+            effort: self.options.effort,
         };
         if let Some(task) = &mut self.task {
             task.phase =
                 Phase::Requesting(Stream { attempt, since: at.now, unsaved: String::new(), saved_at: at.now, shown: false });
         }
         let estimated_input_tokens = self.thread.tokens() + fixed;
-        self.emit(EventKind::LlmRequestStarted { model: self.options.model.clone(), estimated_input_tokens });
+        self.emit(EventKind::LlmRequestStarted { model: self.options.model.name.clone(), estimated_input_tokens });
         self.out.push(Effect::Request(request));
     }
 
@@ -216,14 +194,13 @@ impl Machine {
     /// Ends the task, saved before it is said. What waits in the queue waits on after a failure: the person decides.
     pub(super) fn end(&mut self, end: TaskEnd) {
         let Some(task) = &self.task else { return };
-        let (task_id, step_count, usage) = (task.id.clone(), task.step_count, task.usage);
+        let (task_id, step_count, usage, cost_usd) = (task.id.clone(), task.step_count, task.usage, task.cost_usd);
         self.note(Record::TaskEnded { task_id, step_count, end: end.clone() });
         self.commit(Durability::Power);
         match end {
             TaskEnd::Completed => {
                 let answer = self.thread.last().filter(|message| message.role == Role::Assistant);
                 let text = answer.map(crate::protocol::Message::text).unwrap_or_default();
-                let cost_usd = (self.options.price)(&usage);
                 self.emit(EventKind::TaskCompleted { text, usage, cost_usd, step_count });
                 self.task = None;
             }

@@ -6,7 +6,7 @@ use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
 use crate::ports::Completion;
 use crate::protocol::{
     Action, Approval, Arguments, CallId, Decision, EffectKind, Effects, FailureKind, FileEffect, GrantScope, Mode, Place,
-    PreviewOffer, Remember, Resolution, SandboxTier, StopReason, Target,
+    PreviewOffer, Price, Remember, Resolution, SandboxTier, StopReason, Target,
 };
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -48,9 +48,10 @@ struct Sim {
 }
 
 fn machine(approver: Approver, max_steps: u32) -> Machine {
+    let price = Price { input: 1.0, output: 0.0, cache_read: 1.0, cache_write: 1.0 };
     let options = Options {
-        model: "test/model".to_owned(),
-        context_window: 100_000,
+        model: ModelFacts::of_test("test/model", 100_000, Some(price)),
+        effort: None,
         max_output_tokens: 1_000,
         max_steps,
         approver,
@@ -58,7 +59,6 @@ fn machine(approver: Approver, max_steps: u32) -> Machine {
         system: "be good".into(),
         tools: Vec::new().into(),
         sandbox: "NONE".to_owned(),
-        price: Box::new(|usage| Some(usage.input_tokens as f64 / 1_000_000.0)),
         laxest: Mode::AutoEdit,
     };
     Machine::new(enforcer(POLICY), options)
@@ -126,11 +126,12 @@ impl Sim {
             "fail" => {
                 let (kind, message) = rest.split_once(' ').unwrap();
                 let kind: FailureKind = serde_json::from_value(kind.into()).unwrap();
-                Input::ModelFailed(ModelError { failure: Failure::new(kind, message, "hint"), retry_after: None })
+                Input::ModelFailed(ModelError { failure: Failure::new(kind, message, "hint"), retry_after: None, usage: None })
             }
             "limited" => Input::ModelFailed(ModelError {
                 failure: Failure::new(FailureKind::RateLimited, "slow down", "wait"),
                 retry_after: Some(Duration::from_secs(rest.parse().unwrap())),
+                usage: None,
             }),
             "planned" => Input::Planned(rest.split("; ").map(|item| self.plan(item)).collect()),
             "preview" => Input::Command(Command::Preview { approval_id: ApprovalId::new(rest) }),
@@ -265,7 +266,7 @@ impl Sim {
             .iter()
             .filter_map(|part| match part {
                 Part::ToolCall(call) => Some(call.clone()),
-                Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult(_) => None,
+                Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult(_) | Part::Image(_) => None,
             })
             .collect();
         let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
@@ -366,6 +367,8 @@ impl Sim {
                 Effect::Wake { after_ms, ticket } => format!("wake after {after_ms} ms with {ticket}"),
                 Effect::SaveDraft(text) => format!("save draft {text:?}"),
                 Effect::ReloadPolicy => "reload the policy".to_owned(),
+                Effect::OpenModel { name } => format!("open model {name}"),
+                Effect::ListModels { ask } => format!("list models, ask {ask}"),
                 Effect::End => "end".to_owned(),
             };
             let _ = writeln!(text, "{line}");

@@ -157,6 +157,12 @@ fn blocks(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
             }
             Part::ToolCall(call) => write_call(out, call),
             Part::ToolResult(result) => write_result(out, result, request),
+            Part::Image(image) => match images::content(image, request) {
+                Some(data) => {
+                    write_block(out, &Block::Image { source: Source { kind: "base64", media_type: &image.media_type, data } });
+                }
+                None => write_block(out, &Block::Text { text: images::note(request) }),
+            },
         }
     }
 }

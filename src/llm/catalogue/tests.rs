@@ -1,4 +1,5 @@
 use super::*;
+use crate::protocol::Usage;
 
 #[test]
 fn the_built_in_list_parses_and_each_price_makes_sense() {
@@ -26,13 +27,13 @@ fn the_built_in_list_parses_and_each_price_makes_sense() {
 #[test]
 fn a_model_is_found_by_its_name_its_dated_name_and_under_the_compatible_provider() {
     for name in ["anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5-20250929"] {
-        assert_eq!(card(name).max_output_tokens, Some(64_000), "{name}");
+        assert_eq!(facts(name).max_output_tokens, Some(64_000), "{name}");
     }
     for name in ["openai/gpt-4o", "openai-chat/gpt-4o", "openai/gpt-4o-2024-08-06"] {
-        assert_eq!(card(name).context_window, 128_000, "{name}");
+        assert_eq!(facts(name).context_window, 128_000, "{name}");
     }
     for name in ["openai/gpt-4o-mini", "anthropic/gpt-4o", "mine/claude-sonnet-4-5", "x/y"] {
-        let card = card(name);
+        let card = facts(name);
         assert_eq!((card.context_window, card.price, card.name.as_str()), (UNKNOWN_WINDOW, None, name));
     }
 }
@@ -46,9 +47,9 @@ fn cached_tokens_cost_what_they_cost() {
         output_tokens: 10_000,
         reasoning_tokens: 0,
     };
-    let cost = card("anthropic/claude-haiku-4-5").cost_usd(&usage).unwrap();
+    let cost = facts("anthropic/claude-haiku-4-5").cost_usd(&usage).unwrap();
     assert!((cost - (0.3 + 0.06 + 0.125 + 0.05)).abs() < 1e-9, "{cost}");
-    assert_eq!(card("x/y").cost_usd(&usage), None);
+    assert_eq!(facts("x/y").cost_usd(&usage), None);
 }
 
 #[test]
@@ -63,6 +64,6 @@ fn who_takes_images_is_known_by_the_list_or_by_the_family() {
         ("local/qwen3-coder", false),
         ("local/some-model", false),
     ] {
-        assert_eq!(card(name).images, images, "{name}");
+        assert_eq!(facts(name).images, images, "{name}");
     }
 }

@@ -141,10 +141,23 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
                     pieces.extend(images.into_iter().map(piece));
                 }
             }
+            let results = !pieces.is_empty();
+            let mut text = text;
+            for part in &message.content {
+                if let Part::Image(image) = part {
+                    match images::content(image, request) {
+                        Some(data) => pieces.push(piece((&image.media_type, data))),
+                        None => text.push_str(images::note(request)),
+                    }
+                }
+            }
             if !pieces.is_empty() {
                 // A result is text alone; what it shows comes after all results of the answer.
-                let text = if text.is_empty() { "[the images of the results above, in their order]" } else { &text };
-                pieces.insert(0, Piece::Text { text });
+                let told = "[the images of the results above, in their order]";
+                let text = if text.is_empty() && results { told } else { &text };
+                if !text.is_empty() {
+                    pieces.insert(0, Piece::Text { text });
+                }
                 separate(out);
                 write_json(out, &Said::User { content: Content::Parts(pieces) });
             } else if !text.is_empty() {

@@ -44,6 +44,7 @@ fn request(messages: Vec<Arc<Message>>) -> ModelRequest {
         }]),
         max_output_tokens: 99,
         images: None,
+        effort: None,
     }
 }
 

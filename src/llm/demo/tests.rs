@@ -21,8 +21,14 @@ fn prompt() -> Arc<Message> {
 
 async fn answer(messages: &[Arc<Message>]) -> Completion {
     let demo = Demo::new(Pace::Instant).unwrap();
-    let request =
-        ModelRequest { system: "s".into(), messages: messages.to_vec(), tools: Arc::new([]), max_output_tokens: 1, images: None };
+    let request = ModelRequest {
+        system: "s".into(),
+        messages: messages.to_vec(),
+        tools: Arc::new([]),
+        max_output_tokens: 1,
+        images: None,
+        effort: None,
+    };
     let deltas: Vec<_> = demo.stream(request).map(Result::unwrap).collect().await;
     let said: String =
         deltas.iter().filter_map(|delta| if let Delta::Text(text) = delta { Some(text.as_str()) } else { None }).collect();

@@ -34,7 +34,14 @@ fn spec(api: Api, base_url: String, idle: Duration) -> ProviderSpec {
 }
 
 fn request() -> ModelRequest {
-    ModelRequest { system: "be brief".into(), messages: Vec::new(), tools: Arc::new([]), max_output_tokens: 10, images: None }
+    ModelRequest {
+        system: "be brief".into(),
+        messages: Vec::new(),
+        tools: Arc::new([]),
+        max_output_tokens: 10,
+        images: None,
+        effort: None,
+    }
 }
 
 /// Reads one request; `None` at the end of the connection.

@@ -50,6 +50,8 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
         EventKind::ToolInterrupted { tool_call_id, summary, .. } => interrupted(model, &tool_call_id, &summary),
         EventKind::DraftRestored { .. }
         | EventKind::SessionStarted { .. }
+        | EventKind::QueueChanged { .. }
+        | EventKind::ModelChanged { .. }
         | EventKind::PolicyInForce { .. }
         | EventKind::PolicyRejected { .. }
         | EventKind::ModeChanged { .. }
@@ -94,10 +96,24 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             note(model, &format!("mode {}", mode.as_str()), Tone::Plain);
         }
         EventKind::TaskStarted { prompt, .. } => task_started(model, &prompt, now),
-        EventKind::PromptQueued { prompt } => {
-            taken_up(&mut model.task.sent, &prompt);
-            model.task.queued.push(prompt);
+        EventKind::QueueChanged { waiting } => {
+            for one in &waiting {
+                taken_up(&mut model.task.sent, &one.text);
+            }
+            model.task.queued = waiting.into_iter().map(|one| one.text).collect();
         }
+        EventKind::StateChanged { .. }
+        | EventKind::Steered { .. }
+        | EventKind::ApprovalTimeout { .. }
+        | EventKind::ModelChanged { .. }
+        | EventKind::ModelsListed { .. }
+        | EventKind::CompactionStarted { .. }
+        | EventKind::ContextCompacted(_)
+        | EventKind::CompactionUndone { .. }
+        | EventKind::ContextTruncated { .. }
+        | EventKind::ContextShown(_)
+        | EventKind::BudgetShown { .. }
+        | EventKind::BudgetApproaching { .. } => {}
         EventKind::StepStarted { .. } => busy(model, Activity::Thinking, now),
         EventKind::LlmRequestStarted { model: name, estimated_input_tokens } => {
             model.header.model = name;
@@ -115,7 +131,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             model.task.tokens_in += usage.input_tokens;
             model.task.tokens_out += usage.output_tokens;
         }
-        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message } => {
+        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, .. } => {
             end_streaming(model);
             let message = format!("{}: {}", retry_words(kind), text::clean(&message));
             model.set_activity(Activity::Retrying { at: now + delay_ms, attempt, max_attempts, message }, now);

@@ -694,13 +694,17 @@ fn a_prompt_sent_while_a_question_holds_the_start_is_shown_until_it_begins() {
     assert!(!draw(&mut model, 6000).contains("sent after"));
 }
 
+fn queued(texts: &[&str]) -> EventKind {
+    let waiting =
+        |(at, text): (usize, &&str)| crate::protocol::Waiting { id: at as u64 + 1, text: (*text).to_owned(), steer: false };
+    EventKind::QueueChanged { waiting: texts.iter().enumerate().map(waiting).collect() }
+}
+
 #[test]
 fn all_queued_prompts_are_shown_and_come_back_into_the_draft() {
     let mut model = model(80, 24);
     tell(&mut model, started("x"), 1000);
-    for prompt in ["second thing", "third thing"] {
-        tell(&mut model, EventKind::PromptQueued { prompt: prompt.to_owned() }, 1000);
-    }
+    tell(&mut model, queued(&["second thing", "third thing"]), 1000);
     assert!(draw(&mut model, 1100).contains("2 queued: second thing │ third thing"));
     play(&mut model, 2000, "typed");
     wait(&mut model, 3000);
@@ -715,9 +719,7 @@ fn all_queued_prompts_are_shown_and_come_back_into_the_draft() {
 fn a_queue_that_a_failure_left_says_what_sends_it() {
     let mut model = model(80, 24);
     tell(&mut model, started("x"), 1000);
-    for prompt in ["second thing", "third thing"] {
-        tell(&mut model, EventKind::PromptQueued { prompt: prompt.to_owned() }, 1000);
-    }
+    tell(&mut model, queued(&["second thing", "third thing"]), 1000);
     let failure = Failure::new(FailureKind::Network, "offline", "try later");
     tell(&mut model, EventKind::TaskFailed { failure, step_count: 1 }, 2000);
     assert!(draw(&mut model, 2000).contains("2 queued · /continue sends them: second thing"));

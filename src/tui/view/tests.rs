@@ -65,7 +65,13 @@ fn streaming_with_cards() {
     check("streaming", |model| {
         cards(model);
         tell(model, text("\n## Plan\nThe tokenizer re-allocates on **every** token, so\n\n- reuse the buffer\n"), 9000);
-        tell(model, EventKind::PromptQueued { prompt: "and then the README".to_owned() }, 9000);
+        tell(
+            model,
+            EventKind::QueueChanged {
+                waiting: vec![crate::protocol::Waiting { id: 1, text: "and then the README".to_owned(), steer: false }],
+            },
+            9000,
+        );
     });
 }
 

@@ -246,5 +246,5 @@ async fn the_front_end_learns_what_holds_commands_and_which_of_them_go_on() {
     // Where the list ends, the session does not.
     beside.running = watch::channel(Vec::new()).0;
     beside.session.say("again").await;
-    beside.session.until(|kind| matches!(kind, EventKind::PromptQueued { .. }).then_some(())).await;
+    beside.session.until(|kind| matches!(kind, EventKind::QueueChanged { .. }).then_some(())).await;
 }

@@ -224,7 +224,7 @@ impl World {
                 }
                 Effect::Forget(_) | Effect::ListGrants => self.keeping.push(effect),
                 Effect::KillTools | Effect::ReloadPolicy | Effect::Background { .. } | Effect::StopCommand { .. } => {}
-                Effect::StopPreview { .. } => {}
+                Effect::StopPreview { .. } | Effect::OpenModel { .. } | Effect::ListModels { .. } => {}
                 Effect::End => self.ended = true,
             }
         }
@@ -324,7 +324,7 @@ impl World {
     /// Every prompt is there once, as a task or waiting, or went back to the person.
     fn prompts_are_kept(&self) {
         let mut there: HashMap<String, u32> = HashMap::new();
-        let mut queue: &[String] = &[];
+        let mut queue: &[Waiting] = &[];
         for record in &self.journal {
             match record {
                 Record::TaskStarted { prompt, .. } => *there.entry(prompt.text()).or_default() += 1,
@@ -333,7 +333,7 @@ impl World {
             }
         }
         for prompt in queue {
-            *there.entry(prompt.clone()).or_default() += 1;
+            *there.entry(prompt.text.clone()).or_default() += 1;
         }
         for (prompt, whole) in &self.prompts {
             let count = there.get(prompt).copied().unwrap_or(0);

@@ -50,9 +50,22 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::CommandsRunning { commands } => commands.len().to_string(),
         EventKind::StepStarted { step_count } | EventKind::StepCompleted { step_count } => step_count.to_string(),
         EventKind::StepLimitApproaching { step_count, max_steps } => format!("{step_count} of {max_steps}"),
-        EventKind::TaskStarted { prompt, .. } | EventKind::PromptQueued { prompt } => prompt.clone(),
+        EventKind::TaskStarted { prompt, .. } => prompt.clone(),
+        EventKind::QueueChanged { waiting } => waiting.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(" │ "),
+        EventKind::Steered { text } => text.clone(),
+        EventKind::ApprovalTimeout { approval_id, .. } => approval_id.to_string(),
+        EventKind::ModelChanged { message, .. } => message.clone(),
+        EventKind::CompactionStarted { messages, .. } => messages.to_string(),
+        EventKind::ContextCompacted(compaction) => compaction.summary.clone(),
+        EventKind::CompactionUndone { tokens } => tokens.to_string(),
+        EventKind::ContextTruncated { removed } => removed.to_string(),
+        EventKind::BudgetApproaching { budget } => format!("{} of {}", budget.used, budget.limit),
         EventKind::SessionStarted { .. }
         | EventKind::DraftRestored { .. }
+        | EventKind::StateChanged { .. }
+        | EventKind::ModelsListed { .. }
+        | EventKind::ContextShown(_)
+        | EventKind::BudgetShown { .. }
         | EventKind::LlmRequestStarted { .. }
         | EventKind::ReasoningChunk { .. }
         | EventKind::ToolCallProgress { .. }
