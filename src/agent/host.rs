@@ -4,6 +4,7 @@ mod artifacts;
 mod calls;
 mod changes;
 mod commands;
+mod mentions;
 mod models;
 mod previews;
 mod rules;
@@ -371,6 +372,8 @@ impl Host {
             | Input::ToolFinished { .. }
             | Input::Kept(_)
             | Input::ModelOpened(_)
+            | Input::MentionsPlanned { .. }
+            | Input::MentionsRead { .. }
             | Input::Woken { .. } => {
                 let effects = self.machine.handle(input, moment());
                 self.keep(effects);
@@ -463,6 +466,8 @@ impl Host {
                     tracing::warn!(%error, "draft");
                 }
             }
+            Effect::PlanMentions { ticket, calls } => self.plan_mentions(ticket, calls),
+            Effect::ReadMentions { ticket, runs } => self.read_mentions(ticket, runs),
             Effect::OpenModel { name } => self.open_model(&name),
             Effect::ListModels { ask } => self.list_models(ask),
             Effect::ReloadPolicy => {
