@@ -4,6 +4,7 @@ mod artifacts;
 mod calls;
 mod changes;
 mod commands;
+mod guides;
 mod mentions;
 mod models;
 mod previews;
@@ -19,7 +20,9 @@ use super::secrets::LastNet;
 use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, SandboxStatus, Unfinished};
 use crate::policy::Enforcer;
 use crate::policy::redact::Redactor;
-use crate::ports::{Artifacts, Delta, Durability, Journal, Model, ModelError, ModelStream, Models, Record, Rules, ToolRouter};
+use crate::ports::{
+    Artifacts, Delta, Durability, Guidance, Journal, Model, ModelError, ModelStream, Models, Record, Rules, ToolRouter,
+};
 use crate::protocol::{
     Command, Event, EventKind, Failure, FailureKind, Mode, RunningCommand, SessionId, StepId, TaskId, ToolResult, ToolUses,
     WorkspaceId,
@@ -27,6 +30,7 @@ use crate::protocol::{
 use calls::Runs;
 use commands::next_list;
 use futures_util::{StreamExt, TryStreamExt};
+use guides::Guides;
 use jiff::Timestamp;
 use previews::Previews;
 use std::collections::VecDeque;
@@ -46,6 +50,8 @@ pub struct Setup {
     /// Those that can take its place.
     pub models: Arc<dyn Models>,
     pub router: Arc<dyn ToolRouter>,
+    /// What the project says of its parts, where it is trusted.
+    pub guidance: Option<Arc<dyn Guidance>>,
     /// Where the images lie that results name.
     pub artifacts: Option<Arc<dyn Artifacts>>,
     pub journal: Arc<dyn Journal>,
@@ -121,6 +127,7 @@ struct Host {
     redactor: Arc<Redactor>,
     last_net: LastNet,
     pictures: Pictures,
+    guides: Guides,
     reload: Option<Arc<Notify>>,
     modes: Option<watch::Sender<Mode>>,
     /// What spawned work brings back.
@@ -169,6 +176,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         redactor: setup.redactor,
         last_net: LastNet::default(),
         pictures: Pictures::new(setup.artifacts),
+        guides: Guides::new(setup.guidance),
         reload,
         modes,
         inputs,
@@ -429,6 +437,9 @@ impl Host {
             Effect::Emit { task_id, step_id, kind } => {
                 if let EventKind::ToolCompleted { tool_name, status, latency_ms, .. } = &kind {
                     self.tool_uses.note(tool_name, *status, *latency_ms);
+                }
+                if let EventKind::ContextCompacted(_) | EventKind::ContextTruncated { .. } = &kind {
+                    self.guides.forget();
                 }
                 if let Some(task) = &task_id {
                     self.note_task(task);

@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod exec;
 mod exit;
+mod git;
 mod interactive;
 mod layers;
 mod logging;

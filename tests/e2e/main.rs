@@ -19,6 +19,7 @@ mod effects;
 mod exec;
 mod grants;
 mod harness;
+mod instructions;
 mod logging;
 mod manual;
 mod mechanisms;

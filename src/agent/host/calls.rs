@@ -72,7 +72,7 @@ impl Host {
 
     pub(super) fn run(&mut self, index: usize, plan: Plan, permit: Permit) {
         let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
-        let redactor = self.redactor.clone();
+        let (redactor, guides) = (self.redactor.clone(), self.guides.clone());
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
         let patience = match (plan.changes, plan.timeout_seconds) {
             (false, _) => Patience::Short,
@@ -86,8 +86,11 @@ impl Host {
         self.runs.insert(index, Running { id: id.clone(), is_command, since, background: background.clone() });
         tokio::spawn(async move {
             let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
+            let hidden = redactor.clone();
             let work = tokio::spawn(async move {
-                router.run(plan, permit, RunContext { tool_call_id: None, output, kill, background }).await
+                let actions = plan.actions.clone();
+                let result = router.run(plan, permit, RunContext { tool_call_id: None, output, kill, background }).await;
+                guides.add(result, &actions, &hidden)
             });
             let told = inputs.clone();
             let done = async move {
