@@ -56,6 +56,7 @@ impl Host {
                 | Effect::Wake { .. }
                 | Effect::ReloadPolicy
                 | Effect::OpenModel { .. }
+                | Effect::UseModel { .. }
                 | Effect::ListModels { .. }
                 | Effect::SaveDraft(_) => {}
             }
@@ -124,6 +125,7 @@ impl Host {
             | Effect::Wake { .. }
             | Effect::SaveDraft(_)
             | Effect::OpenModel { .. }
+            | Effect::UseModel { .. }
             | Effect::ListModels { .. }
             | Effect::ReloadPolicy
             | Effect::End => None,

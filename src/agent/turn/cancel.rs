@@ -7,6 +7,7 @@ use crate::protocol::{Command, ErrorCode};
 impl Machine {
     /// The model is stopped and nothing new is started; what runs finishes.
     pub(super) fn cancel(&mut self, at: Moment) {
+        self.waste_what_streams();
         let Some(task) = &mut self.task else { return };
         task.cancelling = true;
         self.give_back_queue();
@@ -50,6 +51,7 @@ impl Machine {
     /// so that nobody has to guess it later.
     pub(super) fn quit(&mut self) {
         self.quitting = true;
+        self.waste_what_streams();
         if let Some(task) = &mut self.task
             && let Phase::Requesting(stream) = &mut task.phase
             && !stream.unsaved.is_empty()

@@ -54,6 +54,9 @@ fn machine(approver: Approver, max_steps: u32) -> Machine {
         effort: None,
         max_output_tokens: 1_000,
         max_steps,
+        limits: Vec::new(),
+        model_before: None,
+        effort_for_this_run: false,
         approver,
         backoff: Backoff::default(),
         system: "be good".into(),
@@ -368,6 +371,7 @@ impl Sim {
                 Effect::SaveDraft(text) => format!("save draft {text:?}"),
                 Effect::ReloadPolicy => "reload the policy".to_owned(),
                 Effect::OpenModel { name } => format!("open model {name}"),
+                Effect::UseModel { name } => format!("use model {name}"),
                 Effect::ListModels { ask } => format!("list models, ask {ask}"),
                 Effect::End => "end".to_owned(),
             };

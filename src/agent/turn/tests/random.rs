@@ -224,7 +224,7 @@ impl World {
                 }
                 Effect::Forget(_) | Effect::ListGrants => self.keeping.push(effect),
                 Effect::KillTools | Effect::ReloadPolicy | Effect::Background { .. } | Effect::StopCommand { .. } => {}
-                Effect::StopPreview { .. } | Effect::OpenModel { .. } | Effect::ListModels { .. } => {}
+                Effect::StopPreview { .. } | Effect::OpenModel { .. } | Effect::UseModel { .. } | Effect::ListModels { .. } => {}
                 Effect::End => self.ended = true,
             }
         }
