@@ -4,6 +4,7 @@ mod artifacts;
 mod calls;
 mod changes;
 mod commands;
+mod mentions;
 mod models;
 mod previews;
 mod rules;
@@ -376,6 +377,8 @@ impl Host {
             | Input::ToolFinished { .. }
             | Input::Kept(_)
             | Input::ModelOpened(_)
+            | Input::MentionsPlanned { .. }
+            | Input::MentionsRead { .. }
             | Input::Woken { .. } => {
                 let effects = self.machine.handle(input, moment());
                 self.keep(effects);
@@ -470,6 +473,8 @@ impl Host {
             }
             Effect::OpenModel { name } => self.open_model(name),
             Effect::UseModel { name } => self.use_model(&name),
+            Effect::PlanMentions { ticket, calls } => self.plan_mentions(ticket, calls),
+            Effect::ReadMentions { ticket, runs } => self.read_mentions(ticket, runs),
             Effect::ListModels { ask } => self.list_models(ask),
             Effect::ReloadPolicy => {
                 if let Some(reload) = &self.reload {

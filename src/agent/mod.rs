@@ -2,6 +2,7 @@
 
 mod host;
 mod limits;
+mod mentions;
 mod pictures;
 mod prompt;
 mod replay;

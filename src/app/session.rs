@@ -12,7 +12,9 @@ use crate::agent::{self, Allowance, Approver, Backoff, Options, Setup, Surroundi
 use crate::config::{InstructionFile, Settings};
 use crate::policy::{self, Enforcer, Layer};
 use crate::ports::{Artifacts, Checkpoints, Model, Record, ToolRouter};
-use crate::protocol::{Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
+use crate::protocol::{
+    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind,
+};
 use crate::store::{ArtifactStore, Claim, Loaded, NewSession, SessionSummary, Snapshots, Store};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
@@ -240,11 +242,8 @@ fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<Allowance> {
         set_by: "--max-steps".to_owned(),
         for_this_run: true,
     });
-    let set = settings.limits.iter().map(|set| Allowance {
-        limit: set.limit,
-        set_by: set.set_by.clone(),
-        for_this_run: set.by_flag,
-    });
+    let set =
+        settings.limits.iter().map(|set| Allowance { limit: set.limit, set_by: set.set_by.clone(), for_this_run: set.by_flag });
     by_flag.into_iter().chain(set).collect()
 }
 

@@ -47,7 +47,12 @@ const SHELLS: [&str; 9] = ["auto", "bash", "sh", "dash", "ksh", "zsh", "fish", "
 
 pub(super) const KEYS: &[Key] = &[
     key(&["model", "default"], Kind::ModelName, "", "the model of new sessions; unset: by the keys in the environment"),
-    key(&["model", "effort"], Kind::Choice(&EFFORTS), "", "how hard a model thinks that can be told so; unset: as it does by itself"),
+    key(
+        &["model", "effort"],
+        Kind::Choice(&EFFORTS),
+        "",
+        "how hard a model thinks that can be told so; unset: as it does by itself",
+    ),
     key(&["budget", "session_cost_usd"], Kind::Dollars, "", "dollars a session may cost; no request is sent that would pass it"),
     key(&["budget", "session_tokens"], TOKENS, "", "tokens a session may use, input and output"),
     key(&["budget", "session_steps"], STEPS, "", "requests to the model that a session may make"),

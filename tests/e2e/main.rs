@@ -31,6 +31,7 @@ mod resume;
 mod secrets;
 mod security;
 mod sessions;
+mod spending;
 mod tool_input;
 mod tools_cli;
 mod trees;

@@ -57,6 +57,8 @@ impl Host {
                 | Effect::ReloadPolicy
                 | Effect::OpenModel { .. }
                 | Effect::UseModel { .. }
+                | Effect::PlanMentions { .. }
+                | Effect::ReadMentions { .. }
                 | Effect::ListModels { .. }
                 | Effect::SaveDraft(_) => {}
             }
@@ -124,6 +126,8 @@ impl Host {
             | Effect::ListGrants
             | Effect::Wake { .. }
             | Effect::SaveDraft(_)
+            | Effect::PlanMentions { .. }
+            | Effect::ReadMentions { .. }
             | Effect::OpenModel { .. }
             | Effect::UseModel { .. }
             | Effect::ListModels { .. }

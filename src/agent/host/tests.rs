@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 mod beside;
+mod models;
 
 const POLICY: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 

@@ -229,7 +229,8 @@ impl Machine {
         }
         let wanted = rounded_up(limit.unit, (limit.limit * BUDGET_FACTOR).max(least));
         let wanted = most.map_or(wanted, |most| wanted.min(most.limit));
-        let allows = most.map_or_else(String::new, |most| format!(" (the policy allows up to {})", worth(limit.unit, most.limit)));
+        let allows =
+            most.map_or_else(String::new, |most| format!(" (the policy allows up to {})", worth(limit.unit, most.limit)));
         if self.options.approver == Approver::Person {
             let words = match (limit.scope, limit.unit) {
                 (Session, CostUsd) => format!("{wanted}"),
@@ -322,7 +323,9 @@ mod tests {
 
     #[test]
     fn amounts_are_said_as_people_say_them() {
-        for (amount, words) in [(0.0, "$0.00"), (5.0, "$5.00"), (0.5, "$0.50"), (0.0026, "$0.0026"), (0.00001, "less than $0.0001")] {
+        for (amount, words) in
+            [(0.0, "$0.00"), (5.0, "$5.00"), (0.5, "$0.50"), (0.0026, "$0.0026"), (0.00001, "less than $0.0001")]
+        {
             assert_eq!(worth(CostUsd, amount), words);
         }
         assert_eq!(worth(Tokens, 1_300_000.0), "1,300,000 tokens");
@@ -331,9 +334,13 @@ mod tests {
 
     #[test]
     fn a_number_to_raise_to_is_quick_to_type_and_never_less() {
-        for (unit, amount, rounded) in
-            [(CostUsd, 10.0, 10.0), (CostUsd, 0.3, 0.3), (CostUsd, 0.001, 0.01), (CostUsd, 12.34, 13.0), (Tokens, 123_456.0, 130_000.0)]
-        {
+        for (unit, amount, rounded) in [
+            (CostUsd, 10.0, 10.0),
+            (CostUsd, 0.3, 0.3),
+            (CostUsd, 0.001, 0.01),
+            (CostUsd, 12.34, 13.0),
+            (Tokens, 123_456.0, 130_000.0),
+        ] {
             assert_eq!(rounded_up(unit, amount), rounded);
         }
     }

@@ -7,6 +7,9 @@ use crate::protocol::{Command, ErrorCode};
 impl Machine {
     /// The model is stopped and nothing new is started; what runs finishes.
     pub(super) fn cancel(&mut self, at: Moment) {
+        if self.opening.take().is_some() {
+            return self.give_back_queue();
+        }
         self.waste_what_streams();
         let Some(task) = &mut self.task else { return };
         task.cancelling = true;
@@ -131,6 +134,8 @@ impl Machine {
             | Input::Previewed { .. }
             | Input::PolicyChanged(_)
             | Input::ModelOpened(_)
+            | Input::MentionsPlanned { .. }
+            | Input::MentionsRead { .. }
             | Input::Woken { .. } => {}
         }
     }

@@ -1,6 +1,6 @@
 //! What a provider's guardrail blocked: the task fails, and the model is told with the next request, so that it takes another way.
 //!
-//! The note is in the thread alone and follows from the record of the task's end. It stands before the words of the next prompt, or
+//! The note is in the thread alone and follows from the record of the task's end. It stands after the words of the next prompt, or
 //! after the last result where the same task goes on: every provider takes text there.
 
 use super::super::limits::BLOCKED_CHARS;
@@ -19,10 +19,10 @@ impl Machine {
         };
     }
 
-    /// The prompt with the note before it, for the thread.
+    /// The prompt with the note in it, for the thread.
     pub(super) fn told_of_block(&mut self, mut prompt: Message) -> Message {
         if let Some(why) = self.blocked.take() {
-            prompt.content.insert(0, Part::Text { text: format!("{}\n\n", note(&why)) });
+            after_the_words(&mut prompt, &note(&why));
             prompt.token_count = super::estimate(&prompt.content);
         }
         prompt
@@ -38,9 +38,15 @@ impl Machine {
             (Role::User | Role::Tool, Some(Part::ToolResult(result))) => {
                 result.output_text = format!("{}\n\n{note}", result.output_text);
             }
-            (Role::User | Role::Tool, _) => message.content.insert(0, Part::Text { text: format!("{note}\n\n") }),
+            (Role::User | Role::Tool, _) => after_the_words(message, &note),
         });
     }
+}
+
+/// The first part stays what was typed.
+fn after_the_words(message: &mut Message, note: &str) {
+    let place = message.content.len().min(1);
+    message.content.insert(place, Part::Text { text: format!("\n\n{note}") });
 }
 
 fn note(why: &str) -> String {

@@ -11,6 +11,7 @@ mod cancel;
 mod compact;
 mod grants;
 mod guardrail;
+mod mentions;
 mod model;
 mod opened;
 mod policy;
@@ -32,8 +33,8 @@ use super::thread::{Thread, estimate};
 use crate::policy::{Enforcer, Permit, PreviewPermit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
-    Always, ApprovalId, CallId, Command, Effort, ErrorCode, EventKind, Failure, FailureKind, Message, MessageId, Mode, ModelFacts, Outside,
-    Part, Proposal, Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
+    Always, ApprovalId, CallId, Command, Effort, ErrorCode, EventKind, Failure, FailureKind, Message, MessageId, Mode,
+    ModelFacts, Outside, Part, Proposal, Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
 };
 use jiff::Timestamp;
 use spending::Spending;
@@ -113,6 +114,15 @@ pub enum Input {
     },
     /// What became of `Effect::OpenModel`, or what a server told of the model that is asked.
     ModelOpened(Result<ModelFacts, Failure>),
+    /// What became of `Effect::PlanMentions`, in the order of its calls.
+    MentionsPlanned {
+        ticket: u64,
+        plans: Vec<Result<Plan, ToolError>>,
+    },
+    MentionsRead {
+        ticket: u64,
+        results: Vec<ToolResult>,
+    },
 }
 
 /// What to do.
@@ -167,6 +177,15 @@ pub enum Effect {
         ticket: u64,
     },
     SaveDraft(String),
+    /// Plans the reading of files that a prompt names.
+    PlanMentions {
+        ticket: u64,
+        calls: Vec<ToolCall>,
+    },
+    ReadMentions {
+        ticket: u64,
+        runs: Vec<(Plan, Permit)>,
+    },
     /// Ask this model from now on; answered by `Input::ModelOpened`.
     OpenModel {
         name: String,
@@ -197,6 +216,8 @@ pub struct Machine {
     /// Why the last task ended, where a provider's guardrail ended it: the model is told with what comes next.
     blocked: Option<String>,
     task: Option<Task>,
+    /// A prompt that becomes a task once the files it names are read.
+    opening: Option<mentions::Opening>,
     /// The last task that ended before it was done; `Continue` takes it up again.
     ended: Option<Task>,
     /// Whether the journal says which policy is in force.
@@ -367,6 +388,7 @@ impl Machine {
             usage: Usage::default(),
             cost_usd: None,
             task: None,
+            opening: None,
             ended: None,
             policy_noted: false,
             quitting: false,
@@ -393,6 +415,8 @@ impl Machine {
             Input::Kept(kept) => self.kept(kept),
             Input::Woken { ticket } => self.woken(ticket, at),
             Input::ModelOpened(opened) => self.model_opened(opened, at),
+            Input::MentionsPlanned { ticket, plans } => self.mentions_planned(ticket, plans, at),
+            Input::MentionsRead { ticket, results } => self.mentions_read(ticket, results, at),
         }
         std::mem::take(&mut self.out)
     }
