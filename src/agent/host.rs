@@ -32,6 +32,7 @@ use commands::next_list;
 use futures_util::{StreamExt, TryStreamExt};
 use guides::Guides;
 use jiff::Timestamp;
+use models::Opening;
 use previews::Previews;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -116,6 +117,7 @@ struct Host {
     machine: Machine,
     model: Arc<dyn Model>,
     models: Arc<dyn Models>,
+    opening: Opening,
     router: Arc<dyn ToolRouter>,
     journal: Arc<dyn Journal>,
     rules: Arc<dyn Rules>,
@@ -167,6 +169,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         machine: Machine::new(setup.policy, setup.options),
         model: setup.model,
         models: setup.models,
+        opening: Opening::default(),
         router: setup.router,
         journal: setup.journal,
         rules: setup.rules,
@@ -197,6 +200,8 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         let effects = host.machine.restore(setup.records, setup.settled, setup.unfinished, moment());
         host.perform(effects.into()).await;
     }
+    host.tell_of_budgets();
+    host.look_up();
     let mut heard = true;
     while !host.ending {
         let deadline = host.deadline;
@@ -224,7 +229,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         host.take(input).await;
     }
     host.save_what_is_stalled().await;
-    let (task_count, total_tokens) = host.machine.totals();
+    let (task_count, total_tokens, cost_usd) = host.machine.totals();
     let duration_ms = u64::try_from(host.started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let tools = host.tool_uses.list();
     host.kill.cancel();
@@ -234,7 +239,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     if tell_changes {
         host.tell_changes_at_the_end().await;
     }
-    host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, duration_ms, tools });
+    host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, cost_usd, duration_ms, tools });
 }
 
 /// What the tools did as far as a journal tells.
@@ -480,9 +485,10 @@ impl Host {
                     tracing::warn!(%error, "draft");
                 }
             }
+            Effect::OpenModel { name } => self.open_model(name),
+            Effect::UseModel { name } => self.use_model(&name),
             Effect::PlanMentions { ticket, calls } => self.plan_mentions(ticket, calls),
             Effect::ReadMentions { ticket, runs } => self.read_mentions(ticket, runs),
-            Effect::OpenModel { name } => self.open_model(&name),
             Effect::ListModels { ask } => self.list_models(ask),
             Effect::ReloadPolicy => {
                 if let Some(reload) = &self.reload {

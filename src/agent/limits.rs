@@ -4,6 +4,17 @@
 pub const MAX_STEPS: u32 = 1_000;
 /// The share of `max_steps` at which the person is warned, in percent.
 pub const STEP_WARNING_PERCENT: u32 = 80;
+/// The share of a budget at which the person is warned, in percent.
+pub const BUDGET_WARNING_PERCENT: f64 = 80.0;
+/// A budget that is used up is offered to be raised by this factor.
+pub const BUDGET_FACTOR: f64 = 2.0;
+/// Tokens of an answer before it is there, in the estimate of a request: a modest one, because a budget that stops work too early is
+/// as wrong as one that stops it late.
+pub const OUTPUT_GUESS_TOKENS: u64 = 500;
+/// How long providers keep what was sent at least, so that it costs less the next time.
+pub const CACHE_SECONDS: i64 = 300;
+/// Letters of a provider's sentence that are repeated to the model.
+pub const BLOCKED_CHARS: usize = 500;
 /// How much streamed text may be lost by a crash, in milliseconds of streaming.
 pub const PARTIAL_SAVE_MS: i64 = 1_000;
 /// Prompts that may wait behind a running task.

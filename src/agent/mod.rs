@@ -16,4 +16,4 @@ pub use limits::{CHANNEL_DEPTH, MAX_STEPS};
 pub use prompt::{Surroundings, system_prompt};
 pub use replay::replay;
 pub use retry::Backoff;
-pub use turn::{Approver, Options, PolicyChange, SandboxStatus, Unfinished};
+pub use turn::{Allowance, Approver, Options, PolicyChange, SandboxStatus, Unfinished};

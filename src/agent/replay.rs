@@ -73,7 +73,7 @@ impl Replay<'_> {
             }
             Record::PartialAnswer { text, .. } => self.partial.push_str(text),
             Record::AnswerDiscarded { reason, .. } => self.discard(reason),
-            Record::Answer { message, usage, stop_reason, latency_ms, model, cost_usd } => {
+            Record::Answer { message, usage, stop_reason, latency_ms, model, cost_usd, estimated } => {
                 self.partial.clear();
                 self.at = message.timestamp;
                 for part in &message.content {
@@ -90,6 +90,7 @@ impl Replay<'_> {
                     stop_reason: *stop_reason,
                     cost_usd: *cost_usd,
                     session_cost_usd: None,
+                    estimated: *estimated,
                 });
             }
             Record::Intent { call, summary, actions, proposal, changes, .. } => {

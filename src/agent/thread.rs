@@ -24,6 +24,18 @@ impl Thread {
         self.messages.last().map(Arc::as_ref)
     }
 
+    /// Adds to what was said last.
+    pub fn amend_last(&mut self, change: impl FnOnce(&mut Message)) {
+        let Some(last) = self.messages.last_mut() else { return };
+        let mut amended = Message::clone(last);
+        change(&mut amended);
+        // Another id: what providers keep by id must not mistake it for the one before.
+        amended.message_id = MessageId::new(format!("{}+", last.message_id));
+        amended.token_count = estimate(&amended.content);
+        self.tokens = self.tokens.saturating_sub(last.token_count) + amended.token_count;
+        *last = Arc::new(amended);
+    }
+
     pub fn tokens(&self) -> u64 {
         self.tokens
     }

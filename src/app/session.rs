@@ -9,10 +9,14 @@ use super::rules::PersonsRules;
 use super::standing::Standing;
 use super::toolchain;
 use super::trouble::Trouble;
-use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
+use crate::agent::{self, Allowance, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::{InstructionFile, Settings};
 use crate::policy::{self, Enforcer, Layer};
 use crate::ports::{Artifacts, Checkpoints, Guidance, Model, Record, ToolRouter};
+use crate::ports::{Artifacts, Checkpoints, Model, Record, ToolRouter};
+use crate::protocol::{
+    Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind,
+};
 use crate::protocol::{Action, CallId, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
 use crate::store::{ArtifactStore, Claim, Loaded, NewSession, SessionSummary, Snapshots, Store};
 use crate::sys::http::fetch::Fetcher;
@@ -22,7 +26,7 @@ use crate::tools::{self, Changes, Commands, Holding, Recovered, Router, Seen};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The limit of an answer when neither catalogue nor policy says less.
+/// The limit of an answer when neither the model nor the policy says less.
 const OUTPUT_TOKENS: u64 = 32_000;
 /// Kept of what a command prints when the policy does not say.
 const OUTPUT_BYTES: usize = 100 << 10;
@@ -33,6 +37,8 @@ pub struct Session {
     pub claim: Claim,
     pub records: Vec<Record>,
     pub draft: String,
+    /// The model that was asked last, where the session goes on.
+    pub model_before: Option<String>,
     /// What the person should know before anything else.
     pub notices: Vec<String>,
     pub kept: Kept,
@@ -148,7 +154,7 @@ pub fn open(
             model: model.to_owned(),
         });
         let kept = Kept::new(place, claim.id(), false);
-        return Ok(Session { store, claim, records: Vec::new(), draft: String::new(), notices, kept });
+        return Ok(Session { store, claim, records: Vec::new(), draft: String::new(), model_before: None, notices, kept });
     };
     let claim = store.claim(&summary.session_id)?;
     let Loaded { records, skipped, draft, .. } = store.load(&summary.session_id)?;
@@ -156,7 +162,9 @@ pub fn open(
         notices.push(format!("{skipped} records of this session cannot be read by this version; they stay where they are"));
     }
     let kept = Kept::new(place, claim.id(), true);
-    Ok(Session { store, claim, records, draft, notices, kept })
+    // A session that was begun without a model has none to compare with.
+    let model_before = Some(summary.model).filter(|model| !model.is_empty());
+    Ok(Session { store, claim, records, draft, model_before, notices, kept })
 }
 
 /// How the questions of a session are answered and how far it may go.
@@ -188,12 +196,14 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         router.recover(&left_bases(&place.directories.data), &|call| awaits(&session.records, call));
     session.notices.extend(notices);
     let tools: Arc<[ToolDefinition]> = offered(&router, &policy).into();
-    let facts = model.facts();
     let options = Options {
-        effort: None,
-        max_output_tokens: facts.max_output_tokens.map_or(OUTPUT_TOKENS, |limit| limit.min(OUTPUT_TOKENS)),
-        model: facts,
-        max_steps: terms.max_steps.unwrap_or(agent::MAX_STEPS),
+        model: model.facts(),
+        effort: place.settings.effort.map(|set| set.effort),
+        effort_for_this_run: place.settings.effort.is_some_and(|set| set.by_flag),
+        model_before: session.model_before.take(),
+        max_output_tokens: OUTPUT_TOKENS,
+        max_steps: terms.max_steps.or_else(|| place.settings.task_steps()).unwrap_or(agent::MAX_STEPS),
+        limits: limits(&place.settings, terms.max_steps),
         approver: terms.approver,
         backoff: backoff(&place.settings),
         system: redactor.redact(&system_prompt(place, terms.instructions)).text.into(),
@@ -229,6 +239,18 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         policy_name,
         policy_updates: None,
     }
+}
+
+/// What may be used up, by the settings; `--max-steps` is one of them.
+fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<Allowance> {
+    let by_flag = max_steps.map(|steps| Allowance {
+        limit: BudgetLimit { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: f64::from(steps) },
+        set_by: "--max-steps".to_owned(),
+        for_this_run: true,
+    });
+    let set =
+        settings.limits.iter().map(|set| Allowance { limit: set.limit, set_by: set.set_by.clone(), for_this_run: set.by_flag });
+    by_flag.into_iter().chain(set).collect()
 }
 
 /// Whether the call began and nothing says what came of it.

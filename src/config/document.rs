@@ -12,6 +12,10 @@ use toml::de::{DeArray, DeTable, DeValue};
 /// A file of settings is small; what is larger is something else.
 const FILE_BYTES: u64 = 1 << 20;
 
+/// Of a dollar.
+pub(super) const MILLIONTHS: f64 = 1e6;
+const MOST_DOLLARS: f64 = 1e9;
+
 /// The keys that are set, by their path.
 pub(super) type Values = BTreeMap<Vec<String>, Entry>;
 
@@ -26,6 +30,8 @@ pub(super) enum Value {
     Text(String),
     Flag(bool),
     Number(u64),
+    /// Millionths.
+    Dollars(u64),
     List(Vec<String>),
     Table(BTreeMap<String, String>),
 }
@@ -97,7 +103,7 @@ pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(),
 fn from_word(kind: Kind, given: &str) -> Option<Value> {
     match kind {
         Kind::Text | Kind::ModelName | Kind::Choice(_) | Kind::Size => convert(kind, &DeValue::String(given.into())),
-        Kind::Flag | Kind::Number { .. } | Kind::TextList | Kind::TextTable => None,
+        Kind::Flag | Kind::Number { .. } | Kind::Dollars | Kind::TextList | Kind::TextTable => None,
     }
 }
 
@@ -165,6 +171,12 @@ fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
             let number = value.as_integer()?;
             let number = u64::from_str_radix(number.as_str(), number.radix()).ok()?;
             (min..=max).contains(&number).then_some(Value::Number(number))
+        }
+        Kind::Dollars => {
+            let float = value.as_float().and_then(|float| float.as_str().parse::<f64>().ok());
+            let whole = value.as_integer().and_then(|number| number.as_str().parse::<f64>().ok());
+            let dollars = float.or(whole).filter(|dollars| (0.0..=MOST_DOLLARS).contains(dollars))?;
+            Some(Value::Dollars((dollars * MILLIONTHS).round() as u64))
         }
         Kind::Size => match value.as_str() {
             Some(text) => bytes(text).map(Value::Number),

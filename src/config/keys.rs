@@ -13,6 +13,8 @@ pub(super) enum Kind {
     },
     /// A number of bytes, or a text such as `10MB`.
     Size,
+    /// Dollars; kept in millionths of one.
+    Dollars,
     Choice(&'static [&'static str]),
     TextList,
     /// Names and texts.
@@ -34,12 +36,29 @@ const fn key(pattern: &'static [&'static str], kind: Kind, default: &'static str
 
 pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
 
+const EFFORTS: [&str; 4] = ["off", "low", "medium", "high"];
+/// More tokens than anybody uses up.
+const TOKENS: Kind = Kind::Number { min: 1, max: 1_000_000_000_000 };
+const STEPS: Kind = Kind::Number { min: 1, max: 1_000_000 };
+
 pub(super) const CONFLICTS: [&str; 3] = ["local-first", "mcp-first", "error"];
 /// `auto`, and the shells of `sys::process`.
 const SHELLS: [&str; 9] = ["auto", "bash", "sh", "dash", "ksh", "zsh", "fish", "pwsh", "cmd"];
 
 pub(super) const KEYS: &[Key] = &[
     key(&["model", "default"], Kind::ModelName, "", "the model of new sessions; unset: by the keys in the environment"),
+    key(
+        &["model", "effort"],
+        Kind::Choice(&EFFORTS),
+        "",
+        "how hard a model thinks that can be told so; unset: as it does by itself",
+    ),
+    key(&["budget", "session_cost_usd"], Kind::Dollars, "", "dollars a session may cost; no request is sent that would pass it"),
+    key(&["budget", "session_tokens"], TOKENS, "", "tokens a session may use, input and output"),
+    key(&["budget", "session_steps"], STEPS, "", "requests to the model that a session may make"),
+    key(&["budget", "task_cost_usd"], Kind::Dollars, "", "dollars a task may cost"),
+    key(&["budget", "task_tokens"], TOKENS, "", "tokens a task may use, input and output"),
+    key(&["budget", "task_steps"], STEPS, "1000", "requests to the model that a task may make; the same as --max-steps"),
     key(&["providers", "*", "api"], Kind::Choice(&APIS), "", "the language the server speaks"),
     key(&["providers", "*", "base_url"], Kind::Text, "", "where it is; https, or http on this machine"),
     key(&["providers", "*", "api_key_env"], Kind::Text, "", "the environment variable that holds its key"),
@@ -140,6 +159,7 @@ impl Kind {
             Self::ModelName => "a text like \"anthropic/claude-sonnet-5\"".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Number { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Dollars => "a number of dollars, such as 5 or 0.50".to_owned(),
             Self::Size => "a number of bytes, or a text like \"10MB\"".to_owned(),
             Self::Choice(choices) => {
                 format!("one of {}", choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(", "))

@@ -10,6 +10,7 @@ mod instructions;
 mod keys;
 mod provider;
 mod settings;
+mod spending;
 pub mod trust;
 
 pub use directories::Directories;

@@ -132,7 +132,9 @@ impl Settings {
     fn default_model(&self, known: &BuiltIn) -> &str {
         match self.entry(&["providers", known.name, "models"]).map(|entry| &entry.value) {
             Some(Value::List(models)) => models.first().map_or(known.default_model, String::as_str),
-            Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Table(_)) | None => known.default_model,
+            Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_)) | None => {
+                known.default_model
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::document::{self, Entry, Origin, Value, Values};
 use super::keys::KEYS;
+use super::spending::{self, SetEffort, SetLimit};
 use super::{ConfigError, Directories};
 use crate::sys::process::Shell;
 use std::fmt::Write;
@@ -11,6 +12,9 @@ use std::time::Duration;
 pub struct Settings {
     pub llm: Llm,
     pub tools: Tools,
+    /// What sessions and tasks may use up.
+    pub limits: Vec<SetLimit>,
+    pub effort: Option<SetEffort>,
     pub(super) values: Values,
 }
 
@@ -93,13 +97,14 @@ impl Settings {
             text: TextTools {
                 enabled: flag(&values, &["tools", "text", "enabled"]),
                 allowed_extensions: extensions(&values, &["tools", "text", "allowed_extensions"]),
-                max_file_size: size(&values, &["tools", "text", "max_file_size"]),
+                max_file_size: number_set(&values, &["tools", "text", "max_file_size"]),
                 allow_create: flag(&values, &["tools", "text", "allow_create"]),
                 allow_delete: flag(&values, &["tools", "text", "allow_delete"]),
             },
             shell: shell(&values),
         };
-        let settings = Self { llm, tools, values };
+        let (limits, effort) = (spending::limits(&values), spending::effort(&values));
+        let settings = Self { llm, tools, limits, effort, values };
         settings.check_providers()?;
         Ok(settings)
     }
@@ -112,8 +117,14 @@ impl Settings {
     pub(super) fn text(&self, path: &[&str]) -> Option<&str> {
         match &self.entry(path)?.value {
             Value::Text(text) => Some(text),
-            Value::Flag(_) | Value::Number(_) | Value::List(_) | Value::Table(_) => None,
+            Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_) => None,
         }
+    }
+
+    /// Requests of a task, where it is set.
+    pub fn task_steps(&self) -> Option<u32> {
+        let steps = number_set(&self.values, &["budget", "task_steps"])?;
+        Some(u32::try_from(steps).unwrap_or(u32::MAX))
     }
 
     /// The lists of tools that are to be had and that are not.
@@ -149,6 +160,7 @@ impl Value {
             Self::Text(value) => text(value),
             Self::Flag(value) => value.to_string(),
             Self::Number(value) => value.to_string(),
+            Self::Dollars(value) => (*value as f64 / document::MILLIONTHS).to_string(),
             Self::List(values) => format!("[{}]", values.iter().map(text).collect::<Vec<_>>().join(", ")),
             // Values of an environment may be secrets; their names are enough.
             Self::Table(values) => {
@@ -163,15 +175,16 @@ fn number(values: &Values, path: &[&str]) -> u64 {
     let default = || super::keys::find(&path).and_then(|key| key.default.parse().ok()).unwrap_or_default();
     match values.get(&path).map(|entry| &entry.value) {
         Some(Value::Number(number)) => *number,
-        Some(Value::Text(_) | Value::Flag(_) | Value::List(_) | Value::Table(_)) | None => default(),
+        Some(Value::Text(_) | Value::Flag(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_)) | None => default(),
     }
 }
 
-fn size(values: &Values, path: &[&str]) -> Option<u64> {
+/// A number that is set; of a size as of any other.
+fn number_set(values: &Values, path: &[&str]) -> Option<u64> {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     match values.get(&path).map(|entry| &entry.value) {
         Some(Value::Number(number)) => Some(*number),
-        Some(Value::Text(_) | Value::Flag(_) | Value::List(_) | Value::Table(_)) | None => None,
+        Some(Value::Text(_) | Value::Flag(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_)) | None => None,
     }
 }
 
@@ -182,7 +195,7 @@ fn extensions(values: &Values, path: &[&str]) -> Vec<String> {
         Some(Value::List(texts)) => {
             texts.iter().map(|text| text.trim().trim_start_matches('*').trim_start_matches('.').to_ascii_lowercase()).collect()
         }
-        Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Table(_)) | None => Vec::new(),
+        Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_)) | None => Vec::new(),
     }
 }
 
@@ -191,7 +204,7 @@ fn shell(values: &Values) -> Shell {
     let path = ["tools", "shell"].map(str::to_owned);
     match values.get(path.as_slice()).map(|entry| &entry.value) {
         Some(Value::Text(name)) => Shell::by_name(name).unwrap_or_default(),
-        Some(Value::Flag(_) | Value::Number(_) | Value::List(_) | Value::Table(_)) | None => Shell::default(),
+        Some(Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_)) | None => Shell::default(),
     }
 }
 
@@ -200,6 +213,6 @@ fn flag(values: &Values, path: &[&str]) -> bool {
     let default = || super::keys::find(&path).is_some_and(|key| key.default == "true");
     match values.get(&path).map(|entry| &entry.value) {
         Some(Value::Flag(flag)) => *flag,
-        Some(Value::Text(_) | Value::Number(_) | Value::List(_) | Value::Table(_)) | None => default(),
+        Some(Value::Text(_) | Value::Number(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_)) | None => default(),
     }
 }

@@ -56,7 +56,7 @@ fn refused(code: ErrorCode) -> EventKind {
 }
 
 fn ended() -> EventKind {
-    EventKind::SessionCompleted { task_count: 1, total_tokens: 0, duration_ms: 0, tools: Vec::new() }
+    EventKind::SessionCompleted { task_count: 1, total_tokens: 0, cost_usd: None, duration_ms: 0, tools: Vec::new() }
 }
 
 /// Standing in for the real one: shows what was asked to be made harmless.
@@ -148,6 +148,7 @@ fn plain_text_is_the_answer_and_progress_stands_beside_it() {
                 message: "overloaded".to_owned(),
                 usage: None,
                 cost_usd: None,
+                estimated: false,
             },
             completed("done"),
         ],

@@ -8,6 +8,10 @@ const MODELS: &str = include_str!("../../assets/models.toml");
 /// Assumed of a model that nobody knows.
 const UNKNOWN_WINDOW: u64 = 200_000;
 
+/// A server of this machine costs nothing, unless the list says that it does.
+const LOCAL: &str = "local/";
+const NOTHING: Price = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
+
 /// A model as the list has it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,7 +53,7 @@ pub fn facts(full_name: &str) -> ModelFacts {
         name: full_name.to_owned(),
         context_window: UNKNOWN_WINDOW,
         max_output_tokens: None,
-        price: None,
+        price: name.starts_with(LOCAL).then_some(NOTHING),
         images: image_families.iter().any(|family| name.contains(family)),
         reasoning: false,
     }

@@ -27,7 +27,7 @@ pub use bundle::{
 };
 pub use custom::line_of;
 pub use effective::Entry;
-pub use enforcer::{Enforcer, Explanation, Held, Kept, Marks};
+pub use enforcer::{Enforcer, Explanation, Held, Kept, Marks, Most};
 pub use git::{GitWrites, git_writes};
 pub use layer::{Layer, Scope};
 pub use limit::{ToolLimit, ToolNames};

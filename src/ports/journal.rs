@@ -47,6 +47,9 @@ pub enum Record {
         /// What it cost, where the price was known then.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
+        /// The provider did not count it all.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
     },
     /// A request that gave no answer, and what it cost all the same.
     Wasted {

@@ -87,6 +87,9 @@ pub enum EventKind {
         /// What the session cost until now, where all prices were known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_cost_usd: Option<f64>,
+        /// The provider did not count it all: tokens and cost are estimated.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
     },
     /// The request is sent again after a wait; the partial answer, if any, is discarded.
     LlmRetry {
@@ -100,6 +103,9 @@ pub enum EventKind {
         usage: Option<Usage>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
+        /// The provider did not say: usage and cost are estimated from what came.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
     },
     /// The answer that streamed until now does not count; it stays visible, marked so.
     AnswerDiscarded {
@@ -280,6 +286,9 @@ pub enum EventKind {
     SessionCompleted {
         task_count: u32,
         total_tokens: u64,
+        /// What the whole session cost, where all prices were known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
         duration_ms: u64,
         /// How the tools did in the whole session, also before it was resumed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -30,6 +30,8 @@ struct Entry {
     mode: Mode,
     draft: Option<String>,
     status: Option<SessionStatus>,
+    /// The model that was chosen.
+    model: Option<String>,
     title: Option<String>,
 }
 
@@ -48,6 +50,7 @@ impl SessionJournal {
             mode: self.mode,
             draft: None,
             status: None,
+            model: None,
             title: None,
         }
     }
@@ -75,6 +78,10 @@ impl Journal for SessionJournal {
             }
             let mut entry = self.entry();
             entry.status = records.iter().rev().find_map(SessionStatus::after);
+            entry.model = records.iter().rev().find_map(|record| match record {
+                Record::ModelChosen { model, .. } => Some(model.clone()),
+                _ => None,
+            });
             entry.title = records.iter().find_map(title_of);
             entry.decisions = locked(&self.calls).decisions(&records);
             entry.records = records
@@ -122,9 +129,9 @@ impl Entry {
         transaction
             .prepare_cached(
                 "UPDATE sessions SET updated = ?2, status = coalesce(?3, status), title = coalesce(title, ?4),
-                 draft = coalesce(?5, draft) WHERE key = ?1",
+                 draft = coalesce(?5, draft), model = coalesce(?6, model) WHERE key = ?1",
             )?
-            .execute(params![key, now, self.status.map(SessionStatus::as_str), self.title, self.draft])?;
+            .execute(params![key, now, self.status.map(SessionStatus::as_str), self.title, self.draft, self.model])?;
         if self.draft.as_deref() == Some("") {
             transaction
                 .prepare_cached("DELETE FROM sessions WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE session = ?1)")?

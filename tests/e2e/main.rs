@@ -35,6 +35,7 @@ mod resume;
 mod secrets;
 mod security;
 mod sessions;
+mod spending;
 mod tool_input;
 mod tools_cli;
 mod trees;

@@ -6,7 +6,7 @@ mod server;
 mod terminal;
 mod wire;
 
-pub use process::{Output, Running, processes_running, wait_until};
+pub use process::{Events, Output, Running, processes_running, wait_until};
 pub use project::Project;
 pub use server::{Answer, Gate, Server};
 pub use terminal::Terminal;

@@ -2,19 +2,69 @@
 
 use super::Host;
 use crate::agent::turn::Input;
-use crate::protocol::EventKind;
+use crate::ports::Model;
+use crate::protocol::{EventKind, Failure, FailureKind};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::task::JoinHandle;
+
+/// What is on its way of models.
+#[derive(Default)]
+pub(super) struct Opening {
+    /// The one that was opened last. It is asked once the policy let it through and the journal has it.
+    opened: Arc<Mutex<Option<Arc<dyn Model>>>>,
+    opens: Option<JoinHandle<()>>,
+    looks_up: Option<JoinHandle<()>>,
+}
 
 impl Host {
-    pub(super) fn open_model(&mut self, name: &str) {
-        let opened = self.models.open(name).map(|model| {
-            let facts = model.facts();
+    /// Opening one may read a keyring, which may ask the person.
+    pub(super) fn open_model(&mut self, name: String) {
+        let (models, inputs, slot) = (self.models.clone(), self.inputs.clone(), self.opening.opened.clone());
+        let opens = tokio::spawn(async move {
+            let opened = tokio::task::spawn_blocking(move || models.open(&name)).await.unwrap_or_else(|_| {
+                let message = "the model could not be opened";
+                Err(Failure::new(FailureKind::Internal, message, "see the log, or choose another one"))
+            });
+            let facts = opened.map(|model| {
+                let facts = model.facts();
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(model);
+                facts
+            });
+            let _ = inputs.send(Input::ModelOpened(facts)).await;
+        });
+        // Who chooses again means the last one.
+        if let Some(before) = self.opening.opens.replace(opens) {
+            before.abort();
+        }
+    }
+
+    pub(super) fn use_model(&mut self, name: &str) {
+        let opened = self.opening.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(model) = opened.filter(|model| model.facts().name == name) {
             self.model = model;
-            facts
+            self.look_up();
+        }
+    }
+
+    /// Asks in the background what the model's server knows of it.
+    pub(super) fn look_up(&mut self) {
+        let (asked, inputs) = (self.model.look_up(), self.inputs.clone());
+        let looks_up = tokio::spawn(async move {
+            if let Some(facts) = asked.await {
+                let _ = inputs.send(Input::ModelOpened(Ok(facts))).await;
+            }
         });
-        let inputs = self.inputs.clone();
-        tokio::spawn(async move {
-            let _ = inputs.send(Input::ModelOpened(opened)).await;
-        });
+        if let Some(before) = self.opening.looks_up.replace(looks_up) {
+            before.abort();
+        }
+    }
+
+    /// Who comes to a session sees at once what it may use up.
+    pub(super) fn tell_of_budgets(&self) {
+        let budgets = self.machine.budgets();
+        if !budgets.is_empty() {
+            self.emit(None, None, EventKind::BudgetShown { budgets });
+        }
     }
 
     pub(super) fn list_models(&self, ask: bool) {

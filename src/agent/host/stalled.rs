@@ -56,6 +56,7 @@ impl Host {
                 | Effect::Wake { .. }
                 | Effect::ReloadPolicy
                 | Effect::OpenModel { .. }
+                | Effect::UseModel { .. }
                 | Effect::PlanMentions { .. }
                 | Effect::ReadMentions { .. }
                 | Effect::ListModels { .. }
@@ -128,6 +129,7 @@ impl Host {
             | Effect::PlanMentions { .. }
             | Effect::ReadMentions { .. }
             | Effect::OpenModel { .. }
+            | Effect::UseModel { .. }
             | Effect::ListModels { .. }
             | Effect::ReloadPolicy
             | Effect::End => None,

@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 mod beside;
+mod models;
 
 const POLICY: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 
@@ -170,6 +171,9 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         effort: None,
         max_output_tokens: 1_000,
         max_steps: 10,
+        limits: Vec::new(),
+        model_before: None,
+        effort_for_this_run: false,
         approver: Approver::Person,
         backoff: Backoff::default(),
         system: "be good".into(),

@@ -1,14 +1,21 @@
 //! The model's answer: streamed, whole, failed, asked for again.
 
 use super::super::limits::PARTIAL_SAVE_MS;
+use super::spending::Spent;
 use super::{Call, CallState, Effect, Machine, Moment, Phase};
 use crate::ports::{Completion, Delta, Durability, ModelError, Record};
 use crate::protocol::{
-    Arguments, CallId, ErrorCode, EventKind, Failure, FailureKind, Part, Role, StopReason, ToolError, ToolResult,
+    Arguments, CallId, ErrorCode, EventKind, Failure, FailureKind, Message, Part, Role, StopReason, ToolError, ToolResult,
 };
 
 impl Machine {
     pub(super) fn delta(&mut self, delta: Delta, at: Moment) {
+        match &delta {
+            Delta::Text(text) | Delta::Reasoning(text) => self.heard(text.len()),
+            // All of its arguments until now, not those that are new: at least something came.
+            Delta::ToolCallProgress { .. } => self.heard(1),
+            Delta::Completed(_) => {}
+        }
         match delta {
             Delta::Text(text) => self.text(text, at),
             Delta::Reasoning(text) => self.show(EventKind::ReasoningChunk { text }),
@@ -48,10 +55,11 @@ impl Machine {
         let Phase::Requesting(stream) = &task.phase else { return };
         let latency_ms = u64::try_from(at.now.as_millisecond() - stream.since.as_millisecond()).unwrap_or(0);
         let Completion { content, stop_reason, usage, model } = completion;
-        let cost_usd = self.spend(usage);
         let model = model.unwrap_or_else(|| self.options.model.name.clone());
+        let spent = self.spend_on_answer(usage, &content, at);
+        let asked = Asked { spent, stop_reason, latency_ms, model };
         if let Some(failure) = spoiled(stop_reason) {
-            return self.answered_in_vain(failure, Asked { usage, stop_reason, latency_ms, model, cost_usd }, at);
+            return self.answered_in_vain(failure, asked, at);
         }
         let content = with_names_of_their_own(without_empty_text(content));
         let calls: Vec<_> = content
@@ -64,26 +72,12 @@ impl Machine {
         let empty = content.is_empty();
         if let Some(message) = self.message(Role::Assistant, content, at) {
             // An empty one is kept for what it cost; no provider takes it back.
-            self.note(Record::Answer {
-                message: message.clone(),
-                usage,
-                stop_reason,
-                latency_ms,
-                model: model.clone(),
-                cost_usd,
-            });
+            self.note(asked.record(message.clone()));
             if !empty {
                 self.thread.push(message);
             }
         }
-        self.emit(EventKind::LlmRequestCompleted {
-            model,
-            usage,
-            latency_ms,
-            stop_reason,
-            cost_usd,
-            session_cost_usd: self.cost_usd,
-        });
+        self.tell_of_answer(asked);
         if calls.is_empty() {
             self.answered_in_words(stop_reason, empty, at);
         } else {
@@ -100,19 +94,25 @@ impl Machine {
         if shown {
             self.discard_answer(&failure.message);
         }
-        let Asked { usage, stop_reason, latency_ms, model, cost_usd } = asked;
         if let Some(message) = self.message(Role::Assistant, Vec::new(), at) {
-            self.note(Record::Answer { message, usage, stop_reason, latency_ms, model: model.clone(), cost_usd });
+            self.note(asked.record(message));
         }
+        self.tell_of_answer(asked);
+        self.fail(failure);
+    }
+
+    fn tell_of_answer(&mut self, asked: Asked) {
+        let Asked { spent, stop_reason, latency_ms, model } = asked;
         self.emit(EventKind::LlmRequestCompleted {
             model,
-            usage,
+            usage: spent.usage,
             latency_ms,
             stop_reason,
-            cost_usd,
-            session_cost_usd: self.cost_usd,
+            cost_usd: spent.cost_usd,
+            session_cost_usd: self.session_cost(),
+            estimated: spent.estimated,
         });
-        self.fail(failure);
+        self.warn_of_budgets();
     }
 
     fn answered_in_words(&mut self, stop_reason: StopReason, empty: bool, at: Moment) {
@@ -173,6 +173,7 @@ impl Machine {
         if shown {
             self.discard_answer(&error.failure.message);
         }
+        let wasted = self.waste(Some(&error));
         if !error.failure.retryable {
             return self.fail(error.failure);
         }
@@ -195,9 +196,11 @@ impl Machine {
             delay_ms,
             kind: error.failure.kind,
             message: error.failure.message,
-            usage: error.usage,
-            cost_usd: None,
+            usage: wasted.map(|spent| spent.usage),
+            cost_usd: wasted.and_then(|spent| spent.cost_usd),
+            estimated: wasted.is_some_and(|spent| spent.estimated),
         });
+        self.warn_of_budgets();
         self.out.push(Effect::Wake { after_ms: delay_ms, ticket });
     }
 
@@ -239,11 +242,18 @@ impl Machine {
 
 /// What a request came to, besides its words.
 struct Asked {
-    usage: crate::protocol::Usage,
+    spent: Spent,
     stop_reason: StopReason,
     latency_ms: u64,
     model: String,
-    cost_usd: Option<f64>,
+}
+
+impl Asked {
+    fn record(&self, message: Message) -> Record {
+        let Spent { usage, cost_usd, estimated } = self.spent;
+        let (stop_reason, latency_ms, model) = (self.stop_reason, self.latency_ms, self.model.clone());
+        Record::Answer { message, usage, stop_reason, latency_ms, model, cost_usd, estimated }
+    }
 }
 
 /// Why an answer that ended so does not count, neither its words nor its calls.

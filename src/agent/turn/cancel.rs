@@ -10,6 +10,7 @@ impl Machine {
         if self.opening.take().is_some() {
             return self.give_back_queue();
         }
+        self.waste_what_streams();
         let Some(task) = &mut self.task else { return };
         task.cancelling = true;
         self.give_back_queue();
@@ -53,6 +54,7 @@ impl Machine {
     /// so that nobody has to guess it later.
     pub(super) fn quit(&mut self) {
         self.quitting = true;
+        self.waste_what_streams();
         if let Some(task) = &mut self.task
             && let Phase::Requesting(stream) = &mut task.phase
             && !stream.unsaved.is_empty()

@@ -10,6 +10,7 @@ mod calls;
 mod cancel;
 mod compact;
 mod grants;
+mod guardrail;
 mod mentions;
 mod model;
 mod opened;
@@ -17,10 +18,12 @@ mod policy;
 mod preview;
 mod queue;
 mod restore;
+mod spending;
 mod task;
 #[cfg(test)]
 mod tests;
 
+pub use budget::Allowance;
 pub use grants::{Grant, Kept};
 pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;
@@ -30,10 +33,11 @@ use super::thread::{Thread, estimate};
 use crate::policy::{Enforcer, Permit, PreviewPermit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
-    Always, ApprovalId, CallId, Command, Effort, ErrorCode, EventKind, Failure, Message, MessageId, Mode, ModelFacts, Outside,
-    Part, Proposal, Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
+    Always, ApprovalId, CallId, Command, Effort, ErrorCode, EventKind, Failure, FailureKind, Message, MessageId, Mode,
+    ModelFacts, Outside, Part, Proposal, Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
 };
 use jiff::Timestamp;
+use spending::Spending;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -55,6 +59,12 @@ pub struct Options {
     /// Tokens of an answer, where the model can give as many.
     pub max_output_tokens: u64,
     pub max_steps: u32,
+    /// What may be used up, as far as it was set before the session.
+    pub limits: Vec<Allowance>,
+    /// The model that a session that goes on asked last.
+    pub model_before: Option<String>,
+    /// The effort was said for this run: what the person said in the session before does not count.
+    pub effort_for_this_run: bool,
     pub approver: Approver,
     pub backoff: Backoff,
     pub system: Arc<str>,
@@ -180,6 +190,10 @@ pub enum Effect {
     OpenModel {
         name: String,
     },
+    /// Ask the one that was opened from now on.
+    UseModel {
+        name: String,
+    },
     ListModels {
         ask: bool,
     },
@@ -197,6 +211,10 @@ pub struct Machine {
     usage: Usage,
     /// What the session cost, as far as prices were known.
     cost_usd: Option<f64>,
+    spending: Spending,
+    choice: model::Choice,
+    /// Why the last task ended, where a provider's guardrail ended it: the model is told with what comes next.
+    blocked: Option<String>,
     task: Option<Task>,
     /// A prompt that becomes a task once the files it names are read.
     opening: Option<mentions::Opening>,
@@ -358,8 +376,11 @@ impl Call {
 
 impl Machine {
     pub fn new(policy: Enforcer, options: Options) -> Self {
-        Self {
+        let mut machine = Self {
             policy,
+            choice: model::Choice::new(&options),
+            spending: Spending::default(),
+            blocked: None,
             options,
             thread: Thread::default(),
             queue: VecDeque::new(),
@@ -375,7 +396,9 @@ impl Machine {
             keeping: 0,
             pending: Vec::new(),
             out: Vec::new(),
-        }
+        };
+        machine.fit_answer();
+        machine
     }
 
     pub fn handle(&mut self, input: Input, at: Moment) -> Vec<Effect> {
@@ -391,16 +414,16 @@ impl Machine {
             Input::PolicyChanged(change) => self.policy_changed(*change, at),
             Input::Kept(kept) => self.kept(kept),
             Input::Woken { ticket } => self.woken(ticket, at),
+            Input::ModelOpened(opened) => self.model_opened(opened, at),
             Input::MentionsPlanned { ticket, plans } => self.mentions_planned(ticket, plans, at),
             Input::MentionsRead { ticket, results } => self.mentions_read(ticket, results, at),
-            Input::ModelOpened(opened) => self.model_opened(opened),
         }
         std::mem::take(&mut self.out)
     }
 
-    /// Tasks begun, tokens spent.
-    pub fn totals(&self) -> (u32, u64) {
-        (self.counters.tasks, self.usage.input_tokens + self.usage.output_tokens)
+    /// Tasks begun, tokens used, dollars spent where all prices were known.
+    pub fn totals(&self) -> (u32, u64, Option<f64>) {
+        (self.counters.tasks, self.usage.input_tokens + self.usage.output_tokens, self.session_cost())
     }
 
     fn command(&mut self, command: Command, at: Moment) {
@@ -451,6 +474,16 @@ impl Machine {
         self.emit(EventKind::Notice { message: message.into() });
     }
 
+    /// Records what the person chose. A session in which nothing was said is not kept, so there it waits for the first prompt.
+    fn keep(&mut self, record: Record) {
+        if self.counters.tasks == 0 {
+            self.choice.unsaid.push(record);
+        } else {
+            self.note(record);
+            self.commit(Durability::Process);
+        }
+    }
+
     fn note(&mut self, record: Record) {
         self.pending.push(record);
     }
@@ -481,6 +514,7 @@ impl Machine {
         if let Some(task) = &mut self.task {
             task.phase = Phase::Paused;
         }
+        self.spending.paused = failure.kind == FailureKind::BudgetExceeded;
         self.note(Record::Paused { failure: failure.clone() });
         self.commit(Durability::Power);
         self.emit(EventKind::SessionPaused { failure });

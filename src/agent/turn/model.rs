@@ -1,28 +1,157 @@
-//! Another model, or more that is known of the one that is asked.
+//! Another model, or more that is known of the one that is asked. The policy has its say before it takes effect; the request that is
+//! under way is answered by the model it was sent to.
 
-use super::{Effect, Machine};
+use super::{Effect, Machine, Moment, Options, Phase};
+use crate::ports::Record;
 use crate::protocol::{Effort, EventKind, Failure, ModelFacts};
+
+/// What the person chose of models.
+#[derive(Debug)]
+pub(super) struct Choice {
+    /// The name that is being opened.
+    opening: Option<String>,
+    /// What the journal says was chosen last.
+    pub last: Option<(String, Option<Effort>)>,
+    /// Tokens of an answer whatever model it is.
+    output_tokens: u64,
+    /// Chosen before anything was said.
+    pub unsaid: Vec<Record>,
+}
+
+impl Choice {
+    pub fn new(options: &Options) -> Self {
+        Self { opening: None, last: None, output_tokens: options.max_output_tokens, unsaid: Vec::new() }
+    }
+}
 
 impl Machine {
     pub(super) fn set_model(&mut self, name: String) {
+        if let Err(denial) = self.policy.may_call(&name) {
+            return self.refused(&denial);
+        }
+        self.choice.opening = Some(name.clone());
         self.out.push(Effect::OpenModel { name });
     }
 
-    pub(super) fn model_opened(&mut self, opened: Result<ModelFacts, Failure>) {
-        match opened {
-            Ok(facts) => {
-                let message = format!("model {}", facts.name);
-                self.options.model = facts.clone();
-                self.emit(EventKind::ModelChanged { facts, effort: self.options.effort, message });
+    pub(super) fn model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: Moment) {
+        let facts = match opened {
+            Ok(facts) => facts,
+            Err(failure) => {
+                self.choice.opening = None;
+                let stays = &self.options.model.name;
+                return self.notice(format!("the model stays {stays}: {}; {}", failure.message, failure.hint));
             }
-            Err(failure) => self.notice(format!("{}; {}", failure.message, failure.hint)),
+        };
+        let is_asked = facts.name == self.options.model.name;
+        match &self.choice.opening {
+            Some(name) if !is_asked || *name == facts.name => {
+                self.choice.opening = None;
+                self.adopt(facts, at);
+            }
+            _ if is_asked => self.learn(facts),
+            // Of a model that is not asked any more.
+            _ => {}
+        }
+    }
+
+    /// Its server told more of the model that is asked.
+    fn learn(&mut self, facts: ModelFacts) {
+        if facts != self.options.model {
+            let message = sentence(&facts);
+            self.options.model = facts.clone();
+            self.fit_answer();
+            self.emit(EventKind::ModelChanged { facts, effort: self.options.effort, message });
+        }
+    }
+
+    /// The model is asked from the next request on.
+    fn adopt(&mut self, facts: ModelFacts, at: Moment) {
+        // Another policy may be in force since it was asked for.
+        if let Err(denial) = self.policy.may_call(&facts.name) {
+            return self.refused(&denial);
+        }
+        let mut message = sentence(&facts);
+        let streams = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Requesting(_)));
+        if streams && facts.name != self.options.model.name {
+            message = format!("{message}; the answer that is under way is still of {}", self.options.model.name);
+        }
+        let name = facts.name.clone();
+        self.options.model = facts.clone();
+        self.fit_answer();
+        self.keep(Record::ModelChosen { model: name.clone(), effort: self.options.effort });
+        self.out.push(Effect::UseModel { name });
+        self.emit(EventKind::ModelChanged { facts, effort: self.options.effort, message });
+        // Who takes another model while one is waited for does not want to wait.
+        if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Retrying { .. })) {
+            match self.preflight(at) {
+                None => self.request(0, at),
+                Some(failure) => self.forbidden(failure),
+            }
         }
     }
 
     pub(super) fn set_effort(&mut self, effort: Option<Effort>) {
         self.options.effort = effort;
         let facts = self.options.model.clone();
-        let message = format!("effort {}", effort.map_or("of the model", Effort::as_str));
+        self.keep(Record::ModelChosen { model: facts.name.clone(), effort });
+        let takes_none = if facts.reasoning || effort.is_none() { "" } else { "; the model is not known to take one" };
+        let message = format!("effort {}{takes_none}", effort.map_or("as the model has it by itself", Effort::as_str));
         self.emit(EventKind::ModelChanged { facts, effort, message });
     }
+
+    /// An answer is as long as the session wants it, where the model gives as much.
+    pub(super) fn fit_answer(&mut self) {
+        let wanted = self.choice.output_tokens;
+        self.options.max_output_tokens = self.options.model.max_output_tokens.map_or(wanted, |most| most.min(wanted));
+    }
+
+    /// What was chosen before anything was said is said with the first prompt.
+    pub(super) fn note_choices(&mut self) {
+        self.pending.append(&mut self.choice.unsaid);
+    }
+
+    /// What the journal says was chosen.
+    pub(super) fn fold_choice(&mut self, model: String, effort: Option<Effort>) {
+        if !self.options.effort_for_this_run {
+            self.options.effort = effort;
+        }
+        self.choice.last = Some((model, effort));
+    }
+
+    /// The command line has the last word, and the session says so where that is a change.
+    pub(super) fn note_model_of_this_run(&mut self) {
+        let (name, effort) = (self.options.model.name.clone(), self.options.effort);
+        let (before, effort_before) = match self.choice.last.take() {
+            Some((model, effort)) => (Some(model), effort),
+            None => (self.options.model_before.take(), effort),
+        };
+        let Some(before) = before.filter(|before| *before != name || effort != effort_before) else { return };
+        self.note(Record::ModelChosen { model: name.clone(), effort });
+        let facts = self.options.model.clone();
+        let mut message = sentence(&facts);
+        if before != name {
+            message = format!("{message}; until now it was {before}");
+        }
+        self.emit(EventKind::ModelChanged { facts, effort, message });
+    }
+
+    fn refused(&mut self, denial: &crate::policy::permit::Denial) {
+        let stays = &self.options.model.name;
+        self.notice(format!("the model stays {stays}: {} (rule: {})", denial.reason, denial.rule));
+    }
+}
+
+/// `model anthropic/claude-sonnet-5 · 200k window · $3.00 in, $15.00 out for a million tokens`.
+fn sentence(facts: &ModelFacts) -> String {
+    let window = match facts.context_window {
+        window if window >= 1_000_000 => format!("{:.1}M", window as f64 / 1e6),
+        window if window >= 1_000 => format!("{}k", window / 1_000),
+        window => window.to_string(),
+    };
+    let price = match facts.price {
+        None => "price not known".to_owned(),
+        Some(price) if price.input == 0.0 && price.output == 0.0 => "costs nothing".to_owned(),
+        Some(price) => format!("${:.2} in, ${:.2} out for a million tokens", price.input, price.output),
+    };
+    format!("model {} · {window} window · {price}", facts.name)
 }

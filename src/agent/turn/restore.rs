@@ -40,6 +40,9 @@ impl Machine {
             )
         });
         self.settle_commits(settled);
+        self.spending.paused = failure.kind == FailureKind::BudgetExceeded;
+        self.know_warnings();
+        self.note_model_of_this_run();
         self.take_up(failure, unfinished, at);
         std::mem::take(&mut self.out)
     }
@@ -139,15 +142,20 @@ impl Machine {
             }
             Record::TaskEnded { end, .. } => {
                 self.mend(at);
+                self.note_blocked(&end);
                 self.ended = self.task.take().filter(|_| end != TaskEnd::Completed);
             }
             Record::Continued => {
+                self.tell_of_block();
                 if self.task.is_none() {
                     let max_steps = self.options.max_steps;
                     self.task =
                         self.ended.take().map(|task| Task { step_count: 0, max_steps: task.max_steps.max(max_steps), ..task });
                 }
             }
+            Record::Wasted { usage, cost_usd } => self.count(usage, cost_usd),
+            Record::ModelChosen { model, effort } => self.fold_choice(model, effort),
+            Record::BudgetSet { limit } => self.fold_budget(limit),
             Record::Unreadable => self.fold_unreadable(),
             Record::PartialAnswer { .. }
             | Record::AnswerDiscarded { .. }
@@ -158,11 +166,8 @@ impl Machine {
             | Record::Resolved { resolution: Resolution::Skip | Resolution::TellModel, .. }
             | Record::PolicyInForce { .. }
             | Record::Steered { .. }
-            | Record::Wasted { .. }
             | Record::Compacted { .. }
             | Record::CompactionUndone
-            | Record::ModelChosen { .. }
-            | Record::BudgetSet { .. }
             | Record::Paused { .. } => {}
         }
     }
@@ -181,7 +186,9 @@ impl Machine {
     fn fold_task(&mut self, prompt: Message, max_steps: u32) {
         self.counters.tasks += 1;
         self.count_message(&prompt);
+        self.count_anew();
         self.ended = None;
+        let prompt = self.told_of_block(prompt);
         self.task = Some(Task {
             id: TaskId::new(prompt.task_id.as_str()),
             step_id: None,
@@ -200,12 +207,9 @@ impl Machine {
             self.fold_lost_prompt(&message);
         }
         self.count_message(&message);
-        self.usage += usage;
-        super::budget::add(&mut self.cost_usd, cost_usd);
+        self.count(usage, cost_usd);
         let calls: Vec<Call> = message.tool_calls().map(|call| Call::new(call.clone(), CallState::Planning)).collect();
         if let Some(task) = &mut self.task {
-            task.usage += usage;
-            super::budget::add(&mut task.cost_usd, cost_usd);
             if !calls.is_empty() {
                 task.phase = Phase::Working(calls);
             }

@@ -1,7 +1,7 @@
 //! A task from its prompt to its end, step by step.
 
 use super::super::limits::STEP_WARNING_PERCENT;
-use super::{Effect, Machine, Moment, Phase, Stream, Task};
+use super::{Approver, Effect, Machine, Moment, Phase, Stream, Task};
 use crate::ports::{Durability, ModelRequest, Record, TaskEnd};
 use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, StepId, TaskId, Usage};
 
@@ -33,6 +33,7 @@ impl Machine {
     /// `attached`: what the model is shown with the words.
     pub(super) fn start(&mut self, text: String, attached: Vec<Part>, at: Moment) {
         self.counters.tasks += 1;
+        self.count_anew();
         self.ended = None;
         self.task = Some(Task {
             id: TaskId::new(format!("task_{:03}", self.counters.tasks)),
@@ -46,9 +47,11 @@ impl Machine {
         });
         let max_steps = self.options.max_steps;
         self.note_policy();
+        self.note_choices();
         let content = std::iter::once(Part::Text { text: text.clone() }).chain(attached).collect();
         if let Some(message) = self.message(Role::User, content, at) {
             self.note(Record::TaskStarted { prompt: message.clone(), max_steps });
+            let message = self.told_of_block(message);
             self.thread.push(message);
         }
         self.emit(EventKind::TaskStarted { prompt: text, max_steps });
@@ -70,7 +73,7 @@ impl Machine {
                 "/continue gives it as many again; --max-steps sets the limit",
             ));
         }
-        if let Some(failure) = self.preflight(at) {
+        if let Some(failure) = self.out_of_steps().or_else(|| self.preflight(at)) {
             return self.forbidden(failure);
         }
         self.counters.steps += 1;
@@ -87,16 +90,19 @@ impl Machine {
 
     /// A request may not be sent.
     pub(super) fn forbidden(&mut self, failure: Failure) {
-        if failure.kind == FailureKind::PolicyExpired {
-            self.emit(EventKind::PolicyExpired { message: failure.message.clone() });
-            self.pause(failure);
-        } else {
-            self.fail(failure);
+        match failure.kind {
+            FailureKind::PolicyExpired => {
+                self.emit(EventKind::PolicyExpired { message: failure.message.clone() });
+                self.pause(failure);
+            }
+            // A person may raise it.
+            FailureKind::BudgetExceeded if self.options.approver == Approver::Person => self.pause(failure),
+            _ => self.fail(failure),
         }
     }
 
     /// What forbids a request: an expired policy, a model that is not allowed, a budget that is used up.
-    pub(super) fn preflight(&self, at: Moment) -> Option<Failure> {
+    pub(super) fn preflight(&mut self, at: Moment) -> Option<Failure> {
         if let Some(message) = self.policy.expired(at.now) {
             return Some(Failure::new(FailureKind::PolicyExpired, message, "renew the bundle, then /continue"));
         }
@@ -107,34 +113,7 @@ impl Machine {
                 "choose another with -m, or add it to `allowed_models` in the policy",
             ));
         }
-        let spent = self.usage.input_tokens + self.usage.output_tokens;
-        if self
-            .policy
-            .llm()
-            .filter_map(|limits| limits.max_session_tokens)
-            .min()
-            .is_some_and(|limit| spent + self.thread.tokens() > limit)
-        {
-            return Some(Failure::new(
-                FailureKind::BudgetExceeded,
-                format!(
-                    "LLM_BUDGET_EXCEEDED: this session used {spent} tokens and the next request would pass the policy's limit"
-                ),
-                "start a new session, or raise `max_session_tokens` in the policy",
-            ));
-        }
-        let cost = self.cost_usd;
-        if let (Some(limit), Some(cost)) =
-            (self.policy.llm().filter_map(|limits| limits.max_session_cost_usd).reduce(f64::min), cost)
-            && cost >= limit
-        {
-            return Some(Failure::new(
-                FailureKind::BudgetExceeded,
-                format!("LLM_BUDGET_EXCEEDED: this session cost ${cost:.2}, the policy allows ${limit:.2}"),
-                "start a new session, or raise `max_session_cost_usd` in the policy",
-            ));
-        }
-        None
+        self.over_budget(at)
     }
 
     /// Sends the thread; `attempt` counts repetitions of the same request.
@@ -160,6 +139,7 @@ impl Machine {
                 Phase::Requesting(Stream { attempt, since: at.now, unsaved: String::new(), saved_at: at.now, shown: false });
         }
         let estimated_input_tokens = self.thread.tokens() + fixed;
+        self.asks();
         self.emit(EventKind::LlmRequestStarted { model: self.options.model.name.clone(), estimated_input_tokens });
         self.out.push(Effect::Request(request));
     }
@@ -201,7 +181,8 @@ impl Machine {
     /// Ends the task, saved before it is said. What waits in the queue waits on after a failure: the person decides.
     pub(super) fn end(&mut self, end: TaskEnd) {
         let Some(task) = &self.task else { return };
-        let (task_id, step_count, usage, cost_usd) = (task.id.clone(), task.step_count, task.usage, task.cost_usd);
+        let (task_id, step_count, usage, cost_usd) = (task.id.clone(), task.step_count, task.usage, self.task_cost());
+        self.note_blocked(&end);
         self.note(Record::TaskEnded { task_id, step_count, end: end.clone() });
         self.commit(Durability::Power);
         match end {
@@ -254,6 +235,7 @@ impl Machine {
         }
         self.note_policy();
         self.note(Record::Continued);
+        self.tell_of_block();
         self.next_step(at);
     }
 }

@@ -5,8 +5,8 @@ use super::*;
 use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
 use crate::ports::Completion;
 use crate::protocol::{
-    Action, Approval, Arguments, CallId, Decision, EffectKind, Effects, FailureKind, FileEffect, GrantScope, Mode, Place,
-    PreviewOffer, Price, Remember, Resolution, SandboxTier, StopReason, Target,
+    Action, Approval, Arguments, Budget, BudgetLimit, CallId, Decision, EffectKind, Effects, FailureKind, FileEffect, GrantScope,
+    Mode, Place, PreviewOffer, Price, Remember, Resolution, SandboxTier, StopReason, Target,
 };
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,7 @@ requires_approval = true
 mod prefixes;
 mod random;
 mod show;
+mod spending;
 
 use show::{show, tag};
 
@@ -43,17 +44,25 @@ struct Sim {
     now: Timestamp,
     calls: Vec<ToolCall>,
     max_steps: u32,
+    limits: Vec<Allowance>,
     /// Of the preview that was begun last.
     ticket: u64,
 }
 
 fn machine(approver: Approver, max_steps: u32) -> Machine {
+    limited(approver, max_steps, Vec::new())
+}
+
+fn limited(approver: Approver, max_steps: u32, limits: Vec<Allowance>) -> Machine {
     let price = Price { input: 1.0, output: 0.0, cache_read: 1.0, cache_write: 1.0 };
     let options = Options {
         model: ModelFacts::of_test("test/model", 100_000, Some(price)),
         effort: None,
         max_output_tokens: 1_000,
         max_steps,
+        limits,
+        model_before: None,
+        effort_for_this_run: false,
         approver,
         backoff: Backoff::default(),
         system: "be good".into(),
@@ -109,7 +118,7 @@ impl Sim {
     fn new(approver: Approver, max_steps: u32) -> Self {
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         let machine = machine(approver, max_steps);
-        Self { machine, approver, records: Vec::new(), now, calls: Vec::new(), max_steps, ticket: 0 }
+        Self { machine, approver, records: Vec::new(), now, calls: Vec::new(), max_steps, limits: Vec::new(), ticket: 0 }
     }
 
     fn at(&self) -> Moment {
@@ -128,6 +137,29 @@ impl Sim {
                 let kind: FailureKind = serde_json::from_value(kind.into()).unwrap();
                 Input::ModelFailed(ModelError { failure: Failure::new(kind, message, "hint"), retry_after: None, usage: None })
             }
+            // It used 50 tokens and gave 5.
+            "wasted" => {
+                let (kind, message) = rest.split_once(' ').unwrap();
+                let kind: FailureKind = serde_json::from_value(kind.into()).unwrap();
+                let usage = Some(Usage { input_tokens: 50, output_tokens: 5, ..Usage::default() });
+                Input::ModelFailed(ModelError { failure: Failure::new(kind, message, "hint"), retry_after: None, usage })
+            }
+            // An answer of which the provider counts nothing.
+            "uncounted" => {
+                let completion = self.completion(rest);
+                Input::Delta(Delta::Completed(Completion { usage: Usage::default(), ..completion }))
+            }
+            "budget" => Input::Command(Command::SetBudget { limit: limit_of(rest, ' ') }),
+            "budgets" => Input::Command(Command::ShowBudget),
+            "model" => Input::Command(Command::SetModel { name: rest.to_owned() }),
+            "effort" => Input::Command(Command::SetEffort { effort: Effort::named(rest) }),
+            // `other/model 5`: what a million tokens cost; without it nobody knows.
+            "opened" => {
+                let (name, price) = rest.split_once(' ').map_or((rest, None), |(name, price)| (name, price.parse().ok()));
+                let price = price.map(|input| Price { input, output: 0.0, cache_read: input, cache_write: input });
+                Input::ModelOpened(Ok(ModelFacts::of_test(name, 50_000, price)))
+            }
+            "unopened" => Input::ModelOpened(Err(Failure::new(FailureKind::Authentication, rest, "hint"))),
             "limited" => Input::ModelFailed(ModelError {
                 failure: Failure::new(FailureKind::RateLimited, "slow down", "wait"),
                 retry_after: Some(Duration::from_secs(rest.parse().unwrap())),
@@ -249,7 +281,7 @@ impl Sim {
         // Through the text form, as a store keeps it.
         let records =
             self.records.iter().map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()).collect();
-        self.machine = machine(self.approver, self.max_steps);
+        self.machine = limited(self.approver, self.max_steps, self.limits.clone());
         let at = self.at();
         self.machine.restore(records, settled, unfinished, at)
     }
@@ -392,6 +424,7 @@ impl Sim {
                     format!("read mentions {}", names.join("; "))
                 }
                 Effect::OpenModel { name } => format!("open model {name}"),
+                Effect::UseModel { name } => format!("use model {name}"),
                 Effect::ListModels { ask } => format!("list models, ask {ask}"),
                 Effect::End => "end".to_owned(),
             };
@@ -401,14 +434,31 @@ impl Sim {
     }
 }
 
+/// `session tokens 700`.
+fn limit_of(text: &str, between: char) -> BudgetLimit {
+    let words: Vec<&str> = text.split(between).collect();
+    let [scope, unit, limit] = words[..] else { panic!("limit {text}") };
+    BudgetLimit {
+        scope: serde_json::from_value(scope.into()).unwrap(),
+        unit: serde_json::from_value(unit.into()).unwrap(),
+        limit: limit.parse().unwrap(),
+    }
+}
+
 /// A machine as the first line of a case wants it.
 fn sim_of(text: &str) -> Sim {
     let nobody = text.lines().next().is_some_and(|line| line.contains("approver=nobody"));
     let steps = text.lines().next().and_then(|line| line.split("steps=").nth(1)).and_then(|word| word.trim().parse().ok());
-    Sim::new(if nobody { Approver::Nobody } else { Approver::Person }, steps.unwrap_or(50))
+    let mut sim = Sim::new(if nobody { Approver::Nobody } else { Approver::Person }, steps.unwrap_or(50));
+    let first = text.lines().next().unwrap_or_default();
+    let limits = first.split(' ').filter_map(|word| word.strip_prefix("limit="));
+    let allowance = |word| Allowance { limit: limit_of(word, ':'), set_by: "config.toml:3".to_owned(), for_this_run: false };
+    sim.limits = limits.map(allowance).collect();
+    sim.machine = limited(sim.approver, sim.max_steps, sim.limits.clone());
+    sim
 }
 
-/// Plays one file; its first line may be `# approver=nobody steps=3`.
+/// Plays one file; its first line may be `# approver=nobody steps=3 limit=session:tokens:700`.
 fn check(path: &Path) {
     let text = std::fs::read_to_string(path).unwrap();
     let mut sim = sim_of(&text);

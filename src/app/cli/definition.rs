@@ -2,7 +2,7 @@
 
 use super::looks_like_an_id;
 use super::policy::PolicySub;
-use crate::protocol::Mode;
+use crate::protocol::{Effort, Mode};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -55,6 +55,12 @@ pub(super) struct CommonArgs {
     /// Stop after so many requests to the model
     #[arg(long = "max-steps", value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_steps: Option<u32>,
+    /// Ask nothing of the model that would cost the session more than so many dollars
+    #[arg(long = "max-budget-usd", value_name = "DOLLARS", global = true, value_parser = dollars)]
+    pub max_budget_usd: Option<String>,
+    /// How hard the model is to think, where it can be told so
+    #[arg(long, value_name = "EFFORT", global = true, value_parser = efforts())]
+    pub effort: Option<Effort>,
     /// Write no colours
     #[arg(long = "no-color", global = true)]
     pub no_color: bool,
@@ -226,6 +232,19 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
     const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
     PossibleValuesParser::new(MODES.map(Mode::as_str))
         .map(|given| MODES.into_iter().find(|mode| mode.as_str() == given).unwrap_or_default())
+}
+
+fn efforts() -> impl TypedValueParser<Value = Effort> {
+    PossibleValuesParser::new(Effort::ALL.map(Effort::as_str)).map(|given| Effort::named(&given).unwrap_or(Effort::Medium))
+}
+
+/// As the configuration takes it.
+fn dollars(given: &str) -> Result<String, String> {
+    let text = given.strip_prefix('$').unwrap_or(given);
+    match text.parse::<f64>() {
+        Ok(dollars) if (0.0..=1e9).contains(&dollars) => Ok(format!("{dollars}")),
+        _ => Err("expected a number of dollars, for example `5` or `0.50`".to_owned()),
+    }
 }
 
 fn model(given: &str) -> Result<String, String> {

@@ -219,6 +219,10 @@ impl OutputArgs {
 
 impl From<CommonArgs> for Common {
     fn from(args: CommonArgs) -> Self {
+        let mut set = args.set;
+        // Flags of their own win over the same said with --set.
+        set.extend(args.max_budget_usd.map(|dollars| ("budget.session_cost_usd".to_owned(), dollars)));
+        set.extend(args.effort.map(|effort| ("model.effort".to_owned(), effort.as_str().to_owned())));
         Self {
             directory: args.directory,
             model: args.model,
@@ -226,7 +230,7 @@ impl From<CommonArgs> for Common {
             policy: args.policy,
             add_dirs: args.add_dirs,
             trust: if args.trust { Trust::ForThisRun } else { Trust::AsRecorded },
-            set: args.set,
+            set,
             max_steps: args.max_steps,
             color: if args.no_color { Color::Never } else { Color::Auto },
             verbosity: args.verbose,

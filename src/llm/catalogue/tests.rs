@@ -50,6 +50,7 @@ fn cached_tokens_cost_what_they_cost() {
     let cost = facts("anthropic/claude-haiku-4-5").cost_usd(&usage).unwrap();
     assert!((cost - (0.3 + 0.06 + 0.125 + 0.05)).abs() < 1e-9, "{cost}");
     assert_eq!(facts("x/y").cost_usd(&usage), None);
+    assert_eq!(facts("local/qwen3-coder").cost_usd(&usage), Some(0.0), "a server of this machine");
 }
 
 #[test]

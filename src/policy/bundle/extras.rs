@@ -12,7 +12,9 @@ pub struct Llm {
     pub max_input_tokens: Option<u64>,
     pub max_output_tokens: Option<u64>,
     pub max_session_tokens: Option<u64>,
+    pub tokens_line: usize,
     pub max_session_cost_usd: Option<f64>,
+    pub cost_line: usize,
 }
 
 impl Llm {
@@ -31,7 +33,9 @@ impl Llm {
             max_input_tokens: section.number("max_input_tokens")?,
             max_output_tokens: section.number("max_output_tokens")?,
             max_session_tokens: section.number("max_session_tokens")?,
+            tokens_line: section.line_of("max_session_tokens").unwrap_or_default(),
             max_session_cost_usd: section.amount("max_session_cost_usd")?,
+            cost_line: section.line_of("max_session_cost_usd").unwrap_or_default(),
         })
     }
 

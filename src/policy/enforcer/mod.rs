@@ -5,8 +5,10 @@ mod grants;
 mod held;
 mod open;
 mod origins;
+mod spending;
 
 pub use held::{Held, Kept, Marks};
+pub use spending::Most;
 
 use super::bundle::{ApprovalRule, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
 use super::command::{self, Scene};

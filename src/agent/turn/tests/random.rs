@@ -224,8 +224,8 @@ impl World {
                 }
                 Effect::Forget(_) | Effect::ListGrants => self.keeping.push(effect),
                 Effect::KillTools | Effect::ReloadPolicy | Effect::Background { .. } | Effect::StopCommand { .. } => {}
+                Effect::StopPreview { .. } | Effect::OpenModel { .. } | Effect::UseModel { .. } | Effect::ListModels { .. } => {}
                 Effect::PlanMentions { .. } | Effect::ReadMentions { .. } => {}
-                Effect::StopPreview { .. } | Effect::OpenModel { .. } | Effect::ListModels { .. } => {}
                 Effect::End => self.ended = true,
             }
         }

@@ -6,6 +6,19 @@ pub(super) fn tag(value: &impl serde::Serialize, key: &str) -> String {
     serde_json::to_value(value).unwrap()[key].as_str().unwrap().to_owned()
 }
 
+/// `session tokens 110 of 700 by config.toml:3`
+fn told(budget: &Budget) -> String {
+    let Budget { scope, unit, used, limit, set_by, most } = budget;
+    let most = most.map_or_else(String::new, |most| format!(" at most {most}"));
+    let name = |value| serde_json::to_value(value).unwrap().as_str().unwrap().to_owned();
+    let unit = serde_json::to_value(unit).unwrap().as_str().unwrap().to_owned();
+    format!("{} {unit} {used:.4} of {limit} by {set_by}{most}", name(scope))
+}
+
+fn about(estimated: bool) -> &'static str {
+    if estimated { " as estimated" } else { "" }
+}
+
 pub(super) fn show(kind: &EventKind) -> String {
     let name = tag(kind, "eventType");
     let detail = match kind {
@@ -40,7 +53,12 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::PolicyInForce { message, .. } => message.clone().unwrap_or_default(),
         EventKind::ModeChanged { mode } => mode.as_str().to_owned(),
         EventKind::Notice { message } => message.clone(),
-        EventKind::LlmRetry { attempt, max_attempts, delay_ms, .. } => format!("{attempt} of {max_attempts} in {delay_ms} ms"),
+        EventKind::LlmRetry { attempt, max_attempts, delay_ms, usage, estimated, .. } => {
+            let used = usage.map_or_else(String::new, |usage| format!(", used {}{}", usage.input_tokens, about(*estimated)));
+            format!("{attempt} of {max_attempts} in {delay_ms} ms{used}")
+        }
+        EventKind::LlmRequestCompleted { estimated: true, usage, .. } => format!("{} estimated", usage.input_tokens),
+        EventKind::BudgetShown { budgets } => budgets.iter().map(told).collect::<Vec<_>>().join(", "),
         EventKind::AnswerDiscarded { reason } => reason.clone(),
         EventKind::ToolInterrupted { summary, known, .. } => format!("{summary}: {known}"),
         EventKind::SandboxInForce { tier, .. } => tier.as_str().to_owned(),
@@ -59,13 +77,12 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::ContextCompacted(compaction) => compaction.summary.clone(),
         EventKind::CompactionUndone { tokens } => tokens.to_string(),
         EventKind::ContextTruncated { removed } => removed.to_string(),
-        EventKind::BudgetApproaching { budget } => format!("{} of {}", budget.used, budget.limit),
+        EventKind::BudgetApproaching { budget } => told(budget),
         EventKind::SessionStarted { .. }
         | EventKind::DraftRestored { .. }
         | EventKind::StateChanged { .. }
         | EventKind::ModelsListed { .. }
         | EventKind::ContextShown(_)
-        | EventKind::BudgetShown { .. }
         | EventKind::LlmRequestStarted { .. }
         | EventKind::ReasoningChunk { .. }
         | EventKind::ToolCallProgress { .. }

@@ -1,0 +1,85 @@
+//! Another model in the middle of a session: asked once it is let through and saved, and told of by its server.
+
+use super::*;
+
+const ONLY_TEST: &str = "schema_version = 1\n[llm]\nallowed_models = [\"test/*\"]\n[capabilities.\"Shell.Exec\"]\n";
+
+/// A model that says its own name, and whose server knows how much it takes.
+struct Named(String);
+
+impl Model for Named {
+    fn name(&self) -> &str {
+        &self.0
+    }
+    fn facts(&self) -> ModelFacts {
+        ModelFacts::of_test(&self.0, 100_000, None)
+    }
+    fn look_up(&self) -> BoxFuture<'static, Option<ModelFacts>> {
+        let facts = ModelFacts::of_test(&self.0, 32_000, None);
+        Box::pin(std::future::ready(Some(facts)))
+    }
+    fn stream(&self, _: ModelRequest) -> ModelStream {
+        let answer = said(&self.0, StopReason::EndTurn, None);
+        futures_util::stream::iter([Ok(Delta::Completed(answer))]).boxed()
+    }
+}
+
+/// Every name is a model's.
+struct All;
+
+impl Models for All {
+    fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
+        Ok(Arc::new(Named(name.to_owned())))
+    }
+    fn list(&self, _: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)> {
+        Box::pin(std::future::ready(Default::default()))
+    }
+}
+
+fn session(policy: &str) -> Session {
+    let disk = Arc::new(Disk::default());
+    let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(false), ran: Mutex::default() });
+    let script = Arc::new(Script(Mutex::default()));
+    let setup = Setup { models: Arc::new(All), ..setup(policy, tools.clone(), disk.clone(), script.clone()) };
+    let (commands, receive_commands) = mpsc::channel(8);
+    let (events, receive_events) = mpsc::unbounded_channel();
+    let ended = spawn(setup, receive_commands, events);
+    Session { commands, events: receive_events, disk, tools, script, ended }
+}
+
+impl Session {
+    /// Says something, and who answered.
+    async fn answered_by(&mut self, text: &str) -> String {
+        self.say(text).await;
+        let completed = |kind: &EventKind| match kind {
+            EventKind::TaskCompleted { text, .. } => Some(text.clone()),
+            _ => None,
+        };
+        self.until(completed).await
+    }
+}
+
+#[tokio::test]
+async fn the_next_request_goes_to_the_model_that_was_chosen_and_its_server_tells_more_of_it() {
+    let mut session = session(POLICY);
+    assert_eq!(session.answered_by("hello").await, "Done.");
+    session.send(Command::SetModel { name: "other/model".to_owned() }).await;
+    let changed = |kind: &EventKind| match kind {
+        EventKind::ModelChanged { facts, .. } => Some((facts.name.clone(), facts.context_window)),
+        _ => None,
+    };
+    assert_eq!(session.until(changed).await, ("other/model".to_owned(), 100_000));
+    assert_eq!(session.until(changed).await, ("other/model".to_owned(), 32_000));
+    assert_eq!(session.answered_by("and now?").await, "other/model");
+    assert!(session.saved().iter().any(|record| matches!(record, Record::ModelChosen { model, .. } if model == "other/model")));
+}
+
+#[tokio::test]
+async fn a_model_that_the_policy_forbids_never_gets_a_word() {
+    let mut session = session(ONLY_TEST);
+    session.send(Command::SetModel { name: "other/model".to_owned() }).await;
+    let refused =
+        |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("does not allow")).then_some(());
+    session.until(refused).await;
+    assert_eq!(session.answered_by("hello").await, "Done.");
+}

@@ -1,0 +1,211 @@
+//! What was used up: each request at the price of the model that answers, and what the next one may use.
+//!
+//! The estimate of the next request is what is to be sent, corrected by what the provider counted of the request before it, and a
+//! modest answer. What the provider kept of that request counts at its lower price as long as it surely still has it, all else
+//! at the full one.
+
+use super::super::limits::{BYTES_PER_TOKEN, CACHE_SECONDS, OUTPUT_GUESS_TOKENS};
+use super::super::thread::estimate;
+use super::{Machine, Moment, Phase};
+use crate::ports::{ModelError, Record};
+use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, ModelFacts, Part, Usage};
+use jiff::Timestamp;
+
+/// How far the provider's count may be from the estimate and still correct it.
+const CORRECTION: std::ops::RangeInclusive<f64> = 0.25..=4.0;
+
+/// What is known of the money and tokens of a session besides their sums.
+#[derive(Debug, Default)]
+pub(super) struct Spending {
+    /// What the person set in this session, the last of each kind.
+    pub said: Vec<BudgetLimit>,
+    /// Those that the person was warned of.
+    pub warned: Vec<(BudgetScope, BudgetUnit)>,
+    /// The task waits because a budget is used up.
+    pub paused: bool,
+    /// Something was used up at an unknown price: in the session, in the task.
+    unpriced: (bool, bool),
+    asked: Option<Asked>,
+    last: Option<Answered>,
+    /// Tokens of the tools' definitions, and of which they are.
+    tools: Option<(usize, u64)>,
+}
+
+/// The request that is under way.
+#[derive(Debug)]
+struct Asked {
+    model: ModelFacts,
+    /// As it was estimated, before and after the correction.
+    plain: u64,
+    tokens: u64,
+    /// What of its answer came until now.
+    heard_bytes: usize,
+}
+
+/// The last request that was answered and counted.
+#[derive(Debug)]
+struct Answered {
+    model: String,
+    plain: u64,
+    usage: Usage,
+    at: Timestamp,
+}
+
+/// What a request used up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spent {
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    pub estimated: bool,
+}
+
+impl Machine {
+    /// A request is sent now; its price is that of the model it goes to, whatever is chosen while it answers.
+    pub(super) fn asks(&mut self) {
+        let (model, plain) = (self.options.model.clone(), self.plain_estimate());
+        let tokens = self.corrected(plain);
+        self.spending.asked = Some(Asked { model, plain, tokens, heard_bytes: 0 });
+    }
+
+    /// Something of the answer came.
+    pub(super) fn heard(&mut self, bytes: usize) {
+        if let Some(asked) = &mut self.spending.asked {
+            asked.heard_bytes += bytes;
+        }
+    }
+
+    /// Counts what a request used, at the price of the model that was asked; what it cost, where the price is known.
+    pub(super) fn spend(&mut self, usage: Usage) -> Option<f64> {
+        let asked = self.spending.asked.take().map(|asked| asked.model);
+        let cost_usd = asked.as_ref().unwrap_or(&self.options.model).cost_usd(&usage);
+        self.count(usage, cost_usd);
+        cost_usd
+    }
+
+    /// Counts an answer; what its provider did not count is estimated, and said to be.
+    pub(super) fn spend_on_answer(&mut self, usage: Usage, content: &[Part], at: Moment) -> Spent {
+        let asked = self.spending.asked.take();
+        let mut counted = usage;
+        if usage.input_tokens == 0 {
+            counted.input_tokens = asked.as_ref().map_or(0, |asked| asked.tokens);
+        }
+        if usage.output_tokens == 0 && !content.is_empty() {
+            counted.output_tokens = estimate(content);
+        }
+        let estimated = counted != usage;
+        if let Some(asked) = &asked
+            && usage.input_tokens > 0
+        {
+            let model = asked.model.name.clone();
+            self.spending.last = Some(Answered { model, plain: asked.plain, usage, at: at.now });
+        }
+        self.spending.asked = asked;
+        let cost_usd = self.spend(counted);
+        Spent { usage: counted, cost_usd, estimated }
+    }
+
+    /// Counts a request that gave no answer. Where its provider said nothing of what it used, what came of it is estimated; of a
+    /// request to which nothing came back nothing is counted.
+    pub(super) fn waste(&mut self, error: Option<&ModelError>) -> Option<Spent> {
+        let told = error.and_then(|error| error.usage).filter(|usage| *usage != Usage::default());
+        let guessed = self.spending.asked.as_ref().filter(|asked| asked.heard_bytes > 0).map(|asked| Usage {
+            input_tokens: asked.tokens,
+            output_tokens: (asked.heard_bytes / BYTES_PER_TOKEN) as u64,
+            ..Usage::default()
+        });
+        let usage = told.or(guessed)?;
+        let cost_usd = self.spend(usage);
+        self.note(Record::Wasted { usage, cost_usd });
+        Some(Spent { usage, cost_usd, estimated: told.is_none() })
+    }
+
+    /// Counts the request under way, if there is one, before it is stopped.
+    pub(super) fn waste_what_streams(&mut self) {
+        if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Requesting(_))) {
+            self.waste(None);
+        }
+    }
+
+    /// Adds to the sums, also from the journal.
+    pub(super) fn count(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        self.usage += usage;
+        add(&mut self.cost_usd, cost_usd);
+        let unpriced = cost_usd.is_none() && usage != Usage::default();
+        self.spending.unpriced.0 |= unpriced;
+        if let Some(task) = &mut self.task {
+            task.usage += usage;
+            add(&mut task.cost_usd, cost_usd);
+            self.spending.unpriced.1 |= unpriced;
+        }
+    }
+
+    /// A task begins: what is said of one begins anew.
+    pub(super) fn count_anew(&mut self) {
+        self.spending.unpriced.1 = false;
+        self.spending.warned.retain(|(scope, _)| *scope != BudgetScope::Task);
+    }
+
+    /// What the session cost; nothing where a part of it is not known.
+    pub(super) fn session_cost(&self) -> Option<f64> {
+        self.cost_usd.filter(|_| !self.spending.unpriced.0)
+    }
+
+    pub(super) fn task_cost(&self) -> Option<f64> {
+        self.task.as_ref()?.cost_usd.filter(|_| !self.spending.unpriced.1)
+    }
+
+    /// What the next request may use. `at`: what a provider keeps of the last request it keeps for some minutes.
+    pub(super) fn next_request(&mut self, at: Moment) -> Usage {
+        let plain = self.plain_estimate();
+        let input_tokens = self.corrected(plain);
+        let output_tokens = self.options.max_output_tokens.min(OUTPUT_GUESS_TOKENS);
+        let mut next = Usage { input_tokens, output_tokens, ..Usage::default() };
+        let same = |last: &&Answered| last.model == self.options.model.name;
+        if let Some(Answered { usage, at: then, .. }) = self.spending.last.as_ref().filter(same) {
+            let fresh = at.now.as_second() - then.as_second() < CACHE_SECONDS;
+            if fresh {
+                next.cache_read_tokens = (usage.cache_read_tokens + usage.cache_write_tokens).min(input_tokens);
+            }
+            if usage.cache_write_tokens > 0 {
+                next.cache_write_tokens = input_tokens - next.cache_read_tokens;
+            }
+        }
+        next
+    }
+
+    /// Tokens of what would be sent now, by its length.
+    fn plain_estimate(&mut self) -> u64 {
+        let fixed = (self.options.system.len() / BYTES_PER_TOKEN) as u64 + self.tokens_of_tools();
+        let window = self.policy.llm().filter_map(|limits| limits.max_input_tokens);
+        let window = window.fold(self.options.model.context_window, u64::min);
+        (self.thread.tokens() + fixed).min(window)
+    }
+
+    /// The same as the provider is likely to count it: as it counted the request before.
+    fn corrected(&self, plain: u64) -> u64 {
+        let same = |last: &&Answered| last.model == self.options.model.name && last.plain > 0;
+        let Some(last) = self.spending.last.as_ref().filter(same) else { return plain };
+        let ratio = (last.usage.input_tokens as f64 / last.plain as f64).clamp(*CORRECTION.start(), *CORRECTION.end());
+        (plain as f64 * ratio) as u64
+    }
+
+    fn tokens_of_tools(&mut self) -> u64 {
+        let address = self.options.tools.as_ptr().addr();
+        if let Some((of, tokens)) = self.spending.tools
+            && of == address
+        {
+            return tokens;
+        }
+        let bytes = serde_json::to_string(&*self.options.tools).map_or(0, |text| text.len());
+        // No tools are an empty list.
+        let tokens = if self.options.tools.is_empty() { 0 } else { (bytes / BYTES_PER_TOKEN) as u64 };
+        self.spending.tools = Some((address, tokens));
+        tokens
+    }
+}
+
+fn add(sum: &mut Option<f64>, more: Option<f64>) {
+    if let Some(more) = more {
+        *sum = Some(sum.unwrap_or(0.0) + more);
+    }
+}

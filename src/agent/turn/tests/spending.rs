@@ -1,0 +1,181 @@
+//! What is counted, what it costs, and what the model is told of a guardrail.
+
+use super::*;
+
+/// The requests that follow from an input.
+fn requests(effects: &[Effect]) -> Vec<&ModelRequest> {
+    let mut found = Vec::new();
+    for effect in effects {
+        if let Effect::Request(request) = effect {
+            found.push(request);
+        }
+    }
+    found
+}
+
+/// Plays these and keeps what was committed; the last effects come back.
+fn played(sim: &mut Sim, lines: &[&str]) -> Vec<Effect> {
+    let mut last = Vec::new();
+    for line in lines {
+        last = sim.play(line);
+        let records = last.iter().filter_map(|effect| match effect {
+            Effect::Commit(records, _) => Some(records.clone()),
+            _ => None,
+        });
+        sim.records.extend(records.flatten());
+    }
+    last
+}
+
+fn cost_after(lines: &[&str]) -> (Option<f64>, Option<f64>) {
+    let mut sim = Sim::new(Approver::Person, 50);
+    played(&mut sim, lines);
+    let before = sim.machine.totals();
+    sim.crash("");
+    assert_eq!(sim.machine.totals(), before, "another process counts the same");
+    (sim.machine.totals().2, sim.machine.cost_usd)
+}
+
+fn is_near(cost: Option<f64>, expected: f64) -> bool {
+    cost.is_some_and(|cost| (cost - expected).abs() < 1e-12)
+}
+
+#[test]
+fn each_request_costs_what_its_own_model_costs_also_after_a_restart() {
+    // A million tokens cost a dollar; each answer has 100.
+    let (cost, _) = cost_after(&["prompt one", "answer end_turn | One", "prompt two", "answer end_turn | Two"]);
+    assert!(is_near(cost, 0.0002), "{cost:?}");
+    // What was asked before the switch is paid at the price of the one that was asked.
+    let (cost, _) = cost_after(&[
+        "prompt one",
+        "model other/model",
+        "opened other/model 50",
+        "answer end_turn | One",
+        "prompt two",
+        "answer end_turn | Two",
+    ]);
+    assert!(is_near(cost, 0.0051), "{cost:?}");
+}
+
+#[test]
+fn what_failed_is_counted_too_and_what_nobody_knows_the_price_of_makes_the_sum_unknown() {
+    let (cost, _) = cost_after(&["prompt one", "wasted overloaded busy", "woken 1", "answer end_turn | One"]);
+    assert!(is_near(cost, 0.00015), "{cost:?}");
+    let (cost, known) = cost_after(&[
+        "prompt one",
+        "answer end_turn | One",
+        "model other/model",
+        "opened other/model",
+        "prompt two",
+        "answer end_turn | Two",
+    ]);
+    assert!(cost.is_none() && is_near(known, 0.0001), "{cost:?} {known:?}");
+}
+
+#[test]
+fn what_was_streamed_when_the_person_stopped_it_is_counted() {
+    let words = "words ".repeat(20);
+    let mut sim = Sim::new(Approver::Person, 50);
+    played(&mut sim, &["prompt one", &format!("text {words}"), "cancel"]);
+    assert!(sim.records.iter().any(|record| matches!(record, Record::Wasted { usage, .. } if usage.output_tokens > 20)));
+    let mut sim = Sim::new(Approver::Person, 50);
+    played(&mut sim, &["prompt one", "cancel"]);
+    assert_eq!(sim.machine.totals().1, 0, "nothing came, so nothing is known to be used");
+}
+
+#[test]
+fn the_next_request_is_estimated_as_the_provider_counted_the_one_before() {
+    let mut sim = Sim::new(Approver::Person, 50);
+    played(&mut sim, &["prompt one"]);
+    let at = sim.at();
+    let before = sim.machine.next_request(at);
+    played(&mut sim, &["answer end_turn | One"]);
+    let after = sim.machine.next_request(at);
+    assert!(after.input_tokens > 3 * before.input_tokens, "{before:?} {after:?}");
+    assert_eq!(after.output_tokens, 500);
+}
+
+#[test]
+fn what_the_provider_keeps_of_a_request_is_cheap_only_as_long_as_it_keeps_it() {
+    let mut sim = Sim::new(Approver::Person, 50);
+    played(&mut sim, &["prompt one"]);
+    let usage = Usage { input_tokens: 100, cache_read_tokens: 40, cache_write_tokens: 20, output_tokens: 1, ..Usage::default() };
+    let content = vec![Part::Text { text: "words".repeat(400) }];
+    let completion = Completion { content, stop_reason: StopReason::EndTurn, usage, model: None };
+    let at = sim.at();
+    sim.machine.handle(Input::Delta(Delta::Completed(completion)), at);
+    let warm = sim.machine.next_request(at);
+    assert_eq!(warm.cache_read_tokens, 60);
+    let cold = sim.machine.next_request(Moment { now: at.now + jiff::SignedDuration::from_secs(301), ..at });
+    assert_eq!((cold.cache_read_tokens, cold.cache_write_tokens), (0, cold.input_tokens));
+}
+
+#[test]
+fn the_model_is_told_once_what_a_guardrail_blocked_also_after_a_restart() {
+    let blocked = "LLM_GUARDRAIL_BLOCKED: the last attempt at this was blocked";
+    for restart in [false, true] {
+        // The next prompt has the note after its words.
+        let mut sim = Sim::new(Approver::Person, 50);
+        played(&mut sim, &["prompt one", "fail guardrail_blocked your request was flagged as unsafe"]);
+        if restart {
+            sim.crash("");
+        }
+        let effects = played(&mut sim, &["prompt two"]);
+        let last = requests(&effects)[0].messages.last().unwrap().clone();
+        assert!(last.typed() == "two" && last.text().contains(blocked) && last.text().contains("flagged as unsafe"), "{last:?}");
+        played(&mut sim, &["answer end_turn | Two"]);
+        if restart {
+            sim.crash("");
+        }
+        let effects = played(&mut sim, &["prompt three"]);
+        let all = &requests(&effects)[0].messages;
+        assert_eq!(all.iter().filter(|message| message.text().contains(blocked)).count(), 1);
+        assert!(!all.last().unwrap().text().contains(blocked));
+        assert!(sim.records.iter().all(|record| !serde_json::to_string(record).unwrap().contains("Do not repeat")));
+    }
+}
+
+#[test]
+fn a_task_that_goes_on_after_a_guardrail_has_the_note_with_its_last_results() {
+    for restart in [false, true] {
+        let mut sim = Sim::new(Approver::Person, 50);
+        played(
+            &mut sim,
+            &[
+                "prompt one",
+                "answer tool_use | #c1 ReadFile {}",
+                "planned 0=read a",
+                "finished 0 text of a",
+                "answer refusal | No",
+            ],
+        );
+        if restart {
+            sim.crash("");
+        }
+        let effects = played(&mut sim, &["continue"]);
+        let last = requests(&effects)[0].messages.last().unwrap().clone();
+        let Some(Part::ToolResult(result)) = last.content.last() else { panic!("{last:?}") };
+        assert!(result.output_text.starts_with("text of a\n\n[LLM_GUARDRAIL_BLOCKED"), "{}", result.output_text);
+    }
+}
+
+#[test]
+fn the_command_line_has_the_last_word_about_the_model_and_it_is_recorded() {
+    let mut sim = Sim::new(Approver::Person, 50);
+    played(&mut sim, &["prompt one", "answer end_turn | One", "effort high"]);
+    let begun = |model_before: &str, this_run: bool, effort: Option<Effort>| {
+        let mut machine = machine(Approver::Person, 50);
+        machine.options.model_before = Some(model_before.to_owned());
+        (machine.options.effort, machine.options.effort_for_this_run) = (effort, this_run);
+        let effects = machine.restore(sim.records.clone(), Vec::new(), Unfinished::Wait, sim.at());
+        let told = effects.iter().any(|effect| matches!(effect, Effect::Emit { kind: EventKind::ModelChanged { .. }, .. }));
+        (machine.options.effort, told)
+    };
+    assert_eq!(begun("test/model", false, Some(Effort::Low)), (Some(Effort::High), false), "said in the session, not only set");
+    assert_eq!(begun("test/model", true, Some(Effort::Low)), (Some(Effort::Low), true));
+    let without: Vec<Record> = sim.records.drain(..).filter(|record| !matches!(record, Record::ModelChosen { .. })).collect();
+    let mut machine = machine(Approver::Person, 50);
+    machine.options.model_before = Some("old/model".to_owned());
+    machine.restore(without, Vec::new(), Unfinished::Wait, sim.at());
+    assert!(machine.pending.iter().any(|record| matches!(record, Record::ModelChosen { model, .. } if model == "test/model")));
+}

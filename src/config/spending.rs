@@ -1,0 +1,51 @@
+//! What sessions and tasks may use up, and how hard the model thinks.
+
+use super::document::{Entry, MILLIONTHS, Origin, Value, Values};
+use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, Effort};
+
+/// A limit, and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SetLimit {
+    pub limit: BudgetLimit,
+    /// `~/.config/aye/config.toml:12`, `--set budget.task_tokens`.
+    pub set_by: String,
+    pub by_flag: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SetEffort {
+    pub effort: Effort,
+    pub by_flag: bool,
+}
+
+const KEYS: [(&str, BudgetScope, BudgetUnit); 6] = [
+    ("session_cost_usd", BudgetScope::Session, BudgetUnit::CostUsd),
+    ("session_tokens", BudgetScope::Session, BudgetUnit::Tokens),
+    ("session_steps", BudgetScope::Session, BudgetUnit::Steps),
+    ("task_cost_usd", BudgetScope::Task, BudgetUnit::CostUsd),
+    ("task_tokens", BudgetScope::Task, BudgetUnit::Tokens),
+    ("task_steps", BudgetScope::Task, BudgetUnit::Steps),
+];
+
+pub(super) fn limits(values: &Values) -> Vec<SetLimit> {
+    let set = KEYS.into_iter().filter_map(|(key, scope, unit)| {
+        let Entry { value, origin } = values.get(["budget".to_owned(), key.to_owned()].as_slice())?;
+        let limit = match value {
+            Value::Number(number) => *number as f64,
+            Value::Dollars(millionths) => *millionths as f64 / MILLIONTHS,
+            Value::Text(_) | Value::Flag(_) | Value::List(_) | Value::Table(_) => return None,
+        };
+        let (set_by, by_flag) = match origin {
+            Origin::File { path, line } => (format!("{}:{line}", path.display()), false),
+            Origin::Flag => (format!("--set budget.{key}"), true),
+        };
+        Some(SetLimit { limit: BudgetLimit { scope, unit, limit }, set_by, by_flag })
+    });
+    set.collect()
+}
+
+pub(super) fn effort(values: &Values) -> Option<SetEffort> {
+    let Entry { value, origin } = values.get(["model".to_owned(), "effort".to_owned()].as_slice())?;
+    let Value::Text(name) = value else { return None };
+    Some(SetEffort { effort: Effort::named(name)?, by_flag: *origin == Origin::Flag })
+}

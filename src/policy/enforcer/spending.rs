@@ -1,0 +1,34 @@
+//! What a session may use up at most, and which layer says so.
+
+use super::Enforcer;
+use crate::policy::bundle::Llm;
+
+/// The least of what the layers allow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Most {
+    pub limit: f64,
+    /// The key that says so.
+    pub key: &'static str,
+    /// Where it stands: the file and the line, or the layer where there is no file.
+    pub place: String,
+}
+
+impl Enforcer {
+    pub fn most_session_tokens(&self) -> Option<Most> {
+        self.most("max_session_tokens", |llm| Some((llm.max_session_tokens? as f64, llm.tokens_line)))
+    }
+
+    pub fn most_session_cost(&self) -> Option<Most> {
+        self.most("max_session_cost_usd", |llm| Some((llm.max_session_cost_usd?, llm.cost_line)))
+    }
+
+    fn most(&self, key: &'static str, limit: impl Fn(&Llm) -> Option<(f64, usize)>) -> Option<Most> {
+        let said = self.layers.iter().filter_map(|layer| Some((layer, limit(&layer.bundle.llm)?)));
+        let (layer, (limit, line)) = said.min_by(|(_, one), (_, other)| one.0.total_cmp(&other.0))?;
+        let place = match &layer.file {
+            Some(file) => format!("{}:{line}", file.display()),
+            None => layer.scope.rule(line),
+        };
+        Some(Most { limit, key, place })
+    }
+}

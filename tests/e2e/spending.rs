@@ -1,0 +1,122 @@
+//! What a session may cost: looked at before every request, counted across runs; and the model a session asks.
+
+use crate::support::{Answer, Events, Gate, Project, Server};
+use serde_json::json;
+
+/// Two dollars for a million tokens in, ten for a million out.
+const PRICED: &str = "anthropic/claude-sonnet-5";
+/// What an answer of the scripted server costs at that: 1,200 tokens in, 20 out.
+const ANSWER_USD: f64 = 0.0026;
+
+/// A task of so many steps, no two of them alike.
+fn steps(count: usize) -> Vec<Answer> {
+    let step = |number: usize| Answer::call(&format!("call_{number}"), "ReadFile", json!({"path": "a.txt", "offset": number}));
+    (1..=count).map(step).collect()
+}
+
+#[track_caller]
+fn session_cost(events: &Events) -> f64 {
+    events.only("session_completed")["costUsd"].as_f64().unwrap()
+}
+
+fn is_near(cost: f64, answers: usize) -> bool {
+    (cost - answers as f64 * ANSWER_USD).abs() < 1e-9
+}
+
+#[test]
+fn nothing_is_sent_that_would_pass_what_the_policy_allows() {
+    let server = Server::new([Answer::text("never")]);
+    let policy = "schema_version = 1\n[llm]\nmax_session_cost_usd = 0.0001\n[capabilities.\"File.Read\"]\n";
+    let project = Project::with(&server).policy(policy);
+    let events = project.aye(&["exec", "--json", "-m", PRICED, "look"]).exits(4).events();
+    let failed = events.only("task_failed");
+    assert_eq!(failed["kind"], "budget_exceeded");
+    assert!(failed["message"].as_str().unwrap().starts_with("LLM_BUDGET_EXCEEDED"), "{failed}");
+    let hint = failed["hint"].as_str().unwrap();
+    assert!(hint.contains("max_session_cost_usd") && hint.contains("policy.toml:3"), "{hint}");
+    assert_eq!(server.requests().len(), 0);
+    // No flag gets past it.
+    project.aye(&["exec", "-m", PRICED, "--max-budget-usd", "50", "look"]).exits(4);
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
+fn a_budget_ends_a_task_between_two_steps_and_more_of_it_goes_on() {
+    let server = Server::new(steps(40));
+    let project = Project::with(&server).file("a.txt", &"line\n".repeat(60));
+    let events = project.aye(&["exec", "--json", "-m", PRICED, "--max-budget-usd", "0.06", "loop"]).exits(4).events();
+    let asked = server.requests().len();
+    assert!((3..40).contains(&asked), "{asked} requests");
+    assert_eq!(events.all("step_completed").len(), asked, "each step is finished");
+    assert_eq!(events.all("budget_approaching").len().min(1), usize::from(asked as f64 * ANSWER_USD >= 0.048));
+    let cost = session_cost(&events);
+    assert!(is_near(cost, asked) && cost <= 0.06, "{cost} for {asked}");
+    // More money, and the same task goes on.
+    let more = project.aye(&["exec", "--json", "-c", "--max-budget-usd", "0.08"]).exits(4).events();
+    assert_eq!(more.only("task_failed")["kind"], "budget_exceeded");
+    assert!(server.requests().len() > asked && is_near(session_cost(&more), server.requests().len()), "the sum goes on");
+}
+
+#[test]
+fn what_was_spent_survives_kill_9() {
+    let gate = Gate::default();
+    let server = Server::new([
+        Answer::text("One."),
+        Answer::call("call_1", "ReadFile", json!({"path": "a.txt"})),
+        Answer::text("Half").and_wait(&gate),
+        Answer::text("All of it."),
+    ]);
+    let project = Project::with(&server).file("a.txt", "alpha\n");
+    let first = project.aye(&["exec", "--json", "-m", PRICED, "one"]).exits(0).events();
+    assert!(is_near(session_cost(&first), 1));
+    assert!(is_near(first.only("task_completed")["costUsd"].as_f64().unwrap(), 1));
+    let running = project.start(&["exec", "-c", "two"]);
+    server.request(2);
+    running.kill();
+    gate.open();
+    let last = project.aye(&["exec", "--json", "-c"]).exits(0).events();
+    assert!(is_near(session_cost(&last), 3), "{}", session_cost(&last));
+    // What is left of a budget is less for it.
+    let server_asked = server.requests().len();
+    project.aye(&["exec", "-c", "--max-budget-usd", "0.007", "three"]).exits(4);
+    assert_eq!(server.requests().len(), server_asked);
+}
+
+#[test]
+fn a_limit_in_dollars_holds_for_a_model_whose_price_nobody_knows() {
+    let server = Server::new([Answer::text("Hello.")]);
+    let project = Project::with(&server).config("[budget]\nsession_cost_usd = 5\n");
+    let output = project.aye(&["exec", "-m", "anthropic/scripted", "hi"]).exits(4);
+    let output = output.says(&["LLM_BUDGET_EXCEEDED", "config.toml:2", "`anthropic/scripted` is not known", "models.toml"]);
+    drop(output);
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
+fn a_session_asks_the_model_that_was_chosen_last() {
+    let server = Server::new((0..4).map(|number| Answer::text(&format!("Answer {number}."))));
+    let project = Project::with(&server);
+    project.aye(&["exec", "-m", "anthropic/first", "one"]).exits(0);
+    let events = project.aye(&["exec", "--json", "-c", "-m", "anthropic/second", "two"]).exits(0).events();
+    let changed = events.only("model_changed");
+    assert!(changed["message"].as_str().unwrap().contains("until now it was anthropic/first"), "{changed}");
+    let events = project.aye(&["exec", "--json", "-c", "three"]).exits(0).events();
+    assert_eq!(events.all("model_changed").len(), 0);
+    let models: Vec<_> = server.requests().iter().map(|request| request.body["model"].clone()).collect();
+    assert_eq!(models, [json!("first"), json!("second"), json!("second")]);
+}
+
+#[test]
+fn amounts_that_are_none_are_refused_with_what_is_expected() {
+    let project = Project::empty();
+    for (flag, words) in [
+        (["--max-budget-usd", "lots"], "a number of dollars"),
+        (["--max-budget-usd", "-1"], "-1"),
+        (["--set", "budget.session_tokens=0"], "a whole number from 1"),
+        (["--set", "budget.session_cost_usd=x"], "a number of dollars"),
+        (["--effort", "very"], "low"),
+    ] {
+        let output = project.aye(&["exec", flag[0], flag[1], "hi"]).exits(2);
+        drop(output.says(&[words]));
+    }
+}
