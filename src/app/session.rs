@@ -13,7 +13,6 @@ use crate::agent::{self, Allowance, Approver, Backoff, Options, Setup, Surroundi
 use crate::config::{InstructionFile, Settings};
 use crate::policy::{self, Enforcer, Layer};
 use crate::ports::{Artifacts, Checkpoints, Guidance, Model, Record, ToolRouter};
-use crate::ports::{Artifacts, Checkpoints, Model, Record, ToolRouter};
 use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind,
 };
