@@ -16,7 +16,6 @@ use crate::ports::{Artifacts, Checkpoints, Guidance, Model, Record, ToolRouter};
 use crate::protocol::{
     Action, BudgetLimit, BudgetScope, BudgetUnit, CallId, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind,
 };
-use crate::protocol::{Action, CallId, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
 use crate::store::{ArtifactStore, Claim, Loaded, NewSession, SessionSummary, Snapshots, Store};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{Environment, Helper, Shell};
