@@ -32,10 +32,15 @@ impl Machine {
             return self.report(call, 0);
         }
         approval.origins = self.policy.origins(&approval.rule, &approval.parts);
-        approval.always = if plan.opens.is_empty() {
-            self.policy.always(&plan.actions, at.now)
-        } else {
+        approval.always = if !plan.opens.is_empty() {
             Always { never: vec!["what a yes opens is open for one run".to_owned()], ..Always::default() }
+        } else if self.goes_in_circles(call).is_some() && self.allowed_by_rule(&plan, at) {
+            Always {
+                never: vec!["a rule allows it already; it is asked about because it repeats".to_owned()],
+                ..Always::default()
+            }
+        } else {
+            self.policy.always(&plan.actions, at.now)
         };
         self.note(Record::ApprovalRequested { approval: approval.clone() });
         let always = approval.always.clone();

@@ -8,8 +8,9 @@ impl Machine {
     /// The model is stopped and nothing new is started; what runs finishes.
     pub(super) fn cancel(&mut self, at: Moment) {
         let Some(task) = &mut self.task else { return };
+        let first = !std::mem::replace(&mut task.cancelling, true);
         // What is said after a stop is to be begun once the task has ended, so a second one does not give it back.
-        if !std::mem::replace(&mut task.cancelling, true) {
+        if first {
             self.give_back_queue();
         }
         let Some(task) = &mut self.task else { return };
@@ -39,11 +40,11 @@ impl Machine {
                         CallState::Planning | CallState::Running | CallState::Done(_) => {}
                     }
                 }
-                if let Some(task) = &mut self.task
+                if let Some(task_id) = self.task.as_ref().map(|task| task.id.clone())
+                    && first
                     && calls.iter().any(|call| !call.is_done())
                 {
-                    let stopping = Record::Stopping { task_id: task.id.clone() };
-                    self.note(stopping);
+                    self.note(Record::Stopping { task_id });
                 }
                 if let Some(task) = &mut self.task {
                     task.phase = Phase::Working(calls);
@@ -146,6 +147,19 @@ impl Machine {
             Phase::Working(calls) => calls.iter().any(|call| call.changes && matches!(call.state, CallState::Running)),
             Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Paused => false,
         })
+    }
+
+    /// The gentle stop. Where a command runs on, it is said what ends that.
+    pub(super) fn stop(&mut self, at: Moment) {
+        let again = self.task.as_ref().is_some_and(|task| task.cancelling);
+        self.cancel(at);
+        if again || !self.changes_run() {
+            return;
+        }
+        let Some(Phase::Working(calls)) = self.task.as_ref().map(|task| &task.phase) else { return };
+        let runs = |call: &&super::Call| call.changes && matches!(call.state, CallState::Running);
+        let names: Vec<_> = calls.iter().filter(runs).take(3).map(|call| format!("`{}`", call.summary)).collect();
+        self.notice(format!("the task ends once {} has ended; stop again to kill it", names.join(", ")));
     }
 
     /// As `cancel`, and running commands are killed. What does not end all the same is given up by the host after its grace, so the

@@ -1,8 +1,9 @@
 //! The same call again and again: the person is asked whether it goes on.
 
 use super::super::limits::SAME_CALLS;
-use super::{Call, Machine};
-use crate::policy::Question;
+use super::{Call, Machine, Moment};
+use crate::policy::{Question, Verdict};
+use crate::ports::Plan;
 use crate::protocol::{Arguments, ToolCall};
 
 /// The calls of a task, as far as the last of them repeat one.
@@ -66,6 +67,11 @@ impl Machine {
         Some(format!("the same call for the {} time in a row, with the same arguments", ordinal(times)))
     }
 
+    /// Whether nothing but the repetition makes it a question.
+    pub(super) fn allowed_by_rule(&self, plan: &Plan, at: Moment) -> bool {
+        matches!(self.policy.judge_call(&plan.tool_name, &plan.actions, at.now), Verdict::Allow(_))
+    }
+
     /// A question that a rule asks, with that reason besides its own.
     pub(super) fn asking_why(&self, call: &Call, mut question: Question) -> Question {
         if let Some(why) = self.goes_in_circles(call) {
@@ -98,11 +104,7 @@ mod tests {
     use crate::protocol::CallId;
 
     fn call(name: &str, arguments: &str) -> ToolCall {
-        ToolCall {
-            tool_call_id: CallId::new("c"),
-            tool_name: name.to_owned(),
-            arguments: Arguments::parse(arguments),
-        }
+        ToolCall { tool_call_id: CallId::new("c"), tool_name: name.to_owned(), arguments: Arguments::parse(arguments) }
     }
 
     fn times(guard: &mut LoopGuard, calls: &[ToolCall]) -> Vec<u32> {

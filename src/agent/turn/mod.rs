@@ -411,7 +411,7 @@ impl Machine {
             Command::ListArtifacts | Command::ReadArtifact { .. } => {}
             // The host answers.
             Command::ListChanges { .. } => {}
-            Command::Cancel => self.cancel(at),
+            Command::Cancel => self.stop(at),
             Command::Kill => self.kill(at),
             Command::Continue => self.go_on(at),
             Command::RetryNow => self.retry_now(at),

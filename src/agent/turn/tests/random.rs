@@ -49,6 +49,8 @@ struct World {
     /// What ran once more with something opened.
     reopened: BTreeSet<Key>,
     prompts: Vec<(String, bool)>,
+    /// How much was said, so that nothing is said twice.
+    said: usize,
     /// Prompts given back to the person.
     drafts: BTreeSet<String>,
     answers: usize,
@@ -78,6 +80,7 @@ fn world(person: bool) -> World {
         rerun: BTreeSet::new(),
         reopened: BTreeSet::new(),
         prompts: Vec::new(),
+        said: 0,
         drafts: BTreeSet::new(),
         answers: 0,
         policy: 0,
@@ -363,7 +366,7 @@ impl World {
         let survived = which.is_multiple_of(4).then_some(usize::from(how) % 8);
         let input = match what % 29 {
             0 => {
-                let text = format!("prompt {}", self.prompts.len());
+                let text = self.new_words("prompt");
                 self.prompts.push((text.clone(), survived.is_none()));
                 Input::Command(Command::Prompt { text })
             }
@@ -412,7 +415,7 @@ impl World {
                     .clone(),
             ),
             24 | 25 => {
-                let text = format!("steer {}", self.prompts.len());
+                let text = self.new_words("steer");
                 self.prompts.push((text.clone(), survived.is_none()));
                 Input::Command(Command::Steer { text })
             }
@@ -428,10 +431,15 @@ impl World {
         self.prompts_are_kept();
     }
 
+    fn new_words(&mut self, what: &str) -> String {
+        self.said += 1;
+        format!("{what} {}", self.said)
+    }
+
     /// The person changes a message that waits, or takes it back; or tries to, and it is taken by now.
     fn edit(&mut self, which: u8, how: u8, whole: bool) -> Input {
         let id = u64::from(which % 8) + u64::from(how % 16);
-        let text = if how.is_multiple_of(5) { String::new() } else { format!("edited {}", self.prompts.len()) };
+        let text = if how.is_multiple_of(5) { String::new() } else { self.new_words("edited") };
         if let Some(waiting) = self.machine.queue.iter().find(|waiting| waiting.id == id) {
             // From now on it is the new text; who dies in between has one of both.
             self.prompts.retain_mut(|(prompt, needed)| {
