@@ -4,10 +4,12 @@ mod artifacts;
 mod calls;
 mod changes;
 mod commands;
+mod mentions;
 mod models;
 mod previews;
 mod rules;
 mod stalled;
+mod teller;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +32,8 @@ use previews::Previews;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+pub use teller::EVENTS;
+use teller::Teller;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -181,7 +185,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     host.emit(None, None, started);
     host.emit(None, None, in_force);
     host.emit(None, None, held);
-    let begun = host.machine.begin();
+    let begun = host.machine.begin_session();
     host.perform(begun.into()).await;
     if resumed {
         let effects = host.machine.restore(setup.records, setup.settled, setup.unfinished, moment());
@@ -214,7 +218,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         host.take(input).await;
     }
     let saved = host.save_what_is_stalled().await;
-    let closed = host.machine.close(saved);
+    let closed = host.machine.end_session(saved);
     host.perform(closed.into()).await;
     let (task_count, total_tokens) = host.machine.totals();
     let duration_ms = u64::try_from(host.started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -375,6 +379,8 @@ impl Host {
             | Input::ToolFinished { .. }
             | Input::Kept(_)
             | Input::ModelOpened(_)
+            | Input::MentionsPlanned { .. }
+            | Input::MentionsRead { .. }
             | Input::Woken { .. } => {
                 let effects = self.machine.handle(input, moment());
                 self.keep(effects);
@@ -470,6 +476,8 @@ impl Host {
                     tracing::warn!(%error, "draft");
                 }
             }
+            Effect::PlanMentions { ticket, calls } => self.plan_mentions(ticket, calls),
+            Effect::ReadMentions { ticket, runs } => self.read_mentions(ticket, runs),
             Effect::OpenModel { name } => self.open_model(&name),
             Effect::ListModels { ask } => self.list_models(ask),
             Effect::ReloadPolicy => {
@@ -496,28 +504,5 @@ impl Host {
 
     fn teller(&self) -> Teller {
         self.teller.clone()
-    }
-}
-
-/// Whoever has something to tell of the session.
-#[derive(Clone)]
-struct Teller {
-    workspace_id: WorkspaceId,
-    session_id: SessionId,
-    events: mpsc::UnboundedSender<Event>,
-}
-
-impl Teller {
-    fn tell(&self, task_id: Option<TaskId>, step_id: Option<StepId>, kind: EventKind) {
-        let event = Event {
-            workspace_id: self.workspace_id.clone(),
-            session_id: self.session_id.clone(),
-            task_id,
-            step_id,
-            timestamp: Timestamp::now(),
-            kind,
-        };
-        // A front end that is gone does not stop the work.
-        let _ = self.events.send(event);
     }
 }

@@ -129,7 +129,7 @@ pub(super) async fn tell(
 
 /// How long a call is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Patience {
+pub(super) enum Patience {
     /// It only reads, and is given up.
     Short,
     /// It changes files: it is told to stop, and its end is waited for.
@@ -140,7 +140,7 @@ enum Patience {
 
 /// Why a call is not waited for any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum GivenUp {
+pub(super) enum GivenUp {
     /// It only reads, and took too long.
     Late,
     /// It only reads, and was stopped.
@@ -150,7 +150,7 @@ enum GivenUp {
 }
 
 impl GivenUp {
-    fn error(self) -> ToolError {
+    pub(super) fn error(self) -> ToolError {
         match self {
             Self::Late => {
                 let message =
@@ -169,7 +169,7 @@ impl GivenUp {
 
 /// What came of the work. What only reads is given up once it takes too long, or was killed by the person. What changes something is
 /// told to `stop` where it takes too long and waited for all the same; once it was killed, for a grace.
-async fn in_time<T>(
+pub(super) async fn in_time<T>(
     work: impl Future<Output = T>,
     patience: Patience,
     killed: &CancellationToken,
@@ -205,7 +205,7 @@ async fn in_time<T>(
     }
 }
 
-fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
+pub(super) fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
     tracing::error!(%error, "a tool panicked while it planned");
     Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way"))
 }

@@ -59,6 +59,8 @@ impl Host {
                 | Effect::Wake { .. }
                 | Effect::ReloadPolicy
                 | Effect::OpenModel { .. }
+                | Effect::PlanMentions { .. }
+                | Effect::ReadMentions { .. }
                 | Effect::ListModels { .. }
                 | Effect::SaveDraft(_) => {}
             }
@@ -126,6 +128,8 @@ impl Host {
             | Effect::ListGrants
             | Effect::Wake { .. }
             | Effect::SaveDraft(_)
+            | Effect::PlanMentions { .. }
+            | Effect::ReadMentions { .. }
             | Effect::OpenModel { .. }
             | Effect::ListModels { .. }
             | Effect::ReloadPolicy

@@ -11,6 +11,7 @@ mod cancel;
 mod compact;
 mod grants;
 mod loop_guard;
+mod mentions;
 mod model;
 mod opened;
 mod policy;
@@ -108,6 +109,15 @@ pub enum Input {
     },
     /// What became of `Effect::OpenModel`, or what a server told of the model that is asked.
     ModelOpened(Result<ModelFacts, Failure>),
+    /// What became of `Effect::PlanMentions`, in the order of its calls.
+    MentionsPlanned {
+        ticket: u64,
+        plans: Vec<Result<Plan, ToolError>>,
+    },
+    MentionsRead {
+        ticket: u64,
+        results: Vec<ToolResult>,
+    },
 }
 
 /// What to do.
@@ -162,6 +172,15 @@ pub enum Effect {
         ticket: u64,
     },
     SaveDraft(String),
+    /// Plans the reading of files that a prompt names.
+    PlanMentions {
+        ticket: u64,
+        calls: Vec<ToolCall>,
+    },
+    ReadMentions {
+        ticket: u64,
+        runs: Vec<(Plan, Permit)>,
+    },
     /// Ask this model from now on; answered by `Input::ModelOpened`.
     OpenModel {
         name: String,
@@ -185,6 +204,8 @@ pub struct Machine {
     cost_usd: Option<f64>,
     states: state::States,
     task: Option<Task>,
+    /// A prompt that becomes a task once the files it names are read.
+    opening: Option<mentions::Opening>,
     /// The last task that ended before it was done; `Continue` takes it up again.
     ended: Option<Task>,
     /// Whether the journal says which policy is in force.
@@ -359,6 +380,7 @@ impl Machine {
             cost_usd: None,
             states: state::States::default(),
             task: None,
+            opening: None,
             ended: None,
             policy_noted: false,
             quitting: false,
@@ -385,6 +407,8 @@ impl Machine {
                 self.woken(ticket, at);
                 self.unanswered(ticket, at);
             }
+            Input::MentionsPlanned { ticket, plans } => self.mentions_planned(ticket, plans, at),
+            Input::MentionsRead { ticket, results } => self.mentions_read(ticket, results, at),
             Input::ModelOpened(opened) => self.model_opened(opened),
         }
         std::mem::take(&mut self.out)

@@ -30,6 +30,8 @@ impl Machine {
                     self.notice("the task is paused: /continue goes on and says it to the model");
                 }
             }
+            // It has no step yet, but will have.
+            None if self.opening.is_some() => self.enqueue(text, true),
             Some(_) | None => self.prompt(text, at),
         }
     }
@@ -53,7 +55,7 @@ impl Machine {
         self.save_queue();
     }
 
-    fn note_queue(&mut self) {
+    pub(super) fn note_queue(&mut self) {
         self.note(Record::Queue { prompts: self.queue.iter().cloned().collect() });
     }
 
@@ -95,7 +97,7 @@ impl Machine {
         if let Some(text) = next {
             self.note_queue();
             self.tell_queue();
-            self.start(text, at);
+            self.begin(text, at);
         }
     }
 

@@ -127,13 +127,13 @@ impl States {
 
 impl Machine {
     /// The session is there; call it once, before any input.
-    pub fn begin(&mut self) -> Vec<Effect> {
+    pub fn begin_session(&mut self) -> Vec<Effect> {
         self.enter_session(Running);
         std::mem::take(&mut self.out)
     }
 
     /// The session is over; `saved`: with all that was to be kept of it.
-    pub fn close(&mut self, saved: bool) -> Vec<Effect> {
+    pub fn end_session(&mut self, saved: bool) -> Vec<Effect> {
         self.enter_session(match (saved, self.task.is_some()) {
             (false, _) => Failed,
             (true, true) => Cancelled,

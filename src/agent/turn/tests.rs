@@ -142,8 +142,8 @@ impl Sim {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let input = match verb {
             // What a host says of the session: it is there, it is over, nothing can be saved, or can be again.
-            "begin" => return self.machine.begin(),
-            "closed" => return self.machine.close(rest != "unsaved"),
+            "begin" => return self.machine.begin_session(),
+            "closed" => return self.machine.end_session(rest != "unsaved"),
             "stalled" => return self.stalled(true),
             "saved" => return self.stalled(false),
             "prompt" => Input::Command(Command::Prompt { text: rest.to_owned() }),
@@ -215,6 +215,15 @@ impl Sim {
                     other => panic!("resolution {other}"),
                 };
                 Input::Command(Command::Resolve { tool_call_id: CallId::new(id), resolution })
+            }
+            // Plans of the files a prompt names, then what was read.
+            "mentioned" => {
+                let plans = rest.split("; ").map(|item| self.plan(item).1).collect();
+                Input::MentionsPlanned { ticket: self.ticket, plans }
+            }
+            "read-along" => {
+                let read = |text: &str| ToolResult::succeeded(CallId::new("mention_0"), "ReadFile", text);
+                Input::MentionsRead { ticket: self.ticket, results: rest.split("; ").map(read).collect() }
             }
             "cancel" => Input::Command(Command::Cancel),
             "kill" => Input::Command(Command::Kill),
@@ -381,7 +390,11 @@ impl Sim {
                     format!("emit {}", show(&kind))
                 }
                 Effect::Request(request) => {
-                    let roles: Vec<_> = request.messages.iter().map(|message| format!("{:?}", message.role)).collect();
+                    let role = |message: &Arc<Message>| match message.content.len() {
+                        parts if message.role == Role::User && parts > 1 => format!("User×{parts}"),
+                        _ => format!("{:?}", message.role),
+                    };
+                    let roles: Vec<_> = request.messages.iter().map(role).collect();
                     format!("request {}", roles.join(" "))
                 }
                 Effect::StopModel => "stop the model".to_owned(),
@@ -413,6 +426,17 @@ impl Sim {
                 Effect::Wake { after_ms, ticket } => format!("wake after {after_ms} ms with {ticket}"),
                 Effect::SaveDraft(text) => format!("save draft {text:?}"),
                 Effect::ReloadPolicy => "reload the policy".to_owned(),
+                Effect::PlanMentions { ticket, calls } => {
+                    self.ticket = ticket;
+                    let names: Vec<_> = calls.iter().map(|call| format!("{} {:?}", call.tool_name, call.arguments)).collect();
+                    self.calls = calls;
+                    format!("plan mentions {}", names.join("; "))
+                }
+                Effect::ReadMentions { runs, .. } => {
+                    let names: Vec<_> =
+                        runs.iter().map(|(plan, permit)| format!("{} by {}", plan.summary, permit.rule())).collect();
+                    format!("read mentions {}", names.join("; "))
+                }
                 Effect::OpenModel { name } => format!("open model {name}"),
                 Effect::ListModels { ask } => format!("list models, ask {ask}"),
                 Effect::End => "end".to_owned(),
@@ -431,7 +455,7 @@ fn sim_of(text: &str) -> Sim {
     let options = text.lines().next().filter(|line| line.starts_with('#')).unwrap_or_default();
     sim.states = options.contains("states");
     if !sim.states {
-        let begun = sim.machine.begin();
+        let begun = sim.machine.begin_session();
         sim.perform(begun);
     }
     let seconds = options.split("timeout=").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());

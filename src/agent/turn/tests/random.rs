@@ -93,7 +93,7 @@ fn world(person: bool) -> World {
 fn begun(person: bool) -> Machine {
     let approver = if person { Approver::Person } else { Approver::Nobody };
     let mut machine = machine_with(approver, 6, Some(Duration::from_secs(300)));
-    machine.begin();
+    machine.begin_session();
     machine
 }
 
@@ -110,7 +110,7 @@ impl World {
         let count = survived.unwrap_or(effects.len());
         self.perform(effects.into_iter().take(count));
         if self.ended {
-            self.machine.close(true);
+            self.machine.end_session(true);
         }
         assert_eq!(self.machine.states.refused, 0, "a state followed that may not");
         if survived.is_some() || self.ended {
@@ -238,6 +238,7 @@ impl World {
                 }
                 Effect::Forget(_) | Effect::ListGrants => self.keeping.push(effect),
                 Effect::KillTools | Effect::ReloadPolicy | Effect::Background { .. } | Effect::StopCommand { .. } => {}
+                Effect::PlanMentions { .. } | Effect::ReadMentions { .. } => {}
                 Effect::StopPreview { .. } | Effect::OpenModel { .. } | Effect::ListModels { .. } => {}
                 Effect::End => self.ended = true,
             }
