@@ -217,9 +217,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         };
         host.take(input).await;
     }
-    let saved = host.save_what_is_stalled().await;
-    let closed = host.machine.end_session(saved);
-    host.perform(closed.into()).await;
+    host.save_what_is_stalled().await;
     let (task_count, total_tokens) = host.machine.totals();
     let duration_ms = u64::try_from(host.started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let tools = host.tool_uses.list();
@@ -405,9 +403,7 @@ impl Host {
                     effects.push_front(Effect::Commit(records, durability));
                     self.stalled = effects;
                     self.emit(None, None, EventKind::SessionPaused { failure });
-                    if self.deadline.is_none() {
-                        self.tell_stalled(true);
-                    }
+                    self.tell_stalled(true);
                     return;
                 }
             } else {
@@ -489,12 +485,6 @@ impl Host {
                 }
             }
             Effect::End => self.ending = true,
-        }
-    }
-
-    fn tell_stalled(&mut self, stalled: bool) {
-        if let Some(told) = self.machine.set_stalled(stalled) {
-            self.emit(self.task.clone(), None, told);
         }
     }
 

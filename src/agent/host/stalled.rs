@@ -25,6 +25,16 @@ impl Host {
         }
     }
 
+    /// Where the session stands now that nothing, or everything, can be saved. Who leaves is not told to wait.
+    pub(super) fn tell_stalled(&mut self, stalled: bool) {
+        if self.deadline.is_some() && stalled {
+            return;
+        }
+        if let Some(told) = self.machine.set_stalled(stalled) {
+            self.emit(self.task.clone(), None, told);
+        }
+    }
+
     /// Effects wait behind the commit that failed, but stopping does not wait.
     pub(super) fn keep(&mut self, effects: Vec<Effect>) {
         for effect in effects {
@@ -108,8 +118,8 @@ impl Host {
         }
     }
 
-    /// At the end, once more: all that was to be saved. Whether it is.
-    pub(super) async fn save_what_is_stalled(&mut self) -> bool {
+    /// At the end, once more: all that was to be saved. Where it cannot be, the session failed.
+    pub(super) async fn save_what_is_stalled(&mut self) {
         let commits = std::mem::take(&mut self.stalled).into_iter().filter_map(|effect| match effect {
             Effect::Commit(records, _) => Some(records),
             Effect::Emit { .. }
@@ -142,6 +152,8 @@ impl Host {
         } else {
             self.tell_stalled(false);
         }
-        saved.is_ok()
+        for effect in self.machine.end_session(saved.is_ok()) {
+            self.act(effect).await;
+        }
     }
 }

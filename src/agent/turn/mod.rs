@@ -33,7 +33,7 @@ use crate::policy::{Enforcer, Permit, PreviewPermit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
     Always, ApprovalId, CallId, Command, Effort, ErrorCode, EventKind, Failure, Message, MessageId, Mode, ModelFacts, Outside,
-    Part, Proposal, Role, SessionStatus, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
+    Part, Proposal, Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
 };
 use jiff::Timestamp;
 use std::collections::VecDeque;
@@ -490,16 +490,5 @@ impl Machine {
             step_id: task.step_id.clone(),
             timestamp: at.now,
         })
-    }
-
-    /// The task waits for the person, everything kept.
-    fn pause(&mut self, failure: Failure) {
-        if let Some(task) = &mut self.task {
-            task.phase = Phase::Paused;
-        }
-        self.note(Record::Paused { failure: failure.clone() });
-        self.commit(Durability::Power);
-        self.emit(EventKind::SessionPaused { failure });
-        self.enter_session(SessionStatus::Paused);
     }
 }

@@ -1,12 +1,13 @@
 //! Where the session and its task stand: which change may follow which, and the one place where they change.
 
 use super::{Call, CallState, Effect, Machine, Phase};
+use crate::ports::{Durability, Record};
 use crate::protocol::SessionStatus::{self, Cancelled, Completed, Created, Failed, Paused, Running};
 use crate::protocol::TaskStatus::{
     self, CheckingPolicy, ExecutingTools, Idle, ProcessingResponse, TaskCancelled, TaskCompleted, TaskFailed, TaskRunning,
     WaitingForApproval, WaitingForLlm,
 };
-use crate::protocol::{EventKind, SessionState, TaskState};
+use crate::protocol::{EventKind, Failure, SessionState, TaskState};
 
 /// From, to, and when.
 pub(super) type Change<S> = (S, S, &'static str);
@@ -163,6 +164,17 @@ impl Machine {
     fn state_changed(&self) -> EventKind {
         let SessionState { session_status, task } = self.state();
         EventKind::StateChanged { session_status, task }
+    }
+
+    /// The task waits for the person, everything kept.
+    pub(super) fn pause(&mut self, failure: Failure) {
+        if let Some(task) = &mut self.task {
+            task.phase = Phase::Paused;
+        }
+        self.note(Record::Paused { failure: failure.clone() });
+        self.commit(Durability::Power);
+        self.emit(EventKind::SessionPaused { failure });
+        self.enter_session(Paused);
     }
 
     pub(super) fn enter_session(&mut self, to: SessionStatus) {
