@@ -196,6 +196,8 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     host.emit(None, None, started);
     host.emit(None, None, in_force);
     host.emit(None, None, held);
+    let begun = host.machine.begin_session();
+    host.perform(begun.into()).await;
     if resumed {
         let effects = host.machine.restore(setup.records, setup.settled, setup.unfinished, moment());
         host.perform(effects.into()).await;
@@ -414,6 +416,7 @@ impl Host {
                     effects.push_front(Effect::Commit(records, durability));
                     self.stalled = effects;
                     self.emit(None, None, EventKind::SessionPaused { failure });
+                    self.tell_stalled(true);
                     return;
                 }
             } else {

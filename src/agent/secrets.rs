@@ -11,19 +11,19 @@ use std::sync::Arc;
 pub fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Option<String>) {
     match command {
         Command::Prompt { text } => {
-            let (text, notice) = hide_in_words(redactor, &text);
+            let (text, notice) = hide_in_words(redactor, &text, "prompt");
             (Command::Prompt { text }, notice)
         }
         Command::Steer { text } => {
-            let (text, notice) = hide_in_words(redactor, &text);
+            let (text, notice) = hide_in_words(redactor, &text, "message");
             (Command::Steer { text }, notice)
         }
         Command::EditWaiting { id, text } => {
-            let (text, notice) = hide_in_words(redactor, &text);
+            let (text, notice) = hide_in_words(redactor, &text, "message");
             (Command::EditWaiting { id, text }, notice)
         }
         Command::Compact { focus: Some(focus) } => {
-            let (focus, notice) = hide_in_words(redactor, &focus);
+            let (focus, notice) = hide_in_words(redactor, &focus, "words");
             (Command::Compact { focus: Some(focus) }, notice)
         }
         Command::Decide { approval_id, decision: Decision::Denied { reason: Some(reason) } } => {
@@ -36,13 +36,13 @@ pub fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Optio
     }
 }
 
-/// What the person says to the model, without secrets.
-fn hide_in_words(redactor: &Redactor, text: &str) -> (String, Option<String>) {
+/// What the person says to the model, and what was hidden of it.
+fn hide_in_words(redactor: &Redactor, text: &str, what: &str) -> (String, Option<String>) {
     let hidden = redactor.redact(text);
     let count: usize = hidden.found.iter().map(|found| found.count).sum();
     let kinds: Vec<&str> = hidden.found.iter().map(|found| found.kind.as_str()).collect();
     let noun = if count == 1 { "secret" } else { "secrets" };
-    let notice = (count > 0).then(|| format!("hid {count} {noun} ({}) in your prompt from the model", kinds.join(", ")));
+    let notice = (count > 0).then(|| format!("hid {count} {noun} ({}) in your {what} from the model", kinds.join(", ")));
     (hidden.text.into_owned(), notice)
 }
 

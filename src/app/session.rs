@@ -23,6 +23,7 @@ use crate::sys::sandbox::left_bases;
 use crate::tools::{self, Changes, Commands, Holding, Recovered, Router, Seen};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The limit of an answer when neither the model nor the policy says less.
 const OUTPUT_TOKENS: u64 = 32_000;
@@ -170,6 +171,8 @@ pub struct Terms {
     pub approver: Approver,
     pub unfinished: Unfinished,
     pub max_steps: Option<u32>,
+    /// After so long a question counts as denied; none where somebody sits before it.
+    pub approval_timeout: Option<Duration>,
     pub instructions: Vec<InstructionFile>,
     /// What the project says of its parts.
     pub guidance: Option<Arc<dyn Guidance>>,
@@ -203,6 +206,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         max_steps: terms.max_steps.or_else(|| place.settings.task_steps()).unwrap_or(agent::MAX_STEPS),
         limits: limits(&place.settings, terms.max_steps),
         approver: terms.approver,
+        approval_timeout: terms.approval_timeout,
         backoff: backoff(&place.settings),
         system: redactor.redact(&system_prompt(place, terms.instructions)).text.into(),
         tools,

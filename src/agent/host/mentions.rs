@@ -1,7 +1,7 @@
 //! Files that a prompt names, planned and read beside the host.
 
 use super::Host;
-use super::calls::{Patience, in_time, late, unplanned};
+use super::calls::{Patience, in_time, unplanned};
 use crate::agent::limits::CHANNEL_DEPTH;
 use crate::agent::turn::Input;
 use crate::policy::Permit;
@@ -13,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 
 impl Host {
     pub(super) fn plan_mentions(&self, ticket: u64, calls: Vec<ToolCall>) {
-        let (router, inputs) = (self.router.clone(), self.inputs.clone());
+        let (router, inputs, killed) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
         tokio::spawn(async move {
             let plans = calls.into_iter().map(|call| {
-                let router = router.clone();
+                let (router, killed) = (router.clone(), killed.clone());
                 let work = tokio::spawn(async move { router.plan(call).await });
                 async move {
-                    let planned = in_time(work, Patience::Short, &CancellationToken::new()).await;
-                    planned.map_or_else(|| Err(late()), |done| done.unwrap_or_else(unplanned))
+                    let planned = in_time(work, Patience::Short, &killed, &CancellationToken::new()).await;
+                    planned.map_or_else(|up| Err(up.error()), |done| done.unwrap_or_else(unplanned))
                 }
             });
             let plans = join_all(plans).await;
@@ -29,25 +29,26 @@ impl Host {
     }
 
     pub(super) fn read_mentions(&self, ticket: u64, runs: Vec<(Plan, Permit)>) {
-        let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.child_token());
+        let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
         tokio::spawn(async move {
             let results = runs.into_iter().map(|(plan, permit)| {
-                let (router, kill) = (router.clone(), kill.clone());
+                let (router, killed) = (router.clone(), kill.clone());
                 let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
                 // Nobody listens: what reads prints nothing while it does.
                 let (output, _) = mpsc::channel(CHANNEL_DEPTH);
+                let kill = killed.child_token();
                 let stop = kill.clone();
                 let context = RunContext { tool_call_id: None, output, kill, background: CancellationToken::new() };
                 let work = tokio::spawn(async move { router.run(plan, permit, context).await });
                 async move {
-                    match in_time(work, Patience::Short, &stop).await {
-                        Some(Ok(result)) => result,
-                        Some(Err(error)) => {
+                    match in_time(work, Patience::Short, &killed, &stop).await {
+                        Ok(Ok(result)) => result,
+                        Ok(Err(error)) => {
                             tracing::error!(%error, tool = name, "tool panicked");
                             let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed");
                             ToolResult::refused(id, name, error)
                         }
-                        None => ToolResult::refused(id, name, late()),
+                        Err(up) => ToolResult::refused(id, name, up.error()),
                     }
                 }
             });

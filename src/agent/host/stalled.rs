@@ -20,6 +20,19 @@ impl Host {
         });
         let effects = std::mem::take(&mut self.stalled);
         self.perform(effects).await;
+        if self.stalled.is_empty() {
+            self.tell_stalled(false);
+        }
+    }
+
+    /// Where the session stands now that nothing, or everything, can be saved. Who leaves is not told to wait.
+    pub(super) fn tell_stalled(&mut self, stalled: bool) {
+        if self.deadline.is_some() && stalled {
+            return;
+        }
+        if let Some(told) = self.machine.set_stalled(stalled) {
+            self.emit(self.task.clone(), None, told);
+        }
     }
 
     /// Effects wait behind the commit that failed, but stopping does not wait.
@@ -106,7 +119,7 @@ impl Host {
         }
     }
 
-    /// At the end, once more: all that was to be saved.
+    /// At the end, once more: all that was to be saved. Where it cannot be, the session failed.
     pub(super) async fn save_what_is_stalled(&mut self) {
         let commits = std::mem::take(&mut self.stalled).into_iter().filter_map(|effect| match effect {
             Effect::Commit(records, _) => Some(records),
@@ -135,8 +148,14 @@ impl Host {
             | Effect::End => None,
         });
         let records: Vec<Record> = commits.flatten().collect();
-        if let Err(failure) = self.commit(&records, Durability::Power).await {
+        let saved = self.commit(&records, Durability::Power).await;
+        if let Err(failure) = &saved {
             self.emit(None, None, EventKind::Notice { message: format!("not saved: {}", failure.message) });
+        } else {
+            self.tell_stalled(false);
+        }
+        for effect in self.machine.end_session(saved.is_ok()) {
+            self.act(effect).await;
         }
     }
 }

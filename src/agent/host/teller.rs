@@ -95,9 +95,9 @@ fn payload(kind: &EventKind) -> Value {
             json!({"model": model, "estimatedInputTokens": estimated_input_tokens})
         }
         EventKind::LlmRequestCompleted { .. } | EventKind::BudgetApproaching { .. } => whole(kind),
-        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd } => json!({
+        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd, estimated } => json!({
             "attempt": attempt, "maxAttempts": max_attempts, "delayMs": delay_ms, "kind": kind, "message": short(message), "usage": usage,
-            "costUsd": cost_usd,
+            "costUsd": cost_usd, "estimated": estimated,
         }),
         EventKind::TextChunk { text }
         | EventKind::ReasoningChunk { text }
@@ -224,6 +224,7 @@ mod tests {
             stop_reason: crate::protocol::StopReason::EndTurn,
             cost_usd: Some(0.5),
             session_cost_usd: None,
+            estimated: false,
         });
         assert_eq!((&answered["payload"]["inputTokens"], &answered["payload"]["costUsd"]), (&5.into(), &0.5.into()));
         for kind in [

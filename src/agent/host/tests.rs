@@ -6,8 +6,8 @@ use crate::agent::{Backoff, Unfinished};
 use crate::policy::{Bundle, Context, Layer, Permit, Sandbox, Scope};
 use crate::ports::{BoxFuture, Completion, JournalError, ModelRequest, Plan, RunContext};
 use crate::protocol::{
-    Action, Arguments, CallId, ErrorCode, ListedModel, ModelFacts, Part, Place, PreviewOffer, SandboxTier, StopReason, Target,
-    ToolCall, ToolError, ToolResult, Usage,
+    Action, Arguments, CallId, ErrorCode, ListedModel, ModelFacts, Part, Place, PreviewOffer, SandboxTier, SessionStatus,
+    StopReason, Target, ToolCall, ToolError, ToolResult, Usage,
 };
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -180,6 +180,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         tools: Vec::new().into(),
         sandbox: "NONE".to_owned(),
         laxest: Mode::Auto,
+        approval_timeout: None,
     };
     let context = Context {
         roots: vec![PathBuf::from("/w")],
@@ -305,6 +306,67 @@ async fn what_is_said_meanwhile_is_kept() {
         })
         .collect();
     assert_eq!(prompts, ["go", "and then this"]);
+}
+
+#[tokio::test]
+async fn what_steers_meanwhile_is_said_with_the_step_and_what_waits_can_be_changed() {
+    let mut session = stalled().await;
+    for command in [
+        Command::Steer { text: "in blue".to_owned() },
+        Command::Prompt { text: "and then this".to_owned() },
+        Command::EditWaiting { id: 1, text: "in red".to_owned() },
+    ] {
+        session.send(command).await;
+        session.until(|kind| matches!(kind, EventKind::Notice { message } if message.contains("kept")).then_some(())).await;
+    }
+    session.disk.full.store(false, Ordering::SeqCst);
+    session.send(Command::Continue).await;
+    let steered = session
+        .until(|kind| match kind {
+            EventKind::Steered { text } => Some(text.clone()),
+            _ => None,
+        })
+        .await;
+    assert_eq!(steered, "in red");
+    session.until_completed().await;
+    session.until_completed().await;
+    let records = session.saved();
+    let said: Vec<_> = records
+        .iter()
+        .filter_map(|record| match record {
+            Record::TaskStarted { prompt: message, .. } | Record::Steered { message } => Some(message.text()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(said, ["go", "in red", "and then this"]);
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_saved_waits_and_says_so() {
+    let mut session = stalled().await;
+    let next = |kind: &EventKind| match kind {
+        EventKind::StateChanged { session_status, .. } => Some(*session_status),
+        _ => None,
+    };
+    assert_eq!(session.until(next).await, SessionStatus::Paused);
+    session.disk.full.store(false, Ordering::SeqCst);
+    session.send(Command::Continue).await;
+    session.until(|kind| next(kind).filter(|status| *status == SessionStatus::Running)).await;
+    session.until_completed().await;
+    session.send(Command::Quit).await;
+    session.until(|kind| next(kind).filter(|status| *status == SessionStatus::Completed)).await;
+    session.until(|kind| matches!(kind, EventKind::SessionCompleted { .. }).then_some(())).await;
+}
+
+#[tokio::test]
+async fn what_was_said_and_cannot_be_saved_until_the_end_makes_the_session_one_that_failed() {
+    let mut session = stalled().await;
+    session.send(Command::Quit).await;
+    let failed = |kind: &EventKind| match kind {
+        EventKind::StateChanged { session_status: SessionStatus::Failed, task } => Some(task.is_some()),
+        _ => None,
+    };
+    assert!(session.until(failed).await);
 }
 
 #[tokio::test]

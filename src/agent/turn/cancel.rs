@@ -12,8 +12,11 @@ impl Machine {
         }
         self.waste_what_streams();
         let Some(task) = &mut self.task else { return };
-        task.cancelling = true;
-        self.give_back_queue();
+        let first = !std::mem::replace(&mut task.cancelling, true);
+        // What is said after a stop is to be begun once the task has ended, so a second one does not give it back.
+        if first {
+            self.give_back_queue();
+        }
         let Some(task) = &mut self.task else { return };
         match &mut task.phase {
             Phase::Requesting(stream) => {
@@ -40,6 +43,12 @@ impl Machine {
                         }
                         CallState::Planning | CallState::Running | CallState::Done(_) => {}
                     }
+                }
+                if let Some(task_id) = self.task.as_ref().map(|task| task.id.clone())
+                    && first
+                    && calls.iter().any(|call| !call.is_done())
+                {
+                    self.note(Record::Stopping { task_id });
                 }
                 if let Some(task) = &mut self.task {
                     task.phase = Phase::Working(calls);
@@ -95,6 +104,8 @@ impl Machine {
             Input::Command(Command::SaveDraft { text }) => self.out.push(Effect::SaveDraft(text)),
             // Said too late to be begun, but not lost.
             Input::Command(Command::Prompt { text }) => self.enqueue(text, false),
+            Input::Command(Command::Steer { text }) => self.enqueue(text, true),
+            Input::Command(Command::EditWaiting { id, text }) => self.edit_waiting(id, text),
             Input::Command(Command::Quit) => self.out.push(Effect::End),
             Input::Kept(kept) => {
                 self.kept(kept);
@@ -114,8 +125,6 @@ impl Machine {
                 | Command::Background { .. }
                 | Command::Stop { .. }
                 | Command::Continue
-                | Command::Steer { .. }
-                | Command::EditWaiting { .. }
                 | Command::RetryNow
                 | Command::Compact { .. }
                 | Command::UndoCompaction
@@ -147,7 +156,21 @@ impl Machine {
         })
     }
 
-    /// As `cancel`, and running commands are killed.
+    /// The gentle stop. Where a command runs on, it is said what ends that.
+    pub(super) fn stop(&mut self, at: Moment) {
+        let again = self.task.as_ref().is_some_and(|task| task.cancelling);
+        self.cancel(at);
+        if again || !self.changes_run() {
+            return;
+        }
+        let Some(Phase::Working(calls)) = self.task.as_ref().map(|task| &task.phase) else { return };
+        let runs = |call: &&super::Call| call.changes && matches!(call.state, CallState::Running);
+        let names: Vec<_> = calls.iter().filter(runs).take(3).map(|call| format!("`{}`", call.summary)).collect();
+        self.notice(format!("the task ends once {} has ended; stop again to kill it", names.join(", ")));
+    }
+
+    /// As `cancel`, and running commands are killed. What does not end all the same is given up by the host after its grace, so the
+    /// task ends whatever a tool does.
     pub(super) fn kill(&mut self, at: Moment) {
         self.out.push(Effect::KillTools);
         self.cancel(at);

@@ -11,6 +11,7 @@ mod cancel;
 mod compact;
 mod grants;
 mod guardrail;
+mod loop_guard;
 mod mentions;
 mod model;
 mod opened;
@@ -19,6 +20,7 @@ mod preview;
 mod queue;
 mod restore;
 mod spending;
+mod state;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -41,6 +43,7 @@ use spending::Spending;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Who answers questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +76,8 @@ pub struct Options {
     pub sandbox: String,
     /// The laxest mode that may be chosen while the session runs.
     pub laxest: Mode,
+    /// After so long without an answer a question counts as denied; without one it waits as long as the session does.
+    pub approval_timeout: Option<Duration>,
 }
 
 /// When an input arrives; `jitter` is a random number in 0..1.
@@ -215,6 +220,7 @@ pub struct Machine {
     choice: model::Choice,
     /// Why the last task ended, where a provider's guardrail ended it: the model is told with what comes next.
     blocked: Option<String>,
+    states: state::States,
     task: Option<Task>,
     /// A prompt that becomes a task once the files it names are read.
     opening: Option<mentions::Opening>,
@@ -256,6 +262,8 @@ struct Task {
     phase: Phase,
     /// The person wants it to stop; it ends where nothing is lost.
     cancelling: bool,
+    /// How often it made the same call in a row.
+    guard: loop_guard::LoopGuard,
 }
 
 #[derive(Debug)]
@@ -303,6 +311,7 @@ struct Call {
     no_preview: Option<String>,
     /// What it came to when it ran and was kept from something.
     held: Option<opened::Held>,
+    row: loop_guard::Row,
     state: CallState,
 }
 
@@ -330,6 +339,8 @@ struct Pending {
     always: Always,
     approval_id: ApprovalId,
     since: Timestamp,
+    /// Of the wait for the answer, where that has an end.
+    ticket: Option<u64>,
 }
 
 impl Call {
@@ -346,6 +357,7 @@ impl Call {
             previewed: false,
             no_preview: None,
             held: None,
+            row: loop_guard::Row::default(),
             state,
         }
     }
@@ -387,6 +399,7 @@ impl Machine {
             counters: Counters::default(),
             usage: Usage::default(),
             cost_usd: None,
+            states: state::States::default(),
             task: None,
             opening: None,
             ended: None,
@@ -413,7 +426,10 @@ impl Machine {
             Input::ToolFinished { index, result, latency_ms } => self.tool_finished(index, result, latency_ms, at),
             Input::PolicyChanged(change) => self.policy_changed(*change, at),
             Input::Kept(kept) => self.kept(kept),
-            Input::Woken { ticket } => self.woken(ticket, at),
+            Input::Woken { ticket } => {
+                self.woken(ticket, at);
+                self.unanswered(ticket, at);
+            }
             Input::ModelOpened(opened) => self.model_opened(opened, at),
             Input::MentionsPlanned { ticket, plans } => self.mentions_planned(ticket, plans, at),
             Input::MentionsRead { ticket, results } => self.mentions_read(ticket, results, at),
@@ -442,7 +458,7 @@ impl Machine {
             Command::ListArtifacts | Command::ReadArtifact { .. } => {}
             // The host answers.
             Command::ListChanges { .. } => {}
-            Command::Cancel => self.cancel(at),
+            Command::Cancel => self.stop(at),
             Command::Kill => self.kill(at),
             Command::Continue => self.go_on(at),
             Command::RetryNow => self.retry_now(at),
@@ -507,16 +523,5 @@ impl Machine {
             step_id: task.step_id.clone(),
             timestamp: at.now,
         })
-    }
-
-    /// The task waits for the person, everything kept.
-    fn pause(&mut self, failure: Failure) {
-        if let Some(task) = &mut self.task {
-            task.phase = Phase::Paused;
-        }
-        self.spending.paused = failure.kind == FailureKind::BudgetExceeded;
-        self.note(Record::Paused { failure: failure.clone() });
-        self.commit(Durability::Power);
-        self.emit(EventKind::SessionPaused { failure });
     }
 }

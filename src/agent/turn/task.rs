@@ -3,10 +3,7 @@
 use super::super::limits::STEP_WARNING_PERCENT;
 use super::{Approver, Effect, Machine, Moment, Phase, Stream, Task};
 use crate::ports::{Durability, ModelRequest, Record, TaskEnd};
-use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, StepId, TaskId, Usage};
-
-/// What a model is told when its answer was cut by its own output limit.
-const GO_ON: &str = "[The answer was cut by the output limit. Go on exactly where it stopped.]";
+use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, SessionStatus, StepId, TaskId, TaskStatus, Usage};
 
 impl Machine {
     pub(super) fn prompt(&mut self, text: String, at: Moment) {
@@ -21,6 +18,7 @@ impl Machine {
         if self.is_busy() {
             self.enqueue(text, false);
         } else {
+            self.steer_no_other();
             self.begin(text, at);
         }
     }
@@ -44,6 +42,7 @@ impl Machine {
             cost_usd: None,
             phase: Phase::Paused,
             cancelling: false,
+            guard: super::loop_guard::LoopGuard::default(),
         });
         let max_steps = self.options.max_steps;
         self.note_policy();
@@ -55,15 +54,19 @@ impl Machine {
             self.thread.push(message);
         }
         self.emit(EventKind::TaskStarted { prompt: text, max_steps });
+        self.enter(TaskStatus::TaskRunning);
         // Commits the prompt with whatever comes of it: a step, a refusal or a pause.
         self.next_step(at);
     }
 
     /// Begins a step, or ends the task where it may not go on.
     pub(super) fn next_step(&mut self, at: Moment) {
+        self.enter(TaskStatus::TaskRunning);
         let Some(task) = &self.task else { return };
         if task.cancelling {
-            return self.end(TaskEnd::Cancelled);
+            self.end(TaskEnd::Cancelled);
+            // What waited went back to the person with the stop; what was said since then is to be begun.
+            return self.start_next(at);
         }
         if task.step_count >= task.max_steps {
             let (count, limit) = (task.step_count, task.max_steps);
@@ -76,6 +79,7 @@ impl Machine {
         if let Some(failure) = self.out_of_steps().or_else(|| self.preflight(at)) {
             return self.forbidden(failure);
         }
+        self.take_steers(at);
         self.counters.steps += 1;
         let step_id = StepId::new(format!("step_{:04}", self.counters.steps));
         if let Some(task) = &mut self.task {
@@ -140,6 +144,7 @@ impl Machine {
         }
         let estimated_input_tokens = self.thread.tokens() + fixed;
         self.asks();
+        self.enter(TaskStatus::WaitingForLlm);
         self.emit(EventKind::LlmRequestStarted { model: self.options.model.name.clone(), estimated_input_tokens });
         self.out.push(Effect::Request(request));
     }
@@ -156,9 +161,9 @@ impl Machine {
         self.next_step(at);
     }
 
-    /// The answer was cut by the output limit: the model is asked for the rest.
-    pub(super) fn ask_for_the_rest(&mut self, at: Moment) {
-        let Some(message) = self.message(Role::User, vec![Part::Text { text: GO_ON.to_owned() }], at) else { return };
+    /// The answer is not whole: the model is asked for the rest.
+    pub(super) fn ask_for_the_rest(&mut self, words: &str, at: Moment) {
+        let Some(message) = self.message(Role::User, vec![Part::Text { text: words.to_owned() }], at) else { return };
         self.complete_step(message, at);
     }
 
@@ -180,6 +185,7 @@ impl Machine {
 
     /// Ends the task, saved before it is said. What waits in the queue waits on after a failure: the person decides.
     pub(super) fn end(&mut self, end: TaskEnd) {
+        self.enter_session(SessionStatus::Running);
         let Some(task) = &self.task else { return };
         let (task_id, step_count, usage, cost_usd) = (task.id.clone(), task.step_count, task.usage, self.task_cost());
         self.note_blocked(&end);
@@ -190,17 +196,21 @@ impl Machine {
                 let answer = self.thread.last().filter(|message| message.role == Role::Assistant);
                 let text = answer.map(crate::protocol::Message::text).unwrap_or_default();
                 self.emit(EventKind::TaskCompleted { text, usage, cost_usd, step_count });
+                self.enter(TaskStatus::TaskCompleted);
                 self.task = None;
             }
             TaskEnd::Failed { failure } => {
                 self.emit(EventKind::TaskFailed { failure, step_count });
+                self.enter(TaskStatus::TaskFailed);
                 self.ended = self.task.take();
             }
             TaskEnd::Cancelled => {
                 self.emit(EventKind::TaskCancelled { step_count });
+                self.enter(TaskStatus::TaskCancelled);
                 self.ended = self.task.take();
             }
         }
+        self.enter(TaskStatus::Idle);
     }
 
     /// The model is done with the task.
@@ -233,6 +243,7 @@ impl Machine {
         if let Some(task) = &mut self.task {
             task.cancelling = false;
         }
+        self.enter_session(SessionStatus::Running);
         self.note_policy();
         self.note(Record::Continued);
         self.tell_of_block();

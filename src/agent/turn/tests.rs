@@ -34,6 +34,7 @@ mod prefixes;
 mod random;
 mod show;
 mod spending;
+mod states;
 
 use show::{show, tag};
 
@@ -47,13 +48,17 @@ struct Sim {
     limits: Vec<Allowance>,
     /// Of the preview that was begun last.
     ticket: u64,
+    approval_timeout: Option<Duration>,
+    /// Whether the cases say where the session and its task stand.
+    states: bool,
+    changes: states::Changes,
 }
 
 fn machine(approver: Approver, max_steps: u32) -> Machine {
-    limited(approver, max_steps, Vec::new())
+    machine_with(approver, max_steps, Vec::new(), None)
 }
 
-fn limited(approver: Approver, max_steps: u32, limits: Vec<Allowance>) -> Machine {
+fn machine_with(approver: Approver, max_steps: u32, limits: Vec<Allowance>, approval_timeout: Option<Duration>) -> Machine {
     let price = Price { input: 1.0, output: 0.0, cache_read: 1.0, cache_write: 1.0 };
     let options = Options {
         model: ModelFacts::of_test("test/model", 100_000, Some(price)),
@@ -69,6 +74,7 @@ fn limited(approver: Approver, max_steps: u32, limits: Vec<Allowance>) -> Machin
         tools: Vec::new().into(),
         sandbox: "NONE".to_owned(),
         laxest: Mode::AutoEdit,
+        approval_timeout,
     };
     Machine::new(enforcer(POLICY), options)
 }
@@ -118,7 +124,19 @@ impl Sim {
     fn new(approver: Approver, max_steps: u32) -> Self {
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         let machine = machine(approver, max_steps);
-        Self { machine, approver, records: Vec::new(), now, calls: Vec::new(), max_steps, limits: Vec::new(), ticket: 0 }
+        Self {
+            machine,
+            approver,
+            records: Vec::new(),
+            now,
+            calls: Vec::new(),
+            max_steps,
+            limits: Vec::new(),
+            ticket: 0,
+            approval_timeout: None,
+            states: false,
+            changes: states::Changes::default(),
+        }
     }
 
     fn at(&self) -> Moment {
@@ -129,7 +147,18 @@ impl Sim {
         self.now += jiff::SignedDuration::from_millis(100);
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let input = match verb {
+            // What a host says of the session: it is there, it is over, nothing can be saved, or can be again.
+            "begin" => return self.machine.begin_session(),
+            "closed" => return self.machine.end_session(rest != "unsaved"),
+            "stalled" => return self.stalled(true),
+            "saved" => return self.stalled(false),
             "prompt" => Input::Command(Command::Prompt { text: rest.to_owned() }),
+            "steer" => Input::Command(Command::Steer { text: rest.to_owned() }),
+            "edit" => {
+                let (id, text) = rest.split_once(' ').unwrap_or((rest, ""));
+                Input::Command(Command::EditWaiting { id: id.parse().unwrap(), text: text.to_owned() })
+            }
+            "retry" => Input::Command(Command::RetryNow),
             "text" => Input::Delta(Delta::Text(rest.to_owned())),
             "answer" => Input::Delta(Delta::Completed(self.completion(rest))),
             "fail" => {
@@ -281,9 +310,15 @@ impl Sim {
         // Through the text form, as a store keeps it.
         let records =
             self.records.iter().map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()).collect();
-        self.machine = limited(self.approver, self.max_steps, self.limits.clone());
+        self.machine = machine_with(self.approver, self.max_steps, self.limits.clone(), self.approval_timeout);
+        self.changes.begin_anew();
         let at = self.at();
         self.machine.restore(records, settled, unfinished, at)
+    }
+
+    fn stalled(&mut self, stalled: bool) -> Vec<Effect> {
+        let told = self.machine.set_stalled(stalled);
+        told.map(|kind| Effect::Emit { task_id: None, step_id: None, kind }).into_iter().collect()
     }
 
     /// `STOP | text | ID Tool {json} | …`
@@ -374,7 +409,15 @@ impl Sim {
                     self.records.extend(records);
                     format!("commit {durability:?}: {}", names.join(" "))
                 }
-                Effect::Emit { kind, .. } => format!("emit {}", show(&kind)),
+                Effect::Emit { kind, .. } => {
+                    if let EventKind::StateChanged { session_status, task } = &kind {
+                        self.changes.note(*session_status, task.as_ref());
+                        if !self.states {
+                            continue;
+                        }
+                    }
+                    format!("emit {}", show(&kind))
+                }
                 Effect::Request(request) => {
                     let role = |message: &Arc<Message>| match message.content.len() {
                         parts if message.role == Role::User && parts > 1 => format!("User×{parts}"),
@@ -450,15 +493,22 @@ fn sim_of(text: &str) -> Sim {
     let nobody = text.lines().next().is_some_and(|line| line.contains("approver=nobody"));
     let steps = text.lines().next().and_then(|line| line.split("steps=").nth(1)).and_then(|word| word.trim().parse().ok());
     let mut sim = Sim::new(if nobody { Approver::Nobody } else { Approver::Person }, steps.unwrap_or(50));
-    let first = text.lines().next().unwrap_or_default();
-    let limits = first.split(' ').filter_map(|word| word.strip_prefix("limit="));
+    let options = text.lines().next().filter(|line| line.starts_with('#')).unwrap_or_default();
+    let limits = options.split(' ').filter_map(|word| word.strip_prefix("limit="));
     let allowance = |word| Allowance { limit: limit_of(word, ':'), set_by: "config.toml:3".to_owned(), for_this_run: false };
     sim.limits = limits.map(allowance).collect();
-    sim.machine = limited(sim.approver, sim.max_steps, sim.limits.clone());
+    let seconds = options.split("timeout=").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+    sim.approval_timeout = seconds.map(Duration::from_secs);
+    sim.machine = machine_with(sim.approver, sim.max_steps, sim.limits.clone(), sim.approval_timeout);
+    sim.states = options.contains("states");
+    if !sim.states {
+        let begun = sim.machine.begin_session();
+        sim.perform(begun);
+    }
     sim
 }
 
-/// Plays one file; its first line may be `# approver=nobody steps=3 limit=session:tokens:700`.
+/// Plays one file; its first line may be `# approver=nobody timeout=300 states steps=3 limit=session:tokens:700`.
 fn check(path: &Path) {
     let text = std::fs::read_to_string(path).unwrap();
     let mut sim = sim_of(&text);
@@ -470,6 +520,7 @@ fn check(path: &Path) {
             let _ = writeln!(played, "{line}");
             let effects = sim.play(input);
             played.push_str(&sim.perform(effects));
+            assert_eq!(sim.machine.states.refused, 0, "{}: a state follows that may not, after {line}", path.display());
         }
     }
     if std::env::var_os("UPDATE").is_some() {

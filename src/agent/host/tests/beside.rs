@@ -92,12 +92,18 @@ struct Beside {
 
 /// A session in which the model has called a command.
 async fn beside() -> Beside {
+    beside_with(None).await
+}
+
+/// The same, with an end of the wait for an answer.
+async fn beside_with(approval_timeout: Option<Duration>) -> Beside {
     let views = Arc::new(Views::default());
     let disk = Arc::new(Disk::default());
     let script = Arc::new(Script(Mutex::new([said("I make it.", StopReason::ToolUse, Some("c1"))].into())));
     let (running, list) = watch::channel(Vec::new());
     let mut setup = setup(ASKS, views.clone(), disk.clone(), script.clone());
     setup.running = Some(list);
+    setup.options.approval_timeout = approval_timeout;
     setup.sandbox_status.words = "sandbox on · net off".to_owned();
     let (commands, receive_commands) = mpsc::channel(8);
     let (events, receive_events) = mpsc::unbounded_channel();
@@ -188,6 +194,48 @@ async fn a_stopped_task_kills_its_preview_and_the_session_goes_on() {
         beside.session.until_completed().await;
         assert_eq!(beside.quit().await, ["preview killed", "view removed", "commands ended"]);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_killed_task_ends_though_its_command_does_not() {
+    let mut beside = beside().await;
+    let approval = beside.asked().await;
+    beside.decide(approval, Decision::Approved).await;
+    beside.session.until(|kind| matches!(kind, EventKind::ToolStarted { .. }).then_some(())).await;
+    beside.session.send(Command::Cancel).await;
+    let told = |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("stop again to kill it"));
+    beside.session.until(|kind| told(kind).then_some(())).await;
+    beside.session.send(Command::Kill).await;
+    assert_eq!(beside.completed().await.1, Some(ErrorCode::OutcomeUnknown));
+    beside.session.until(|kind| matches!(kind, EventKind::TaskCancelled { .. }).then_some(())).await;
+    // What it comes to later is nobody's any more.
+    beside.session.script.0.lock().unwrap().push_back(said("Once more.", StopReason::ToolUse, Some("c2")));
+    beside.session.say("again").await;
+    let approval = beside.asked().await;
+    beside.decide(approval, Decision::Approved).await;
+    beside.session.until(|kind| matches!(kind, EventKind::ToolStarted { .. }).then_some(())).await;
+    beside.views.go_on.cancel();
+    assert_eq!(beside.completed().await, ("made".to_owned(), None));
+    beside.session.until_completed().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_answers_in_time_is_a_no_and_the_task_goes_on() {
+    let mut beside = beside_with(Some(Duration::from_secs(300))).await;
+    let approval = beside.asked().await;
+    let begun = tokio::time::Instant::now();
+    let timed_out = |kind: &EventKind| match kind {
+        EventKind::ApprovalTimeout { approval_id, .. } => Some(approval_id.clone()),
+        _ => None,
+    };
+    assert_eq!(beside.session.until(timed_out).await, approval.approval_id);
+    assert!(begun.elapsed() >= Duration::from_secs(300));
+    assert_eq!(beside.completed().await.1, Some(ErrorCode::UserDenied));
+    beside.session.until_completed().await;
+    beside.decide(approval, Decision::Approved).await;
+    let late = |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("decided already"));
+    beside.session.until(|kind| late(kind).then_some(())).await;
+    assert_eq!(beside.quit().await, ["commands ended"]);
 }
 
 #[tokio::test]

@@ -49,6 +49,8 @@ struct World {
     /// What ran once more with something opened.
     reopened: BTreeSet<Key>,
     prompts: Vec<(String, bool)>,
+    /// How much was said, so that nothing is said twice.
+    said: usize,
     /// Prompts given back to the person.
     drafts: BTreeSet<String>,
     answers: usize,
@@ -60,9 +62,8 @@ struct World {
 }
 
 fn world(person: bool) -> World {
-    let approver = if person { Approver::Person } else { Approver::Nobody };
     World {
-        machine: machine(approver, 6),
+        machine: begun(person),
         person,
         now: "2026-01-01T00:00:00Z".parse().unwrap(),
         journal: Vec::new(),
@@ -79,12 +80,21 @@ fn world(person: bool) -> World {
         rerun: BTreeSet::new(),
         reopened: BTreeSet::new(),
         prompts: Vec::new(),
+        said: 0,
         drafts: BTreeSet::new(),
         answers: 0,
         policy: 0,
         rules: Vec::new(),
         keeping: Vec::new(),
     }
+}
+
+/// A machine at the start of a process.
+fn begun(person: bool) -> Machine {
+    let approver = if person { Approver::Person } else { Approver::Nobody };
+    let mut machine = machine_with(approver, 6, Vec::new(), Some(Duration::from_secs(300)));
+    machine.begin_session();
+    machine
 }
 
 impl World {
@@ -99,14 +109,17 @@ impl World {
         let effects = self.machine.handle(input, at);
         let count = survived.unwrap_or(effects.len());
         self.perform(effects.into_iter().take(count));
+        if self.ended {
+            self.machine.end_session(true);
+        }
+        assert_eq!(self.machine.states.refused, 0, "a state followed that may not");
         if survived.is_some() || self.ended {
             self.crash(unfinished);
         }
     }
 
     fn crash(&mut self, unfinished: Unfinished) {
-        let approver = if self.person { Approver::Person } else { Approver::Nobody };
-        self.machine = machine(approver, 6);
+        self.machine = begun(self.person);
         self.machine.policy.replace(enforcer(POLICIES[self.policy]));
         if self.answers.is_multiple_of(2) {
             for effect in std::mem::take(&mut self.keeping) {
@@ -131,6 +144,7 @@ impl World {
         let records = records.map(|json| serde_json::from_str(&json).unwrap()).collect();
         let effects = self.machine.restore(records, settled, unfinished, at);
         self.perform(effects);
+        assert_eq!(self.machine.states.refused, 0, "a state followed that may not");
         self.ended = false;
     }
 
@@ -322,13 +336,16 @@ impl World {
         self.runs.push((index, plan));
     }
 
-    /// Every prompt is there once, as a task or waiting, or went back to the person.
+    /// Everything that was said is there once, as a task, in one or waiting, or went back to the person. What waited for the same
+    /// step is one message.
     fn prompts_are_kept(&self) {
         let mut there: HashMap<String, u32> = HashMap::new();
         let mut queue: &[Waiting] = &[];
         for record in &self.journal {
             match record {
-                Record::TaskStarted { prompt, .. } => *there.entry(prompt.text()).or_default() += 1,
+                Record::TaskStarted { prompt: message, .. } | Record::Steered { message } => {
+                    message.text().split("\n\n").for_each(|text| *there.entry(text.to_owned()).or_default() += 1);
+                }
                 Record::Queue { prompts } => queue = prompts,
                 _ => {}
             }
@@ -348,9 +365,9 @@ impl World {
         let unfinished = [Unfinished::Wait, Unfinished::GoOn, Unfinished::Replace][usize::from(how) % 3];
         // Every fourth time the process dies in the middle of what follows.
         let survived = which.is_multiple_of(4).then_some(usize::from(how) % 8);
-        let input = match what % 25 {
+        let input = match what % 29 {
             0 => {
-                let text = format!("prompt {}", self.prompts.len());
+                let text = self.new_words("prompt");
                 self.prompts.push((text.clone(), survived.is_none()));
                 Input::Command(Command::Prompt { text })
             }
@@ -398,6 +415,13 @@ impl World {
                 [Command::UndoGrant, Command::ListGrants, Command::ReloadPolicy, Command::UndoGrant][usize::from(how) % 4]
                     .clone(),
             ),
+            24 | 25 => {
+                let text = self.new_words("steer");
+                self.prompts.push((text.clone(), survived.is_none()));
+                Input::Command(Command::Steer { text })
+            }
+            26 => self.edit(which, how, survived.is_none()),
+            27 => Input::Command(Command::RetryNow),
             21..=23 if !self.keeping.is_empty() => {
                 let effect = self.keeping.remove(usize::from(which) % self.keeping.len());
                 Input::Kept(self.keep(effect, !how.is_multiple_of(3)))
@@ -406,6 +430,28 @@ impl World {
         };
         self.give(input, survived, unfinished);
         self.prompts_are_kept();
+    }
+
+    fn new_words(&mut self, what: &str) -> String {
+        self.said += 1;
+        format!("{what} {}", self.said)
+    }
+
+    /// The person changes a message that waits, or takes it back; or tries to, and it is taken by now.
+    fn edit(&mut self, which: u8, how: u8, whole: bool) -> Input {
+        let id = u64::from(which % 8) + u64::from(how % 16);
+        let text = if how.is_multiple_of(5) { String::new() } else { self.new_words("edited") };
+        if let Some(waiting) = self.machine.queue.iter().find(|waiting| waiting.id == id) {
+            // From now on it is the new text; who dies in between has one of both.
+            self.prompts.retain_mut(|(prompt, needed)| {
+                *needed &= *prompt != waiting.text;
+                !whole || *prompt != waiting.text
+            });
+        }
+        if !text.is_empty() {
+            self.prompts.push((text.clone(), whole));
+        }
+        Input::Command(Command::EditWaiting { id, text })
     }
 
     /// A command comes to its end in its view: it did something or nothing, or it cannot be done there.
@@ -613,6 +659,7 @@ proptest! {
         }
         let mut machine = machine(Approver::Nobody, 6);
         let mut effects = machine.restore(records, Vec::new(), Unfinished::Replace, at);
+        prop_assert_eq!(machine.states.refused, 0);
         effects.extend(machine.handle(Input::Command(Command::Prompt { text: "and now?".to_owned() }), at));
         let requests = effects.iter().filter_map(|effect| match effect {
             Effect::Request(request) => Some(request),
