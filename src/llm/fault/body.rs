@@ -1,7 +1,9 @@
 //! Where the known servers keep the sentence and the codes of an error.
 
 use super::shown;
+use super::wait::asked_in_words;
 use serde_json::Value;
+use std::time::Duration;
 
 /// A sentence longer than this is cut when it is no JSON.
 const MAX_PLAIN_CHARS: usize = 1_000;
@@ -14,6 +16,8 @@ pub struct Words {
     pub codes: String,
     /// A status that stands inside the body.
     pub status: Option<u16>,
+    /// How long it asks to be left alone.
+    pub wait: Option<Duration>,
 }
 
 /// Whether a JSON body without an error's status is an error.
@@ -29,13 +33,15 @@ pub fn read_body(status_line: &str, body: &[u8]) -> Words {
         let text = String::from_utf8_lossy(body);
         let text: String = page_title(text.trim()).chars().take(MAX_PLAIN_CHARS).collect();
         let message = if text.is_empty() { format!("the server answered {status_line}") } else { text };
-        return Words { message, ..Words::default() };
+        let wait = asked_in_words(None, &message);
+        return Words { message, wait, ..Words::default() };
     };
     let mut words = Words::default();
     collect(&value, &mut words, 0);
     if words.message.is_empty() {
         words.message = if body.is_empty() { status_line.to_owned() } else { shown(body) };
     }
+    words.wait = asked_in_words(Some(&value), &words.message);
     words
 }
 
