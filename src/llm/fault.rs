@@ -108,7 +108,11 @@ impl Speaker {
 
     fn judge(&self, status: u16, words: Words) -> Failure {
         let kind = kind_of(status, &words);
-        let mut failure = Failure::new(kind, words.message, self.hint(kind));
+        let mut hint = self.hint(kind);
+        if !words.behind.is_empty() {
+            hint = format!("{hint}; the server behind it says: {}", words.behind);
+        }
+        let mut failure = Failure::new(kind, words.message, hint);
         // The model's own call was refused by the server; another attempt may bring a better one.
         failure.retryable |= words.codes.contains("tool_use_failed");
         failure

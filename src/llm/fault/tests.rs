@@ -112,6 +112,8 @@ fn status_code_and_wording_together_say_what_kind_it_is() {
     }
 }
 
+mod table;
+
 #[test]
 fn the_sentence_of_the_provider_is_kept_unchanged() {
     let cases = [
@@ -125,6 +127,17 @@ fn the_sentence_of_the_provider_is_kept_unchanged() {
         (r#"{"Message":"of a cloud"}"#, "of a cloud"),
         ("  no json at all \n", "no json at all"),
         ("<html>\n<title> 400 Bad Request </title><body>nginx", "400 Bad Request"),
+        ("<HTML><head><TITLE>401 Authorization\nRequired</TITLE>", "401 Authorization Required"),
+        ("<!doctype html><body><h1 class=x>Sorry, you <b>&amp;</b> I</h1>", "Sorry, you & I"),
+        ("<html><body>nothing", "the server answered 400 Bad Request"),
+        ("<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Denied</Message>", "Denied"),
+        (
+            r#"{"object":"error","message":{"detail":[{"type":"missing","loc":["body","model"],"msg":"Field required"}]}}"#,
+            "Field required",
+        ),
+        (r#"{"errors":[{"description":"tokens","key":"x"}],"tpe":"fail"}"#, "tokens"),
+        (r#"{"base_resp":{"status_code":1004,"status_msg":"not authorized"}}"#, "not authorized"),
+        (r#"{"error":{"message":"Provider returned error","metadata":{"raw":"more"}}}"#, "Provider returned error"),
         ("", "the server answered 400 Bad Request"),
     ];
     for (body, message) in cases {
