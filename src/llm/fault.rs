@@ -54,9 +54,7 @@ impl Speaker {
     pub fn broken(&self, error: SseError) -> ModelError {
         match error {
             SseError::Http(error) => self.transport(&error),
-            SseError::NotEvents(body) if body.trim_ascii_start().starts_with(b"{") && holds_error(&body) => {
-                self.refused(200, "200 OK", &body, Asked::default())
-            }
+            SseError::NotEvents(body) if is_refusal(&body) => self.refused(200, "200 OK", &body, Asked::default()),
             SseError::NotEvents(body) => {
                 let text = if body.is_empty() { "nothing".to_owned() } else { format!("`{}`", shown(&body)) };
                 self.garbage(&format!("expected an event stream from `{}`, got {text}", self.base_url))
@@ -90,6 +88,11 @@ impl Speaker {
                 Failure::new(FailureKind::Timeout, message, "try again, or raise `llm.idle_timeout_seconds` for a slow server")
             }
             HttpError::Cut { .. } => Failure::new(FailureKind::CutStream, message, "try again"),
+            HttpError::Packed { .. } => Failure::new(
+                FailureKind::Protocol,
+                message,
+                format!("tell the server or the proxy at `{}` to leave answers unpacked", self.base_url),
+            ),
         };
         failure.into()
     }
@@ -98,6 +101,19 @@ impl Speaker {
     pub fn cut(&self) -> ModelError {
         let message = format!("the answer of `{}` ended in the middle", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
+    }
+
+    /// A body without a single event.
+    pub fn empty(&self) -> ModelError {
+        let message = format!("`{}` sent an empty answer", self.provider);
+        Failure::new(FailureKind::CutStream, message, "try again").into()
+    }
+
+    /// Signs of life, but no answer.
+    pub fn mute(&self, seconds: u64) -> ModelError {
+        let message = format!("`{}` kept the connection open for {seconds} s and said nothing", self.provider);
+        let hint = "try again, or raise `llm.idle_timeout_seconds` for a slow server";
+        Failure::new(FailureKind::Timeout, message, hint).into()
     }
 
     /// Something that is no answer in this provider's language.
@@ -139,6 +155,11 @@ impl Speaker {
             }
         }
     }
+}
+
+/// Whether what came instead of events says what is wrong.
+pub(super) fn is_refusal(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"{") && holds_error(body)
 }
 
 /// The first bytes of something unexpected, on one line.

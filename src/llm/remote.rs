@@ -81,7 +81,7 @@ impl Model for Remote {
         Box::pin(async_stream::try_stream! {
             let events = inner.send(&request).await?;
             drop(request);
-            let mut listener = Listener::new(inner.speaker.clone(), events, inner.answer());
+            let mut listener = Listener::new(inner.speaker.clone(), events, inner.answer(), inner.server.timeouts().idle);
             while !listener.at_end() {
                 let outcome = listener.listen().await;
                 for delta in listener.take() {

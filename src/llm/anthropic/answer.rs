@@ -239,6 +239,15 @@ impl Answer for Reader {
         Ok(Progress::More)
     }
 
+    fn whole(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
+        let message: Value = serde_json::from_slice(body).ok()?;
+        if !message.get("content").is_some_and(Value::is_array) {
+            return None;
+        }
+        let data = serde_json::json!({"type": "message_start", "message": message}).to_string();
+        Some(self.event(&Event { name: None, data, unfinished: false }, deltas).map(|_| ()))
+    }
+
     fn usage_so_far(&self) -> Option<Usage> {
         self.usage.told()
     }

@@ -1,6 +1,6 @@
 //! The chunks of Chat Completions as servers really write them: every field may be missing, null or of another type.
 
-use crate::llm::json::count_of;
+use crate::llm::json::{count_of, text_of};
 use crate::protocol::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,6 +9,8 @@ use std::borrow::Cow;
 
 #[derive(Deserialize)]
 pub struct Chunk<'a> {
+    #[serde(default, borrow)]
+    pub id: Option<&'a RawValue>,
     #[serde(default)]
     pub model: Option<String>,
     #[serde(default, borrow)]
@@ -47,6 +49,9 @@ pub struct Choice<'a> {
     pub finish_reason: Option<&'a RawValue>,
     #[serde(default, borrow)]
     pub usage: Option<&'a RawValue>,
+    /// One server tells here what went wrong behind it.
+    #[serde(default, borrow)]
+    pub error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -83,6 +88,21 @@ pub struct FunctionPiece<'a> {
     pub name: Option<&'a RawValue>,
     #[serde(default, borrow)]
     pub arguments: Option<&'a RawValue>,
+}
+
+/// Why an answer ended: a word, or an object that has it; whatever else it is, the answer has ended.
+pub fn finish_of(raw: &RawValue) -> Option<String> {
+    if let Some(reason) = text_of(raw) {
+        return Some(reason.into_owned()).filter(|reason| !reason.is_empty());
+    }
+    match serde_json::from_str::<Value>(raw.get()).ok()? {
+        Value::Null | Value::Bool(false) => None,
+        Value::Object(map) => {
+            let words = ["reason", "finish_reason", "type", "name"].map(|name| map.get(name).and_then(Value::as_str));
+            Some(words.into_iter().flatten().next().unwrap_or("stop").to_owned())
+        }
+        _ => Some("stop".to_owned()),
+    }
 }
 
 /// One of the parts that content is made of at some servers.
