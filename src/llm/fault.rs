@@ -42,6 +42,15 @@ impl Speaker {
         ModelError { failure, retry_after, usage: None }
     }
 
+    /// What a refusal says of the request: its sentence, and the names of the fields it means.
+    pub fn complaint(body: &[u8]) -> String {
+        let words = read_body("", body);
+        let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) else { return words.message };
+        let param = ["/error/param", "/param"].iter().find_map(|path| value.pointer(path)?.as_str()).unwrap_or_default();
+        let place = ["/detail/0/loc", "/message/detail/0/loc"].iter().find_map(|path| value.pointer(path));
+        format!("{} {} {param} {}", words.message, words.behind, place.map(|place| place.to_string()).unwrap_or_default())
+    }
+
     /// An error object inside the stream.
     pub fn error_event(&self, error: &str) -> ModelError {
         let words = read_body("the provider reported an error without words", error.as_bytes());

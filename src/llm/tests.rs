@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 mod faults;
+mod fitness;
 mod wire;
 
 pub(super) fn speaker() -> Speaker {
