@@ -2,15 +2,16 @@
 
 mod body;
 mod kind;
+mod wait;
 
 use body::{Words, holds_error, read_body};
 use kind::kind_of;
+pub(super) use wait::{Asked, asked};
 
 use super::sse::SseError;
 use crate::ports::ModelError;
 use crate::protocol::{Failure, FailureKind};
 use crate::sys::http::HttpError;
-use std::time::Duration;
 
 const SHOWN_CHARS: usize = 160;
 
@@ -25,25 +26,44 @@ pub(super) struct Speaker {
 
 impl Speaker {
     /// An answer with a status that is no success, or a body that holds an error.
-    pub fn refused(&self, status: u16, status_line: &str, body: &[u8], retry_after: Option<Duration>) -> ModelError {
+    pub fn refused(&self, status: u16, status_line: &str, body: &[u8], asked: Asked) -> ModelError {
         let words = read_body(status_line, body);
         let status = if status < 300 { words.status.unwrap_or(0) } else { status };
-        ModelError { failure: self.judge(status, words), retry_after, usage: None }
+        let said = asked.wait.or(words.wait);
+        let mut failure = self.judge(status, words);
+        // What no repetition can mend is not repeated, whatever a header says.
+        let hopeless = matches!(
+            failure.kind,
+            FailureKind::Authentication | FailureKind::Billing | FailureKind::ContextTooLong | FailureKind::GuardrailBlocked
+        );
+        failure.retryable = asked.again.unwrap_or(failure.retryable) && !hopeless;
+        let limits = asked.limits.filter(|_| failure.kind == FailureKind::RateLimited);
+        let retry_after = said.or(limits).filter(|_| failure.retryable);
+        ModelError { failure, retry_after, usage: None }
+    }
+
+    /// What a refusal says of the request: its sentence, and the names of the fields it means.
+    pub fn complaint(body: &[u8]) -> String {
+        let words = read_body("", body);
+        let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) else { return words.message };
+        let param = ["/error/param", "/param"].iter().find_map(|path| value.pointer(path)?.as_str()).unwrap_or_default();
+        let place = ["/detail/0/loc", "/message/detail/0/loc"].iter().find_map(|path| value.pointer(path));
+        format!("{} {} {param} {}", words.message, words.behind, place.map(|place| place.to_string()).unwrap_or_default())
     }
 
     /// An error object inside the stream.
     pub fn error_event(&self, error: &str) -> ModelError {
         let words = read_body("the provider reported an error without words", error.as_bytes());
-        self.judge(words.status.unwrap_or(0), words).into()
+        let retry_after = words.wait;
+        let failure = self.judge(words.status.unwrap_or(0), words);
+        ModelError { retry_after: retry_after.filter(|_| failure.retryable), ..failure.into() }
     }
 
     /// The stream did not carry events to its end.
     pub fn broken(&self, error: SseError) -> ModelError {
         match error {
             SseError::Http(error) => self.transport(&error),
-            SseError::NotEvents(body) if body.trim_ascii_start().starts_with(b"{") && holds_error(&body) => {
-                self.refused(200, "200 OK", &body, None)
-            }
+            SseError::NotEvents(body) if is_refusal(&body) => self.refused(200, "200 OK", &body, Asked::default()),
             SseError::NotEvents(body) => {
                 let text = if body.is_empty() { "nothing".to_owned() } else { format!("`{}`", shown(&body)) };
                 self.garbage(&format!("expected an event stream from `{}`, got {text}", self.base_url))
@@ -77,6 +97,11 @@ impl Speaker {
                 Failure::new(FailureKind::Timeout, message, "try again, or raise `llm.idle_timeout_seconds` for a slow server")
             }
             HttpError::Cut { .. } => Failure::new(FailureKind::CutStream, message, "try again"),
+            HttpError::Packed { .. } => Failure::new(
+                FailureKind::Protocol,
+                message,
+                format!("tell the server or the proxy at `{}` to leave answers unpacked", self.base_url),
+            ),
         };
         failure.into()
     }
@@ -87,6 +112,19 @@ impl Speaker {
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
+    /// A body without a single event.
+    pub fn empty(&self) -> ModelError {
+        let message = format!("`{}` sent an empty answer", self.provider);
+        Failure::new(FailureKind::CutStream, message, "try again").into()
+    }
+
+    /// Signs of life, but no answer.
+    pub fn mute(&self, seconds: u64) -> ModelError {
+        let message = format!("`{}` kept the connection open for {seconds} s and said nothing", self.provider);
+        let hint = "try again, or raise `llm.idle_timeout_seconds` for a slow server";
+        Failure::new(FailureKind::Timeout, message, hint).into()
+    }
+
     /// Something that is no answer in this provider's language.
     pub fn garbage(&self, what: &str) -> ModelError {
         let hint = format!("check that `{}` is the address of an API that `{}` speaks", self.base_url, self.provider);
@@ -95,7 +133,11 @@ impl Speaker {
 
     fn judge(&self, status: u16, words: Words) -> Failure {
         let kind = kind_of(status, &words);
-        let mut failure = Failure::new(kind, words.message, self.hint(kind));
+        let mut hint = self.hint(kind);
+        if !words.behind.is_empty() {
+            hint = format!("{hint}; the server behind it says: {}", words.behind);
+        }
+        let mut failure = Failure::new(kind, words.message, hint);
         // The model's own call was refused by the server; another attempt may bring a better one.
         failure.retryable |= words.codes.contains("tool_use_failed");
         failure
@@ -122,6 +164,11 @@ impl Speaker {
             }
         }
     }
+}
+
+/// Whether what came instead of events says what is wrong.
+pub(super) fn is_refusal(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"{") && holds_error(body)
 }
 
 /// The first bytes of something unexpected, on one line.

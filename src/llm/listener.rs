@@ -1,11 +1,13 @@
 //! When what streams in is handed on: the first piece at once, the rest in portions, the end without delay.
 
 use super::deltas::Deltas;
-use super::fault::Speaker;
+use super::fault::{Speaker, is_refusal};
 use super::sse::{Event, Events, SseError};
 use crate::ports::{Completion, Delta, ModelError};
+use crate::protocol::{CallId, Part, ToolCall, Usage};
 use futures_util::StreamExt;
 use futures_util::stream::ReadyChunks;
+use std::collections::HashMap;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -15,6 +17,13 @@ const BATCH: usize = 256;
 const PAUSE: Duration = Duration::from_millis(4);
 /// How long an answer that is whole but has no end marker is listened to, for its usage.
 const GRACE: Duration = Duration::from_secs(5);
+/// A server that only says that it lives is listened to for so many times the silence it may keep: long enough for a model that
+/// thinks where nobody sees it, and not for ever.
+const QUIET_IDLES: u32 = 8;
+/// An event with less in it may be a ping by what it says.
+const MAX_PING_BYTES: usize = 64;
+/// An event that repeats itself is no longer than this.
+const MAX_SAME_BYTES: usize = 512;
 /// How long the end of the body is awaited, so that the connection can be used again.
 const DRAIN: Duration = Duration::from_secs(1);
 
@@ -33,6 +42,14 @@ pub(super) trait Answer: Send {
     fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError>;
     /// No more events come.
     fn complete(&mut self) -> Completion;
+    /// The body of a server that does not stream; `None` when it is no answer of this dialect.
+    fn whole(&mut self, _body: &[u8], _deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
+        None
+    }
+    /// What the provider has said of the cost until now; asked of an answer that breaks off.
+    fn usage_so_far(&self) -> Option<Usage> {
+        None
+    }
 }
 
 /// Lives as long as one answer streams.
@@ -44,16 +61,28 @@ pub(super) struct Listener {
     progress: Progress,
     body_ended: bool,
     hand_on_at: Instant,
+    /// Signs of life without a word are listened to until then.
+    quiet: Duration,
+    quiet_until: Instant,
+    /// A whole answer is listened to until then.
+    whole_until: Option<Instant>,
+    /// Whether there was any event.
+    spoken: bool,
+    last: String,
 }
 
 enum Heard {
     Batch(Vec<Result<Event, SseError>>),
     Silence,
+    /// Signs of life, for too long.
+    Mute,
     BodyEnd,
 }
 
 impl Listener {
-    pub fn new(speaker: Speaker, events: Events, answer: Box<dyn Answer>) -> Self {
+    /// `idle`: how long the server may send nothing at all.
+    pub fn new(speaker: Speaker, events: Events, answer: Box<dyn Answer>, idle: Duration) -> Self {
+        let quiet = idle.saturating_mul(QUIET_IDLES);
         Self {
             speaker,
             batches: events.ready_chunks(BATCH),
@@ -62,6 +91,11 @@ impl Listener {
             progress: Progress::More,
             body_ended: false,
             hand_on_at: Instant::now(),
+            quiet,
+            quiet_until: Instant::now() + quiet,
+            whole_until: None,
+            spoken: false,
+            last: String::new(),
         }
     }
 
@@ -78,8 +112,9 @@ impl Listener {
     pub async fn listen(&mut self) -> Result<(), ModelError> {
         while !self.at_end() {
             match self.hear().await {
-                Heard::Batch(batch) => self.read(batch)?,
+                Heard::Batch(batch) => self.read(batch).map_err(|error| self.counted(error))?,
                 Heard::Silence => break,
+                Heard::Mute => return Err(self.counted(self.speaker.mute(self.quiet.as_secs()))),
                 Heard::BodyEnd => self.body_ended = true,
             }
             if !self.deltas.is_empty() && Instant::now() >= self.hand_on_at {
@@ -92,9 +127,12 @@ impl Listener {
 
     /// The answer, once the end is reached.
     pub fn finish(mut self) -> Result<Completion, ModelError> {
-        let completion = self.answer.complete();
+        let usage = self.answer.usage_so_far();
+        let mut completion = self.answer.complete();
+        completion.content = with_ids(without_repeats(completion.content));
         match self.progress {
-            Progress::More => Err(self.speaker.cut()),
+            Progress::More if !self.spoken => Err(self.speaker.empty()),
+            Progress::More => Err(ModelError { usage, ..self.speaker.cut() }),
             Progress::Whole => Ok(completion),
             Progress::End => {
                 drain(self.batches.into_inner());
@@ -103,31 +141,49 @@ impl Listener {
         }
     }
 
+    /// A failure costs what the stream told before it.
+    fn counted(&self, error: ModelError) -> ModelError {
+        ModelError { usage: error.usage.or_else(|| self.answer.usage_so_far()), ..error }
+    }
+
     async fn hear(&mut self) -> Heard {
         let next = self.batches.next();
-        let heard = match (self.deltas.is_empty(), self.progress) {
-            (true, Progress::Whole) => timeout(GRACE, next).await.unwrap_or(None),
-            (true, Progress::More | Progress::End) => next.await,
-            (false, _) => match timeout_at(self.hand_on_at, next).await {
-                Ok(heard) => heard,
-                Err(_) => return Heard::Silence,
-            },
+        let (until, otherwise) = match (self.deltas.is_empty(), self.whole_until) {
+            (true, Some(until)) => (until, Heard::BodyEnd),
+            (true, None) => (self.quiet_until, Heard::Mute),
+            (false, _) => (self.hand_on_at, Heard::Silence),
         };
-        heard.map_or(Heard::BodyEnd, Heard::Batch)
+        match timeout_at(until, next).await {
+            Ok(heard) => heard.map_or(Heard::BodyEnd, Heard::Batch),
+            Err(_) => otherwise,
+        }
     }
 
     fn read(&mut self, batch: Vec<Result<Event, SseError>>) -> Result<(), ModelError> {
         for event in batch {
+            self.spoken = true;
             match event {
                 Ok(event) => {
                     let now = self.answer.event(&event, &mut self.deltas)?;
                     // A whole answer stays whole whatever follows.
                     if now != Progress::More {
                         self.progress = now;
+                        self.whole_until.get_or_insert_with(|| Instant::now() + GRACE);
+                    }
+                    if !self.deltas.is_empty() || self.is_news(event) {
+                        self.quiet_until = Instant::now() + self.quiet;
                     }
                 }
                 // What breaks after the answer is whole takes nothing from it.
                 Err(_) if self.progress == Progress::Whole => self.body_ended = true,
+                Err(SseError::NotEvents(body)) if !is_refusal(&body) => {
+                    let Some(read) = self.answer.whole(&body, &mut self.deltas) else {
+                        return Err(self.speaker.broken(SseError::NotEvents(body)));
+                    };
+                    read?;
+                    self.progress = Progress::Whole;
+                    self.body_ended = true;
+                }
                 Err(error) => return Err(self.speaker.broken(error)),
             }
             if self.at_end() {
@@ -136,6 +192,48 @@ impl Listener {
         }
         Ok(())
     }
+
+    /// Whether an event is more than a sign of life: those have names of their own, or say the same again.
+    fn is_news(&mut self, event: Event) -> bool {
+        let alive = event.name.as_deref().is_some_and(|name| matches!(name, "ping" | "keepalive" | "keep-alive" | "heartbeat"));
+        if alive || event.data.trim().is_empty() || event.data == self.last {
+            return false;
+        }
+        let ping = event.data.len() < MAX_PING_BYTES && event.data.contains("\"ping\"");
+        self.last = if event.data.len() < MAX_SAME_BYTES { event.data } else { String::new() };
+        !ping
+    }
+}
+
+/// A call that an answer has twice, name, arguments and all, is one call: it would be run twice.
+fn without_repeats(mut content: Vec<Part>) -> Vec<Part> {
+    let mut known: HashMap<CallId, Vec<ToolCall>> = HashMap::new();
+    content.retain(|part| {
+        let Part::ToolCall(call) = part else { return true };
+        if call.tool_call_id.as_str().is_empty() {
+            return true;
+        }
+        let alike = known.entry(call.tool_call_id.clone()).or_default();
+        let is_new = !alike.contains(call);
+        if is_new {
+            alike.push(call.clone());
+        }
+        is_new
+    });
+    content
+}
+
+/// Calls that a server left without an id get one.
+fn with_ids(mut content: Vec<Part>) -> Vec<Part> {
+    let made_up = uuid::Uuid::new_v4().simple().to_string();
+    for (at, part) in content.iter_mut().enumerate() {
+        if let Part::ToolCall(call) = part
+            && call.tool_call_id.as_str().trim().is_empty()
+        {
+            call.tool_call_id = CallId::new(format!("call_{}_{at}", &made_up[..16]));
+        }
+    }
+    content
 }
 
 /// Reads what little is left in the background: a body that is dropped before its end closes its connection.

@@ -1,8 +1,9 @@
 //! One request to a provider, from the thread to the last delta.
 
 use super::catalogue;
-use super::fault::Speaker;
+use super::fault::{self, Speaker};
 use super::listener::{Answer, Listener};
+use super::quirks::Quirks;
 use super::sse::{self, Events};
 use super::thread::Thread;
 use super::{Api, ProviderSpec, Secret, anthropic, chat};
@@ -28,6 +29,7 @@ struct Inner {
     model: String,
     speaker: Speaker,
     thread: Mutex<Thread>,
+    quirks: Mutex<Quirks>,
 }
 
 impl Remote {
@@ -54,8 +56,8 @@ impl Remote {
             Api::Anthropic => anthropic::headers(key),
             Api::OpenAiChat => chat::headers(key),
         };
-        let inner =
-            Inner { api: spec.api, server, headers, model: model.to_owned(), speaker, thread: Mutex::new(Thread::default()) };
+        let (thread, quirks) = (Mutex::default(), Mutex::default());
+        let inner = Inner { api: spec.api, server, headers, model: model.to_owned(), speaker, thread, quirks };
         Ok(Self { name: format!("{}/{model}", spec.name), known: OnceLock::new(), inner: Arc::new(inner) })
     }
 
@@ -77,11 +79,14 @@ impl Model for Remote {
         if let Some(limit) = self.known().max_output_tokens {
             request.max_output_tokens = request.max_output_tokens.min(limit);
         }
+        if !self.known().reasoning {
+            request.effort = None;
+        }
         let inner = Arc::clone(&self.inner);
         Box::pin(async_stream::try_stream! {
             let events = inner.send(&request).await?;
             drop(request);
-            let mut listener = Listener::new(inner.speaker.clone(), events, inner.answer());
+            let mut listener = Listener::new(inner.speaker.clone(), events, inner.answer(), inner.server.timeouts().idle);
             while !listener.at_end() {
                 let outcome = listener.listen().await;
                 for delta in listener.take() {
@@ -96,12 +101,17 @@ impl Model for Remote {
 
 impl Inner {
     async fn send(&self, request: &ModelRequest) -> Result<Events, ModelError> {
-        let body = self.body(request);
+        let quirks = self.quirks();
+        let body = self.body(request, &quirks);
         let path = match self.api {
             Api::Anthropic => anthropic::PATH,
             Api::OpenAiChat => chat::PATH,
         };
-        let sent = self.server.post(path, &self.headers, body).await;
+        let mut headers = self.headers.clone();
+        if self.api == Api::Anthropic {
+            headers.extend(anthropic::beta(&self.model, request, &quirks));
+        }
+        let sent = self.server.post(path, &headers, body).await;
         let reply = sent.map_err(|error| self.speaker.transport(&error))?;
         let status = reply.status();
         if (200..300).contains(&status) {
@@ -113,16 +123,35 @@ impl Inner {
             }
             Some(_) | None => reply.status_line(),
         };
-        let retry_after = reply.retry_after(SystemTime::now());
+        let asked = fault::asked(|name| reply.header(name), SystemTime::now());
         let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(MAX_ERROR_BYTES).await };
-        Err(self.speaker.refused(status, &line, &body, retry_after))
+        let mut error = self.speaker.refused(status, &line, &body, asked);
+        let kind = error.failure.kind;
+        let of_request = matches!(kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);
+        if of_request && !(300..400).contains(&status) {
+            let asked = request.max_output_tokens.min(quirks.most_output.unwrap_or(u64::MAX));
+            // Sent again by the agent, so that the person sees it.
+            if let Some(otherwise) = self.learn(&Speaker::complaint(&body), asked) {
+                error.failure.message = format!("{} (asked again {otherwise})", error.failure.message);
+                error.failure.retryable = true;
+            }
+        }
+        Err(error)
     }
 
-    fn body(&self, request: &ModelRequest) -> Vec<u8> {
+    fn quirks(&self) -> Quirks {
+        self.quirks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn learn(&self, complaint: &str, asked: u64) -> Option<String> {
+        self.quirks.lock().unwrap_or_else(PoisonError::into_inner).learn(complaint, asked)
+    }
+
+    fn body(&self, request: &ModelRequest, quirks: &Quirks) -> Vec<u8> {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         match self.api {
-            Api::Anthropic => anthropic::body(&self.model, request, &mut thread),
-            Api::OpenAiChat => chat::body(&self.model, &self.speaker.base_url, request, &mut thread),
+            Api::Anthropic => anthropic::body(&self.model, request, quirks, &mut thread),
+            Api::OpenAiChat => chat::body(&self.model, &self.speaker.base_url, request, quirks, &mut thread),
         }
     }
 

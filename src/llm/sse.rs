@@ -12,6 +12,8 @@ const MAX_EVENT_BYTES: usize = 16 << 20;
 /// Of a body that is no event stream.
 const MAX_OTHER_BYTES: usize = 64 << 10;
 
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
 /// One event that has data.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Event {
@@ -38,7 +40,8 @@ pub(super) type Events = BoxStream<'static, Result<Event, SseError>>;
 /// The events of `body`. The last one counts also without the blank line after it.
 pub(super) fn events(body: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Events {
     stream::once(async move {
-        let mut body = body.boxed();
+        // Its end is asked for twice where it comes before the first event.
+        let mut body = body.fuse().boxed();
         match look_ahead(&mut body).await {
             Ok(head) => frames(head, body),
             Err(error) => stream::iter([Err(error)]).boxed(),
@@ -54,6 +57,13 @@ async fn look_ahead(body: &mut BoxStream<'static, Result<Bytes, HttpError>>) -> 
     loop {
         match first_line(&head) {
             FirstLine::Event => return Ok(head.into()),
+            // An answer that does not stream: all of it, or nothing.
+            FirstLine::Other if is_json(&head) => match body.next().await {
+                Some(Ok(_)) if head.len() > MAX_EVENT_BYTES => return Err(SseError::TooLarge),
+                Some(Ok(bytes)) => head.extend_from_slice(&bytes),
+                Some(Err(error)) => return Err(error.into()),
+                None => return Err(SseError::NotEvents(head.into())),
+            },
             FirstLine::Other if head.len() < MAX_OTHER_BYTES => match body.next().await {
                 Some(Ok(bytes)) => head.extend_from_slice(&bytes),
                 Some(Err(_)) | None => return Err(SseError::NotEvents(head.into())),
@@ -88,7 +98,6 @@ enum FirstLine {
 /// A field's name and a colon, or a comment; a server that sends HTML, JSON or a sentence shows it here.
 fn first_line(head: &[u8]) -> FirstLine {
     const LONGEST_NAME: usize = 32;
-    const BOM: &[u8] = b"\xEF\xBB\xBF";
     if head.len() < BOM.len() && BOM.starts_with(head) {
         return FirstLine::Unknown;
     }
@@ -101,6 +110,10 @@ fn first_line(head: &[u8]) -> FirstLine {
         Some(b'\r' | b'\n') if &text[..name] == b"data" => FirstLine::Event,
         Some(_) => FirstLine::Other,
     }
+}
+
+fn is_json(head: &[u8]) -> bool {
+    head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start().starts_with(b"{")
 }
 
 fn frames(head: Bytes, body: BoxStream<'static, Result<Bytes, HttpError>>) -> Events {

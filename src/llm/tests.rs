@@ -9,6 +9,8 @@ use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
+mod faults;
+mod fitness;
 mod wire;
 
 pub(super) fn speaker() -> Speaker {
@@ -64,6 +66,12 @@ impl Answer for Box<dyn Answer> {
     }
     fn complete(&mut self) -> Completion {
         (**self).complete()
+    }
+    fn whole(&mut self, body: &[u8], deltas: &mut deltas::Deltas) -> Option<Result<(), ModelError>> {
+        (**self).whole(body, deltas)
+    }
+    fn usage_so_far(&self) -> Option<crate::protocol::Usage> {
+        (**self).usage_so_far()
     }
 }
 

@@ -1,13 +1,18 @@
 //! HTTP as a model provider needs it: one POST whose answer streams, bounded in time.
 
 pub mod fetch;
+mod unpack;
 
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Url;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
+use unpack::Unpacker;
+
+/// For the body of a refusal, however slowly it drips.
+const HEAD_TIME: Duration = Duration::from_secs(20);
 
 /// How long a server may stay silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +45,8 @@ pub enum HttpError {
     Silent { server: String, seconds: u64 },
     #[error("the connection to `{server}` broke: {reason}")]
     Cut { server: String, reason: String },
+    #[error("`{server}` packed its answer as `{encoding}`, which was not asked for and is not known here")]
+    Packed { server: String, encoding: String },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +104,8 @@ impl Server {
             .client()?
             .post(format!("{}{path}", self.base))
             .header("content-type", "application/json")
-            .header("accept", "text/event-stream");
+            .header("accept", "text/event-stream")
+            .header("accept-encoding", "identity");
         for (name, value) in headers {
             let mut value = reqwest::header::HeaderValue::from_str(value).map_err(|_| HttpError::Header(name))?;
             value.set_sensitive(true);
@@ -107,7 +115,14 @@ impl Server {
             Ok(sent) => sent.map_err(|error| self.not_sent(&error))?,
             Err(_) => return Err(self.silent()),
         };
-        Ok(Reply { response, server: self.name.clone(), idle: self.timeouts.idle })
+        let encoding = response.headers().get("content-encoding").and_then(|encoding| encoding.to_str().ok());
+        let unpacker = Unpacker::of(encoding.unwrap_or_default())
+            .map_err(|encoding| HttpError::Packed { server: self.name.clone(), encoding })?;
+        Ok(Reply { response, unpacker, server: self.name.clone(), idle: self.timeouts.idle })
+    }
+
+    pub fn timeouts(&self) -> Timeouts {
+        self.timeouts
     }
 
     fn silent(&self) -> HttpError {
@@ -176,6 +191,7 @@ fn root_cause(error: &dyn std::error::Error) -> String {
 #[derive(Debug)]
 pub struct Reply {
     response: reqwest::Response,
+    unpacker: Option<Unpacker>,
     server: String,
     idle: Duration,
 }
@@ -194,15 +210,6 @@ impl Reply {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// How long the server asks to be left alone, in any of the three ways it may say so.
-    pub fn retry_after(&self, now: SystemTime) -> Option<Duration> {
-        let milliseconds = self.header("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok());
-        if let Some(wait) = milliseconds.filter(|wait| *wait > 0.0) {
-            return Duration::try_from_secs_f64(wait / 1000.0).ok();
-        }
-        parse_retry_after(self.header("retry-after")?, now)
-    }
-
     /// Chunks as they come; ends with an error when the connection breaks or falls silent.
     pub fn into_stream(self) -> BoxStream<'static, Result<Bytes, HttpError>> {
         stream::unfold(Some(self), |state| async move {
@@ -216,36 +223,44 @@ impl Reply {
         .boxed()
     }
 
-    /// The body's beginning, at most `limit` bytes of it; what came before an error counts.
+    /// The body's beginning, at most `limit` bytes of it and no longer than it takes a server that means it; what came before an
+    /// error counts.
     pub async fn into_head(mut self, limit: usize) -> Vec<u8> {
         let mut head = Vec::new();
-        while let Ok(Some(bytes)) = self.chunk().await {
-            let room = limit - head.len();
-            head.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            if head.len() >= limit {
-                break;
+        let read = async {
+            while let Ok(Some(bytes)) = self.chunk().await {
+                let room = limit - head.len();
+                head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                if head.len() >= limit {
+                    break;
+                }
             }
-        }
+        };
+        let _ = tokio::time::timeout(HEAD_TIME, read).await;
         head
     }
 
     async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
+        loop {
+            let Some(bytes) = self.packed_chunk().await? else { return Ok(None) };
+            let Some(unpacker) = &mut self.unpacker else { return Ok(Some(bytes)) };
+            let unpacked = unpacker.push(&bytes).map_err(|error| HttpError::Cut {
+                server: self.server.clone(),
+                reason: format!("its packed answer cannot be unpacked: {error}"),
+            })?;
+            if !unpacked.is_empty() {
+                return Ok(Some(unpacked.into()));
+            }
+        }
+    }
+
+    async fn packed_chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         match tokio::time::timeout(self.idle, self.response.chunk()).await {
             Ok(Ok(bytes)) => Ok(bytes),
             Ok(Err(error)) => Err(HttpError::Cut { server: self.server.clone(), reason: root_cause(&error) }),
             Err(_) => Err(HttpError::Silent { server: self.server.clone(), seconds: self.idle.as_secs() }),
         }
     }
-}
-
-/// Seconds, whole or not, or an HTTP date.
-fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
-    let text = text.trim();
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-    Some(SystemTime::from(date).duration_since(now).unwrap_or_default())
 }
 
 #[cfg(test)]

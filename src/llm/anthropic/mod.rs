@@ -2,10 +2,12 @@
 
 mod answer;
 mod request;
+mod thinking;
 mod wire;
 
 pub(super) use answer::Reader;
 pub(super) use request::body;
+pub(super) use thinking::beta;
 
 pub(super) const PATH: &str = "/v1/messages";
 const VERSION: &str = "2023-06-01";

@@ -1,7 +1,10 @@
 //! A request to the Messages API, joined from the messages' own JSON.
 
+use super::thinking;
+use crate::llm::ids::Ids;
 use crate::llm::images;
 use crate::llm::json::{separate, write_json};
+use crate::llm::quirks::{Field, Quirks};
 use crate::llm::thread::{Fragment, Thread};
 use crate::ports::ModelRequest;
 use crate::protocol::{Arguments, Message, Part, Role, ToolCall, ToolDefinition, ToolResult, ToolStatus};
@@ -64,25 +67,30 @@ enum Speaker {
 }
 
 /// The whole body.
-pub(in crate::llm) fn body(model: &str, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
-    let fragments = thread.update(request, blocks);
+pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut Thread) -> Vec<u8> {
+    let fragments = thread.update_as(quirks.form(Ids::Word), request, blocks);
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 64).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
     out.extend_from_slice(br#"{"model":"#);
     write_json(&mut out, model);
     out.extend_from_slice(br#","max_tokens":"#);
-    write_json(&mut out, &request.max_output_tokens.max(1));
+    let most_output = request.max_output_tokens.min(quirks.most_output.unwrap_or(u64::MAX)).max(1);
+    write_json(&mut out, &most_output);
     out.extend_from_slice(br#","stream":true"#);
+    thinking::write(&mut out, model, request.effort, most_output, quirks, fragments);
     let system = !request.system.trim().is_empty();
-    write_tools(&mut out, &request.tools, if system { b"" } else { BREAKPOINT });
+    let breakpoint: &[u8] = if quirks.sends(Field::Cache) { BREAKPOINT } else { b"" };
+    if quirks.sends(Field::Tools) {
+        write_tools(&mut out, &request.tools, if system { b"" } else { breakpoint });
+    }
     if system {
         out.extend_from_slice(br#","system":["#);
         write_block(&mut out, &Block::Text { text: &request.system });
-        mark(&mut out);
+        mark(&mut out, breakpoint);
         out.push(b']');
     }
     out.extend_from_slice(br#","messages":["#);
-    write_turns(&mut out, fragments);
+    write_turns(&mut out, fragments, breakpoint);
     out.extend_from_slice(b"]}");
     out
 }
@@ -96,16 +104,22 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition], after_last: &[u8]) {
         separate(out);
         write_json(out, &Tool { name: &tool.tool_name, description: &tool.description, input_schema: &tool.input_schema });
     }
-    if !after_last.is_empty() {
-        mark(out);
-    }
+    mark(out, after_last);
     out.push(b']');
 }
 
 /// Neighbours of one speaker are one message: the results of a step must stand together.
-fn write_turns(out: &mut Vec<u8>, fragments: &[Fragment]) {
+fn write_turns(out: &mut Vec<u8>, fragments: &[Fragment], breakpoint: &[u8]) {
     let told: Vec<&Fragment> = fragments.iter().filter(|fragment| !fragment.json.is_empty()).collect();
     let turns: Vec<&[&Fragment]> = told.chunk_by(|a, b| speaker(a) == speaker(b)).collect();
+    // The API wants the person to begin and to have the last word; an answer it is to go on with it takes for its own.
+    let is_answer = |turn: Option<&&[&Fragment]>| turn.is_none_or(|turn| speaker(turn[0]) == Speaker::Assistant);
+    if is_answer(turns.first()) {
+        out.extend_from_slice(
+            br#"{"role":"user","content":[{"type":"text","text":"[the beginning of the conversation is gone]"}]}"#,
+        );
+    }
+    let go_on = !turns.is_empty() && is_answer(turns.last());
     let mut user_turns = turns.iter().filter(|turn| speaker(turn[0]) == Speaker::User).count();
     for turn in turns {
         separate(out);
@@ -118,18 +132,21 @@ fn write_turns(out: &mut Vec<u8>, fragments: &[Fragment]) {
         }
         if user {
             if user_turns <= CACHED_TURNS {
-                mark(out);
+                mark(out, breakpoint);
             }
             user_turns -= 1;
         }
         out.extend_from_slice(b"]}");
     }
+    if go_on {
+        out.extend_from_slice(br#",{"role":"user","content":[{"type":"text","text":"Go on."}]}"#);
+    }
 }
 
 /// Puts a cache breakpoint into the object that `out` ends with.
-fn mark(out: &mut Vec<u8>) {
-    if out.pop().is_some() {
-        out.extend_from_slice(BREAKPOINT);
+fn mark(out: &mut Vec<u8>, breakpoint: &[u8]) {
+    if !breakpoint.is_empty() && out.pop().is_some() {
+        out.extend_from_slice(breakpoint);
         out.push(b'}');
     }
 }
@@ -150,7 +167,7 @@ fn blocks(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
             Part::Text { text } => write_block(out, &Block::Text { text }),
             Part::Reasoning { opaque, .. } => {
                 // Another provider's thinking has another shape, and no place here.
-                if let Some(block) = opaque.as_ref().filter(|block| block.get("type").is_some_and(Value::is_string)) {
+                if let Some(block) = opaque.as_ref().filter(|block| thinking::is_own(block)) {
                     separate(out);
                     write_json(out, block);
                 }

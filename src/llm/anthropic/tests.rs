@@ -1,4 +1,5 @@
 use super::*;
+use crate::llm::quirks::Quirks;
 use crate::llm::tests::{corpus, play, speaker};
 use crate::llm::thread::Thread;
 use crate::ports::{Completion, ModelRequest};
@@ -51,10 +52,14 @@ fn request(messages: &[Arc<Message>]) -> ModelRequest {
 #[test]
 fn an_image_stands_in_the_result_that_shows_it() {
     let mut kept = Thread::default();
-    let mut request = request(&[message("1", Role::Tool, vec![Part::ToolResult(picture("c/1", "artifact:1"))])]);
+    let mut request = request(&[
+        message("1", Role::User, vec![text("look")]),
+        message("2", Role::Assistant, vec![call("c1", Arguments::parse("{}"))]),
+        message("3", Role::Tool, vec![Part::ToolResult(picture("c1", "artifact:1"))]),
+    ]);
     let content = |request: &ModelRequest, kept: &mut Thread| {
-        let body: Value = serde_json::from_slice(&body("m", request, kept)).unwrap();
-        body["messages"][0]["content"][0]["content"].clone()
+        let body: Value = serde_json::from_slice(&body("m", request, &Quirks::default(), kept)).unwrap();
+        body["messages"][2]["content"][0]["content"].clone()
     };
     let note = "Image, 2x3 png, 4 bytes\n[not shown: this model takes no images]";
     assert_eq!(content(&request, &mut kept), note);
@@ -70,7 +75,7 @@ fn an_image_stands_in_the_result_that_shows_it() {
 }
 
 fn parsed(request: &ModelRequest) -> Value {
-    serde_json::from_slice(&body("m", request, &mut Thread::default())).unwrap()
+    serde_json::from_slice(&body("m", request, &Quirks::default(), &mut Thread::default())).unwrap()
 }
 
 fn thread() -> Vec<Arc<Message>> {
@@ -84,16 +89,16 @@ fn thread() -> Vec<Arc<Message>> {
                 Part::Reasoning { text: "hm".to_owned(), opaque: Some(thinking) },
                 Part::Reasoning { text: "foreign".to_owned(), opaque: Some(json!({"reasoning_content": "x"})) },
                 text(" \n"),
-                call("c/1", Arguments::parse(r#"{"pattern":"a"}"#)),
-                call("c/2", Arguments::parse("{bro")),
+                call("c1", Arguments::parse(r#"{"pattern":"a"}"#)),
+                call("c2", Arguments::parse("{bro")),
             ],
         ),
-        message("3", Role::Tool, vec![Part::ToolResult(ToolResult::succeeded(CallId::new("c/1"), "Grep", "found"))]),
+        message("3", Role::Tool, vec![Part::ToolResult(ToolResult::succeeded(CallId::new("c1"), "Grep", "found"))]),
         message(
             "4",
             Role::Tool,
             vec![Part::ToolResult(ToolResult::refused(
-                CallId::new("c/2"),
+                CallId::new("c2"),
                 "Grep",
                 ToolError::new(ErrorCode::InvalidRequest, "not an object"),
             ))],
@@ -114,12 +119,12 @@ fn a_thread_becomes_the_request_the_provider_expects() {
             {"role": "user", "content": [{"type": "text", "text": "find it", "cache_control": mark}]},
             {"role": "assistant", "content": [
                 {"type": "thinking", "thinking": "hm", "signature": "s1g"},
-                {"type": "tool_use", "id": "c/1", "name": "Grep", "input": {"pattern": "a"}},
-                {"type": "tool_use", "id": "c/2", "name": "Grep", "input": {}},
+                {"type": "tool_use", "id": "c1", "name": "Grep", "input": {"pattern": "a"}},
+                {"type": "tool_use", "id": "c2", "name": "Grep", "input": {}},
             ]},
             {"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": "c/1", "content": "found"},
-                {"type": "tool_result", "tool_use_id": "c/2", "content": "INVALID_REQUEST: not an object", "is_error": true, "cache_control": mark},
+                {"type": "tool_result", "tool_use_id": "c1", "content": "found"},
+                {"type": "tool_result", "tool_use_id": "c2", "content": "INVALID_REQUEST: not an object", "is_error": true, "cache_control": mark},
             ]},
         ],
     });
@@ -141,12 +146,19 @@ fn a_request_is_the_same_whether_its_messages_were_written_before_or_not() {
     let messages = thread();
     for count in [1, 2, 4, 3, 4, 0, 4] {
         let request = request(&messages[..count]);
-        assert_eq!(body("m", &request, &mut kept), body("m", &request, &mut Thread::default()), "{count}");
+        assert_eq!(
+            body("m", &request, &Quirks::default(), &mut kept),
+            body("m", &request, &Quirks::default(), &mut Thread::default()),
+            "{count}"
+        );
     }
     let mut changed = messages.clone();
     changed[0] = message("1", Role::User, vec![text("find something else")]);
     let request = request(&changed);
-    assert_eq!(body("m", &request, &mut kept), body("m", &request, &mut Thread::default()));
+    assert_eq!(
+        body("m", &request, &Quirks::default(), &mut kept),
+        body("m", &request, &Quirks::default(), &mut Thread::default())
+    );
 }
 
 async fn read(events: &[Value]) -> Completion {
@@ -215,7 +227,7 @@ async fn thinking_comes_back_with_its_signature_and_sealed_blocks_as_they_came()
         ]
     );
     let back = parsed(&request(&[message("1", Role::Assistant, completion.content)]));
-    assert_eq!(back["messages"][0]["content"], json!([thinking, sealed]));
+    assert_eq!(back["messages"][1]["content"], json!([thinking, sealed]));
 }
 
 /// A block as it goes back: without what only the provider adds to a text or a call.
@@ -241,7 +253,7 @@ async fn every_recorded_answer_goes_back_block_by_block_as_it_came() {
         let visible = |block: &&Value| block["type"] != "text" || !block["text"].as_str().unwrap().trim().is_empty();
         let blocks: Vec<Value> = expected["content"].as_array().unwrap().iter().filter(visible).map(plain).collect();
         let sent = parsed(&request(&[message("1", Role::Assistant, completion.content)]));
-        let sent = sent["messages"][0]["content"].as_array().cloned().unwrap_or_default();
+        let sent = sent["messages"][1]["content"].as_array().cloned().unwrap_or_default();
         assert_eq!(sent, blocks, "{}", directory.display());
     }
 }

@@ -1,9 +1,9 @@
 //! An answer of Chat Completions, put together chunk by chunk.
 
 use super::calls::Calls;
-use super::wire::{Choice, Chunk, ContentPart, Delta, groq_usage, usage_of};
+use super::wire::{Choice, Chunk, ContentPart, Delta, finish_of, groq_usage, usage_of};
 use crate::llm::deltas::Deltas;
-use crate::llm::fault::{Speaker, shown};
+use crate::llm::fault::{Speaker, is_refusal, shown};
 use crate::llm::json::text_of;
 use crate::llm::listener::{Answer, Progress};
 use crate::llm::sse::Event;
@@ -15,6 +15,8 @@ use serde_json::{Map, Value};
 pub(in crate::llm) struct Reader {
     speaker: Speaker,
     started: bool,
+    /// Of the latest chunk.
+    id: Option<String>,
     model: Option<String>,
     text: String,
     reasoning: String,
@@ -23,7 +25,7 @@ pub(in crate::llm) struct Reader {
     details: Vec<Value>,
     calls: Calls,
     finish: Option<String>,
-    usage: Usage,
+    usage: Option<Usage>,
 }
 
 impl Reader {
@@ -31,6 +33,7 @@ impl Reader {
         Self {
             speaker,
             started: false,
+            id: None,
             model: None,
             text: String::new(),
             reasoning: String::new(),
@@ -38,7 +41,7 @@ impl Reader {
             details: Vec::new(),
             calls: Calls::default(),
             finish: None,
-            usage: Usage::default(),
+            usage: None,
         }
     }
 
@@ -52,8 +55,8 @@ impl Reader {
         if let Some(delta) = choice.delta.or(choice.message.filter(|_| silent)) {
             self.delta(delta, deltas);
         }
-        if let Some(reason) = choice.finish_reason.and_then(text_of).filter(|reason| !reason.is_empty()) {
-            self.finish = Some(reason.into_owned());
+        if let Some(reason) = choice.finish_reason.and_then(finish_of) {
+            self.finish = Some(reason);
         }
     }
 
@@ -141,7 +144,7 @@ impl Reader {
 
     fn count(&mut self, usage: Option<&RawValue>) {
         if let Some(usage) = usage.and_then(usage_of) {
-            self.usage = usage;
+            self.usage = Some(usage);
         }
     }
 
@@ -176,8 +179,13 @@ impl Answer for Reader {
         if data == "[DONE]" {
             return if self.started { Ok(Progress::End) } else { Err(self.speaker.cut()) };
         }
-        let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|_| self.unreadable(event))?;
+        let chunk: Chunk<'_> = match serde_json::from_str(data) {
+            Ok(chunk) => chunk,
+            Err(_) if event.name.as_deref() == Some("error") => return Err(self.speaker.error_event(data)),
+            Err(_) => return Err(self.unreadable(event)),
+        };
         let failed = chunk.error.is_some_and(|error| error.get() != "null") || chunk.object.as_deref() == Some("error");
+        let failed = failed || (chunk.choices.is_none() && !self.started && is_refusal(data.as_bytes()));
         if failed || event.name.as_deref() == Some("error") {
             return Err(self.speaker.error_event(data));
         }
@@ -185,8 +193,17 @@ impl Answer for Reader {
         if self.model.is_none() {
             self.model = chunk.model.filter(|model| !model.is_empty());
         }
-        for choice in chunk.choices.into_iter().flatten() {
+        let id = chunk.id.and_then(text_of).filter(|id| !id.is_empty());
+        // What another answer says after the end of this one is none of its words.
+        let spliced = self.finish.is_some() && id.is_some() && self.id.as_deref() != id.as_deref();
+        for choice in chunk.choices.into_iter().flatten().filter(|_| !spliced) {
+            if let Some(error) = choice.error.filter(|error| error.get() != "null") {
+                return Err(self.speaker.error_event(&format!("{{\"error\":{}}}", error.get())));
+            }
             self.choice(choice, deltas);
+        }
+        if let Some(id) = id.filter(|_| !spliced) {
+            self.id = Some(id.into_owned());
         }
         self.count(chunk.usage.or(chunk.x_groq.and_then(groq_usage)));
         if self.finish.as_deref() == Some("insufficient_system_resource") {
@@ -195,6 +212,19 @@ impl Answer for Reader {
                 .error_event(r#"{"code":"insufficient_system_resource","message":"insufficient_system_resource"}"#));
         }
         Ok(self.progress())
+    }
+
+    fn whole(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
+        let data = String::from_utf8(body.to_vec()).ok()?;
+        let chunk: Chunk<'_> = serde_json::from_str(&data).ok()?;
+        if !chunk.choices.is_some_and(|choices| choices.iter().any(|choice| choice.message.is_some())) {
+            return None;
+        }
+        Some(self.event(&Event { name: None, data, unfinished: false }, deltas).map(|_| ()))
+    }
+
+    fn usage_so_far(&self) -> Option<Usage> {
+        self.usage
     }
 
     fn complete(&mut self) -> Completion {
@@ -216,7 +246,7 @@ impl Answer for Reader {
         }
         let calls = std::mem::take(&mut self.calls);
         content.extend(calls.finish(stop_reason == StopReason::MaxTokens).map(Part::ToolCall));
-        Completion { content, stop_reason, usage: self.usage, model: self.model.take() }
+        Completion { content, stop_reason, usage: self.usage.unwrap_or_default(), model: self.model.take() }
     }
 }
 

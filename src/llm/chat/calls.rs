@@ -18,6 +18,34 @@ struct Call {
     id: String,
     name: String,
     arguments: String,
+    balance: Balance,
+}
+
+/// Whether what is open in a JSON text is closed again, read once however often it is asked.
+#[derive(Debug, Default)]
+struct Balance {
+    read: usize,
+    depth: usize,
+    in_text: bool,
+    escaped: bool,
+}
+
+impl Balance {
+    fn is_whole(&mut self, json: &str) -> bool {
+        for byte in json.as_bytes().get(self.read..).unwrap_or_default() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_text => self.escaped = true,
+                b'"' => self.in_text = !self.in_text,
+                _ if self.in_text => {}
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        self.read = json.len();
+        self.depth == 0 && !self.in_text && json.trim_end().ends_with(['}', '"'])
+    }
 }
 
 impl Calls {
@@ -34,7 +62,13 @@ impl Calls {
         let id = piece.id.and_then(text_of).unwrap_or_default();
         let name = piece.function.as_ref().and_then(|function| function.name).and_then(text_of).unwrap_or_default();
         let at = self.find(piece.index, &id, &name).unwrap_or_else(|| {
-            self.open.push(Call { index: piece.index, id: String::new(), name: String::new(), arguments: String::new() });
+            self.open.push(Call {
+                index: piece.index,
+                id: String::new(),
+                name: String::new(),
+                arguments: String::new(),
+                balance: Balance::default(),
+            });
             self.open.len() - 1
         });
         let call = &mut self.open[at];
@@ -54,12 +88,12 @@ impl Calls {
         self.add(&CallPiece { index: Some(0), id: None, function: Some(function) }, deltas);
     }
 
-    fn find(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+    fn find(&mut self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
         let same = |call: &Call| !id.is_empty() && call.id == id;
         if let Some(index) = index {
             let at = self.open.iter().rposition(|call| call.index == Some(index))?;
             // Some servers number every call 0: a new id and name after whole arguments is another call.
-            let call = &self.open[at];
+            let call = &mut self.open[at];
             let other = !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty() && call.is_whole();
             return if other { self.open.iter().rposition(same) } else { Some(at) };
         }
@@ -70,7 +104,7 @@ impl Calls {
             let last = self.open.last()?;
             return (last.id.is_empty() && name.is_empty()).then(|| self.open.len() - 1);
         }
-        let last = self.open.last()?;
+        let last = self.open.last_mut()?;
         let begins_another = !name.is_empty() && (name != last.name || last.is_whole());
         (!begins_another).then(|| self.open.len() - 1)
     }
@@ -98,11 +132,14 @@ impl Call {
         match text_of(raw) {
             Some(piece) => self.arguments.push_str(&piece),
             None if raw.get() == "null" => {}
-            None => raw.get().clone_into(&mut self.arguments),
+            None => {
+                raw.get().clone_into(&mut self.arguments);
+                self.balance = Balance::default();
+            }
         }
     }
 
-    fn is_whole(&self) -> bool {
-        !self.arguments.trim().is_empty() && matches!(Arguments::parse(&self.arguments), Arguments::Object(_))
+    fn is_whole(&mut self) -> bool {
+        self.balance.is_whole(&self.arguments)
     }
 }

@@ -1,10 +1,12 @@
 //! A request to a Chat Completions server, joined from the messages' own JSON.
 
+use crate::llm::ids::Ids;
 use crate::llm::images;
 use crate::llm::json::{separate, write_json};
-use crate::llm::thread::Thread;
+use crate::llm::quirks::{Field, Quirks};
+use crate::llm::thread::{Fragment, Thread};
 use crate::ports::ModelRequest;
-use crate::protocol::{Arguments, Message, Part, Role, ToolCall, ToolDefinition};
+use crate::protocol::{Arguments, Effort, Message, Part, Role, ToolCall, ToolDefinition};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -82,36 +84,118 @@ struct Declared<'a> {
 }
 
 /// The whole body.
-pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
-    let fragments = thread.update(request, write_message);
+pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut Thread) -> Vec<u8> {
+    let host = host(base_url);
+    let fragments = thread.update_as(quirks.form(ids(host)), request, write_message);
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 1).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
     out.extend_from_slice(br#"{"model":"#);
     write_json(&mut out, model);
-    out.extend_from_slice(br#","stream":true,"stream_options":{"include_usage":true},"#);
-    out.extend_from_slice(limit_field(base_url));
-    write_json(&mut out, &request.max_output_tokens.max(1));
-    write_tools(&mut out, &request.tools);
+    out.extend_from_slice(br#","stream":true"#);
+    if quirks.sends(Field::StreamOptions) {
+        out.extend_from_slice(br#","stream_options":{"include_usage":true}"#);
+    }
+    // One of the two names was refused, so it is the other one.
+    let new_limit = is_openai(host) == quirks.sends(Field::OtherLimit);
+    out.extend_from_slice(if new_limit { br#","max_completion_tokens":"# } else { br#","max_tokens":"# });
+    write_json(&mut out, &request.max_output_tokens.min(quirks.most_output.unwrap_or(u64::MAX)).max(1));
+    if let Some(effort) = request.effort.filter(|_| quirks.sends(Field::Effort)) {
+        write_effort(&mut out, host, effort);
+    }
+    if quirks.sends(Field::Tools) {
+        write_tools(&mut out, &request.tools);
+    }
     out.extend_from_slice(br#","messages":["#);
     if !request.system.trim().is_empty() {
-        write_json(&mut out, &Said::System { content: &request.system });
+        if quirks.sends(Field::SystemRole) {
+            write_json(&mut out, &Said::System { content: &request.system });
+        } else {
+            write_json(&mut out, &Said::User { content: Content::Text(&request.system) });
+        }
     }
-    for fragment in fragments.iter().filter(|fragment| !fragment.json.is_empty()) {
-        separate(&mut out);
-        out.extend_from_slice(&fragment.json);
-    }
+    write_messages(&mut out, fragments, host.ends_with("mistral.ai"));
     out.extend_from_slice(b"]}");
     out
 }
 
-/// OpenAI's newer models refuse the old name, most other servers do not know the new one.
-fn limit_field(base_url: &str) -> &'static [u8] {
-    let host = base_url.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next()).unwrap_or_default();
-    if host.ends_with("openai.com") || host.ends_with("openai.azure.com") {
-        br#""max_completion_tokens":"#
-    } else {
-        br#""max_tokens":"#
+/// Results stand right after their answer, and what a person says or is shown after all of them.
+fn write_messages(out: &mut Vec<u8>, fragments: &[Fragment], strict: bool) {
+    let mut said: Vec<&[u8]> = Vec::new();
+    let mut results = false;
+    let mut add = |out: &mut Vec<u8>, json: &[u8]| {
+        if !json.is_empty() {
+            separate(out);
+            out.extend_from_slice(json);
+        }
+    };
+    let mut answered = false;
+    for fragment in fragments.iter().filter(|fragment| !fragment.json.is_empty()) {
+        answered = fragment.message().role == Role::Assistant;
+        if answered {
+            flush(out, &mut said, &mut results, strict, &mut add);
+            add(out, &fragment.json);
+            continue;
+        }
+        let (told, rest) = fragment.json.split_at(fragment.split(results_end));
+        results |= !told.is_empty();
+        add(out, told);
+        said.push(rest.strip_prefix(b",").unwrap_or(rest));
     }
+    flush(out, &mut said, &mut results, strict, &mut add);
+    if answered {
+        // Many servers want the person to have the last word.
+        add(out, br#"{"role":"user","content":"Go on."}"#);
+    }
+}
+
+fn flush(out: &mut Vec<u8>, said: &mut Vec<&[u8]>, results: &mut bool, strict: bool, add: &mut impl FnMut(&mut Vec<u8>, &[u8])) {
+    said.retain(|json| !json.is_empty());
+    if strict && *results && !said.is_empty() {
+        // This one wants an answer between results and a person.
+        add(out, br#"{"role":"assistant","content":"I have the results."}"#);
+    }
+    for json in said.drain(..) {
+        add(out, json);
+    }
+    *results = false;
+}
+
+/// Where the results of a message end. No text inside JSON has bare quotes, so the mark is what it seems.
+fn results_end(json: &[u8]) -> usize {
+    const USER: &[u8] = br#",{"role":"user","#;
+    if json.starts_with(&USER[1..]) {
+        return 0;
+    }
+    memchr::memmem::find(json, USER).unwrap_or(json.len())
+}
+
+fn host(base_url: &str) -> &str {
+    base_url.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next()).unwrap_or_default()
+}
+
+/// OpenAI's newer models refuse the old name of the limit, most other servers do not know the new one.
+fn is_openai(host: &str) -> bool {
+    host.ends_with("openai.com") || host.ends_with("openai.azure.com")
+}
+
+fn ids(host: &str) -> Ids {
+    if host.ends_with("mistral.ai") {
+        Ids::Nine
+    } else if is_openai(host) {
+        Ids::Short
+    } else {
+        Ids::Any
+    }
+}
+
+fn write_effort(out: &mut Vec<u8>, host: &str, effort: Effort) {
+    let word = if effort == Effort::Off { "none" } else { effort.as_str() };
+    let field = match (host.ends_with("openrouter.ai"), effort) {
+        (true, Effort::Off) => r#","reasoning":{"enabled":false}"#.to_owned(),
+        (true, _) => format!(r#","reasoning":{{"effort":"{word}"}}"#),
+        (false, _) => format!(r#","reasoning_effort":"{word}""#),
+    };
+    out.extend_from_slice(field.as_bytes());
 }
 
 fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition]) {

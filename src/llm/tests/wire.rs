@@ -6,23 +6,23 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
-const HELLO: &str = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"a\",\"usage\":{\"input_tokens\":3}}}\n\n\
+pub(super) const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
+pub(super) const HELLO: &str = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"a\",\"usage\":{\"input_tokens\":3}}}\n\n\
     data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
     data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"hel\"}}\n\n\
     data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"lo\"}}\n\n";
-const END: &str = "data: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
+pub(super) const END: &str = "data: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
     data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n\
     data: {\"type\":\"message_stop\"}\n\n";
 
 /// What the server does after it has sent its bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Then {
+pub(super) enum Then {
     Close,
     Stall,
 }
 
-fn spec(api: Api, base_url: String, idle: Duration) -> ProviderSpec {
+pub(super) fn spec(api: Api, base_url: String, idle: Duration) -> ProviderSpec {
     ProviderSpec {
         name: "p".to_owned(),
         api,
@@ -33,7 +33,7 @@ fn spec(api: Api, base_url: String, idle: Duration) -> ProviderSpec {
     }
 }
 
-fn request() -> ModelRequest {
+pub(super) fn request() -> ModelRequest {
     ModelRequest {
         system: "be brief".into(),
         messages: Vec::new(),
@@ -45,7 +45,7 @@ fn request() -> ModelRequest {
 }
 
 /// Reads one request; `None` at the end of the connection.
-async fn read_request(socket: &mut TcpStream) -> Option<String> {
+pub(super) async fn read_request(socket: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -62,7 +62,7 @@ async fn read_request(socket: &mut TcpStream) -> Option<String> {
     }
 }
 
-async fn serve(reply: Vec<u8>, then: Then) -> String {
+pub(super) async fn serve(reply: Vec<u8>, then: Then) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -79,7 +79,7 @@ async fn serve(reply: Vec<u8>, then: Then) -> String {
     address
 }
 
-async fn ask(api: Api, base_url: String, idle: Duration) -> (String, Result<Completion, ModelError>) {
+pub(super) async fn ask(api: Api, base_url: String, idle: Duration) -> (String, Result<Completion, ModelError>) {
     let model = connect(spec(api, base_url, idle), "m").unwrap();
     let mut stream = model.stream(request());
     let mut said = String::new();
@@ -94,7 +94,7 @@ async fn ask(api: Api, base_url: String, idle: Duration) -> (String, Result<Comp
     panic!("the stream ended without a word");
 }
 
-const LONG: Duration = Duration::from_secs(30);
+pub(super) const LONG: Duration = Duration::from_secs(30);
 
 async fn fail(reply: String, then: Then, idle: Duration) -> (String, ModelError) {
     let address = serve(reply.into_bytes(), then).await;
@@ -133,6 +133,23 @@ async fn a_cut_stream_keeps_what_was_said_and_is_no_answer() {
         let (said, error) = fail(reply.clone(), Then::Close, LONG).await;
         assert_eq!((said.as_str(), error.failure.kind), ("hello", FailureKind::CutStream), "{reply}");
     }
+}
+
+#[tokio::test]
+async fn a_failed_answer_has_the_usage_that_was_told_before_it_broke() {
+    let counted = |error: &ModelError| error.usage.map(|usage| (usage.input_tokens, usage.output_tokens));
+    let late = "data: {\"type\":\"message_delta\",\"delta\":{},\"usage\":{\"output_tokens\":9}}\n\n";
+    let overloaded = "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    for (rest, usage) in [("", Some((3, 0))), (late, Some((3, 9))), (overloaded, Some((3, 0)))] {
+        let (_, error) = fail(format!("{HEAD}\r\n{HELLO}{rest}"), Then::Close, LONG).await;
+        assert_eq!(counted(&error), usage, "{rest}");
+    }
+    let (_, error) = fail(format!("{HEAD}\r\n: hm\n\n"), Then::Close, LONG).await;
+    assert_eq!(counted(&error), None);
+    let chunk = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":1}}\n\n";
+    let address = serve(format!("{HEAD}\r\n{chunk}").into_bytes(), Then::Close).await;
+    let error = ask(Api::OpenAiChat, address, LONG).await.1.unwrap_err();
+    assert_eq!(counted(&error), Some((5, 1)));
 }
 
 #[tokio::test]

@@ -1,0 +1,79 @@
+//! How the Messages API is told how hard to think, and which blocks of thinking are its own.
+
+use crate::llm::quirks::{Field, Quirks};
+use crate::llm::thread::Fragment;
+use crate::ports::ModelRequest;
+use crate::protocol::{Effort, Part, Role};
+use serde_json::Value;
+
+/// The API takes no smaller budget.
+const LEAST_BUDGET: u64 = 1024;
+const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
+
+/// What items of another provider's interface are called.
+const FOREIGN: [&str; 4] = ["reasoning", "message", "function_call_output", "item_reference"];
+
+/// Whether the API made this block; it refuses those of others, and thinking that nobody signed.
+pub(super) fn is_own(block: &Value) -> bool {
+    match block.get("type").and_then(Value::as_str) {
+        Some("thinking") => block.get("signature").and_then(Value::as_str).is_some_and(|signature| !signature.is_empty()),
+        Some(kind) => !FOREIGN.contains(&kind) && !kind.starts_with("reasoning.") && !kind.ends_with("_call"),
+        None => false,
+    }
+}
+
+/// A budget in tokens, which newer models do not take.
+fn by_budget(model: &str, quirks: &Quirks) -> bool {
+    let old = ["claude-3", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2", "claude-opus-4-5", "claude-sonnet-4-0"];
+    let older = ["claude-sonnet-4-2", "claude-sonnet-4-5", "claude-haiku-4", "claude-sonnet-4@", "claude-opus-4@"];
+    let name = model.to_ascii_lowercase();
+    let old = !name.contains("claude") || old.iter().chain(&older).any(|part| name.contains(part));
+    // Where one way is refused, the other is taken.
+    old == quirks.sends(Field::Adaptive)
+}
+
+/// The header by which models with a budget think between calls as well.
+pub(in crate::llm) fn beta(model: &str, request: &ModelRequest, quirks: &Quirks) -> Option<(&'static str, String)> {
+    let thinks = request.effort.is_some_and(|effort| effort != Effort::Off) && quirks.sends(Field::Thinking);
+    (thinks && by_budget(model, quirks)).then(|| ("anthropic-beta", INTERLEAVED.to_owned()))
+}
+
+pub(super) fn write(
+    out: &mut Vec<u8>,
+    model: &str,
+    effort: Option<Effort>,
+    most_output: u64,
+    quirks: &Quirks,
+    fragments: &[Fragment],
+) {
+    let Some(effort) = effort.filter(|_| quirks.sends(Field::Thinking)) else { return };
+    if effort == Effort::Off {
+        out.extend_from_slice(br#","thinking":{"type":"disabled"}"#);
+        return;
+    }
+    if by_budget(model, quirks) {
+        let wanted = match effort {
+            Effort::Off | Effort::Low => 4_096,
+            Effort::Medium => 12_288,
+            Effort::High => 32_768,
+        };
+        // The answer itself needs room as well.
+        let budget = wanted.min(most_output / 4 * 3);
+        if budget >= LEAST_BUDGET && may_think(fragments) {
+            out.extend_from_slice(format!(r#","thinking":{{"type":"enabled","budget_tokens":{budget}}}"#).as_bytes());
+        }
+        return;
+    }
+    out.extend_from_slice(br#","thinking":{"type":"adaptive","display":"summarized"}"#);
+    if quirks.sends(Field::Effort) {
+        out.extend_from_slice(format!(r#","output_config":{{"effort":"{}"}}"#, effort.as_str()).as_bytes());
+    }
+}
+
+/// In the middle of a step that began without thinking, the API refuses to begin with it.
+fn may_think(fragments: &[Fragment]) -> bool {
+    let told = fragments.iter().rev().filter(|fragment| !fragment.json.is_empty());
+    let answer = told.map(Fragment::message).find(|message| message.role != Role::Tool);
+    let Some(answer) = answer.filter(|message| message.role == Role::Assistant) else { return true };
+    matches!(answer.content.first(), Some(Part::Reasoning { opaque: Some(block), .. }) if is_own(block))
+}

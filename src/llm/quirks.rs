@@ -1,0 +1,194 @@
+//! What a server refused of a request and is not sent again: learned from its own words, for as long as the session lasts.
+
+use super::ids::Ids;
+use super::thread::Form;
+use std::collections::BTreeSet;
+
+/// A field, or a way to write one, that not every server takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Field {
+    StreamOptions,
+    /// `max_completion_tokens` where `max_tokens` was sent, and the other way round.
+    OtherLimit,
+    Tools,
+    Effort,
+    Thinking,
+    /// The newer of the two ways to ask for thinking.
+    Adaptive,
+    Cache,
+    SystemRole,
+}
+
+/// What was learned of one server and model.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Quirks {
+    without: BTreeSet<Field>,
+    /// The most tokens of an answer that may be asked for.
+    pub most_output: Option<u64>,
+    ids: Option<Ids>,
+    version: u32,
+}
+
+/// Said of a field, any of these means that it is to go.
+const REFUSED: &[&str] = &[
+    "unsupported",
+    "not supported",
+    "does not support",
+    "doesn't support",
+    "unrecognized",
+    "unknown",
+    "not permitted",
+    "unexpected",
+    "not allowed",
+    "invalid",
+    "no endpoints found",
+    "requires",
+    "not a valid",
+    "must be",
+    "should be",
+    "cannot be used",
+];
+
+/// Names by which servers speak of a field, and how it is called here.
+const NAMES: &[(Field, &[&str], &str)] = &[
+    (Field::StreamOptions, &["stream_options", "stream options", "include_usage"], "`stream_options`"),
+    (Field::Adaptive, &["thinking.type", "adaptive"], "that way to ask for thinking"),
+    (Field::Effort, &["reasoning_effort", "reasoning.effort", "output_config", "effort"], "the effort"),
+    (Field::Thinking, &["thinking", "budget_tokens"], "`thinking`"),
+    (Field::Cache, &["cache_control"], "`cache_control`"),
+    (
+        Field::SystemRole,
+        &["'system' with this model", "system role", "role 'system'", "developer instruction"],
+        "the role `system`",
+    ),
+    (
+        Field::Tools,
+        &[
+            "support tools",
+            "support tool use",
+            "tool use",
+            "tool calling",
+            "function calling",
+            "`tools`",
+            "'tools'",
+            "tools is",
+            "--jinja",
+        ],
+        "tools",
+    ),
+];
+
+impl Quirks {
+    pub fn sends(&self, field: Field) -> bool {
+        !self.without.contains(&field)
+    }
+
+    /// The form of messages; `ids` is what the server is known to take.
+    pub fn form(&self, ids: Ids) -> Form {
+        Form { ids: self.ids.unwrap_or(ids), version: self.version }
+    }
+
+    /// Learns from a refusal; what is done otherwise from now on, or `None` where nothing can be. `asked`: the tokens of the answer.
+    pub fn learn(&mut self, refusal: &str, asked: u64) -> Option<String> {
+        let text = refusal.to_lowercase();
+        let learned = self.learn_limit(&text, asked).or_else(|| self.learn_ids(&text)).or_else(|| self.learn_field(&text))?;
+        self.version += 1;
+        Some(learned)
+    }
+
+    fn learn_limit(&mut self, text: &str, asked: u64) -> Option<String> {
+        let names = ["max_tokens", "max_completion_tokens", "completion tokens", "output tokens"];
+        if !names.iter().any(|name| text.contains(name)) {
+            return None;
+        }
+        let other = text.contains("max_completion_tokens' instead") || text.contains("`max_completion_tokens` instead");
+        let unknown = text.contains("max_completion_tokens")
+            && ["unsupported", "unrecognized", "unknown", "not permitted", "unexpected"].iter().any(|word| text.contains(word));
+        if (other || unknown) && self.without.insert(Field::OtherLimit) {
+            return Some("with the other name of the limit".to_owned());
+        }
+        // A request that does not fit the window is another matter, which compaction mends.
+        if text.contains("context") {
+            return None;
+        }
+        let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<u64>().ok());
+        let most = numbers.filter(|number| *number < asked && *number >= 256).max()?;
+        self.most_output = Some(most);
+        Some(format!("for at most {most} tokens"))
+    }
+
+    fn learn_ids(&mut self, text: &str) -> Option<String> {
+        if !["tool call id", "tool_call_id", "tool_calls[", "tool_use.id", "tool_use_id"].iter().any(|name| text.contains(name)) {
+            return None;
+        }
+        let ids = if text.contains("length of 9") {
+            Ids::Nine
+        } else if text.contains("maximum length") || text.contains("too long") {
+            Ids::Short
+        } else if text.contains("pattern") {
+            Ids::Word
+        } else {
+            return None;
+        };
+        if self.ids == Some(ids) {
+            return None;
+        }
+        self.ids = Some(ids);
+        Some("with other ids".to_owned())
+    }
+
+    fn learn_field(&mut self, text: &str) -> Option<String> {
+        if !REFUSED.iter().any(|word| text.contains(word)) {
+            return None;
+        }
+        let named = |names: &[&str]| names.iter().any(|name| text.contains(name));
+        let (field, _, called) = NAMES.iter().find(|(field, names, _)| named(names) && !self.without.contains(field))?;
+        self.without.insert(*field);
+        Some(format!("without {called}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_learned_from_once() {
+        let cases = [
+            ("Unsupported parameter: 'stream_options'", Some("without `stream_options`")),
+            ("body.stream_options: Extra inputs are not permitted", Some("without `stream_options`")),
+            (
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+                Some("with the other name of the limit"),
+            ),
+            ("unknown field `max_completion_tokens`", Some("with the other name of the limit")),
+            ("max_tokens: 99999 > 8192, which is the maximum allowed number of output tokens", Some("for at most 8192 tokens")),
+            ("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", Some("for at most 8192 tokens")),
+            ("Unsupported value: 'reasoning_effort' does not support 'none'", Some("without the effort")),
+            ("\"thinking.type.enabled\" is not supported for this model", Some("without that way to ask for thinking")),
+            ("gemma3:latest does not support tools", Some("without tools")),
+            (
+                "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+                Some("without the role `system`"),
+            ),
+            ("Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.", Some("with other ids")),
+            (
+                "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40",
+                Some("with other ids"),
+            ),
+            ("messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", Some("with other ids")),
+            ("You uploaded an unsupported image", None),
+            ("prompt is too long", None),
+            ("This model's maximum context length is 4096 tokens, however max_tokens", None),
+        ];
+        for (refusal, learned) in cases {
+            let mut quirks = Quirks::default();
+            assert_eq!(quirks.learn(refusal, 99_999).as_deref(), learned, "{refusal}");
+            // Where both ways to ask for thinking are refused, none is left.
+            if learned.is_some() && !refusal.contains("thinking") {
+                let asked = quirks.most_output.unwrap_or(99_999);
+                assert_eq!(quirks.learn(refusal, asked), None, "again: {refusal}");
+            }
+        }
+    }
+}

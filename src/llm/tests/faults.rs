@@ -1,0 +1,368 @@
+//! What becomes of connections that fail, drip, lie or flood.
+
+use super::wire::*;
+use super::*;
+use flate2::Compression;
+use flate2::write::{GzEncoder, ZlibEncoder};
+use futures_util::FutureExt;
+use serde_json::json;
+use std::io::Write;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// A server that reads one request and then does as it likes.
+async fn serve_with<F, D>(deed: F) -> String
+where
+    F: FnOnce(TcpStream) -> D + Send + 'static,
+    D: Future<Output = ()> + Send,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        read_request(&mut socket).await.unwrap();
+        deed(socket).await;
+    });
+    address
+}
+
+async fn answer(api: Api, reply: Vec<u8>) -> (String, Result<Completion, ModelError>) {
+    ask(api, serve(reply, Then::Close).await, LONG).await
+}
+
+fn of_length(head: &str, body: &[u8]) -> Vec<u8> {
+    [format!("HTTP/1.1 200 OK\r\n{head}content-length: {}\r\n\r\n", body.len()).as_bytes(), body].concat()
+}
+
+#[tokio::test]
+async fn a_reset_in_the_middle_of_a_letter_is_a_cut_stream() {
+    let address = serve_with(|mut socket| async move {
+        let half = [HEAD.as_bytes(), b"\r\n", HELLO.as_bytes(), b"data: {\"type\":\"\xc3"].concat();
+        socket.write_all(&half).await.unwrap();
+        // Not before the other side has read it all.
+        let _ = socket.read(&mut [0; 1]).now_or_never();
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        socket2::set_no_linger(&socket);
+    })
+    .await;
+    let (_, end) = ask(Api::Anthropic, address, LONG).await;
+    let error = end.unwrap_err();
+    assert_eq!((error.failure.kind, error.failure.retryable), (FailureKind::CutStream, true));
+}
+
+/// Closing throws away what was not sent, and tells the other side so.
+mod socket2 {
+    pub fn set_no_linger(socket: &tokio::net::TcpStream) {
+        let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
+        nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::Linger, &linger).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn one_byte_at_a_time_says_the_same() {
+    let address = serve_with(|mut socket| async move {
+        socket.set_nodelay(true).unwrap();
+        for byte in format!("{HEAD}\r\n{HELLO}{END}").replace("hel", "hél").into_bytes() {
+            socket.write_all(&[byte]).await.unwrap();
+        }
+    })
+    .await;
+    let (said, end) = ask(Api::Anthropic, address, LONG).await;
+    assert_eq!((said.as_str(), end.unwrap().stop_reason), ("héllo", StopReason::EndTurn));
+}
+
+#[tokio::test]
+async fn signs_of_life_are_no_answer_and_not_listened_to_for_ever() {
+    for sign in [
+        "event: ping\ndata: {\"type\": \"ping\"}\n\n",
+        "data: {\"type\":\"ping\"}\n\n",
+        ": still here\n\n",
+        "data: {\"same\":1}\n\n",
+    ] {
+        let address = serve_with(move |mut socket| async move {
+            let mut pace = tokio::time::interval(Duration::from_millis(4));
+            socket.write_all(format!("{HEAD}\r\n{HELLO}").as_bytes()).await.unwrap();
+            while socket.write_all(sign.as_bytes()).await.is_ok() {
+                pace.tick().await;
+            }
+        })
+        .await;
+        let (said, end) = ask(Api::Anthropic, address, Duration::from_millis(300)).await;
+        let failure = end.unwrap_err().failure;
+        assert_eq!((said.as_str(), failure.kind), ("hello", FailureKind::Timeout), "{sign}");
+        assert!(failure.message.contains("said nothing"), "{}", failure.message);
+    }
+}
+
+#[tokio::test]
+async fn headers_that_drip_are_a_timeout() {
+    let address = serve_with(|mut socket| async move {
+        let mut pace = tokio::time::interval(Duration::from_millis(5));
+        let _ = socket.write_all(b"HTTP/1.1 200 OK\r\nx-slow: ").await;
+        while socket.write_all(b"a").await.is_ok() {
+            pace.tick().await;
+        }
+    })
+    .await;
+    let failure = ask(Api::Anthropic, address, Duration::from_millis(150)).await.1.unwrap_err().failure;
+    assert_eq!(failure.kind, FailureKind::Timeout);
+}
+
+#[tokio::test]
+async fn signs_of_life_after_a_whole_answer_hold_nobody_up() {
+    let address = serve_with(|mut socket| async move {
+        let chunk = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n";
+        socket.write_all(format!("{HEAD}\r\n{chunk}").as_bytes()).await.unwrap();
+        let mut pace = tokio::time::interval(Duration::from_millis(50));
+        while socket.write_all(b"data: {\"choices\":[]}\n\n").await.is_ok() {
+            pace.tick().await;
+        }
+    })
+    .await;
+    let (said, end) = ask(Api::OpenAiChat, address, LONG).await;
+    assert_eq!((said.as_str(), end.is_ok()), ("hi", true));
+}
+
+#[tokio::test]
+async fn what_is_packed_without_being_asked_is_unpacked() {
+    let body = format!("{HELLO}{END}");
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    gzip.write_all(body.as_bytes()).unwrap();
+    let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
+    zlib.write_all(body.as_bytes()).unwrap();
+    for (encoding, packed) in [("gzip", gzip.finish().unwrap()), ("deflate", zlib.finish().unwrap())] {
+        let (said, end) = answer(Api::Anthropic, of_length(&format!("content-encoding: {encoding}\r\n"), &packed)).await;
+        assert_eq!((said.as_str(), end.is_ok()), ("hello", true), "{encoding}");
+    }
+    let failure = answer(Api::Anthropic, of_length("content-encoding: zstd\r\n", b"x")).await.1.unwrap_err().failure;
+    assert!(failure.message.contains("`zstd`") && failure.hint.contains("unpacked"), "{failure:?}");
+}
+
+#[tokio::test]
+async fn chunks_may_have_trailers() {
+    let body = format!("{HELLO}{END}");
+    let reply = format!("{HEAD}transfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\nx-sum: 1\r\n\r\n", body.len());
+    assert_eq!(answer(Api::Anthropic, reply.into_bytes()).await.0, "hello");
+}
+
+#[tokio::test]
+async fn a_length_that_is_too_short_is_a_cut_stream() {
+    let reply = format!("{HEAD}content-length: {}\r\n\r\n{HELLO}{END}", HELLO.len() + 20);
+    let (said, end) = answer(Api::Anthropic, reply.into_bytes()).await;
+    assert_eq!((said.as_str(), end.unwrap_err().failure.kind), ("hello", FailureKind::CutStream));
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_stream_is_an_answer() {
+    let chat = json!({"id": "x", "object": "chat.completion", "model": "m", "error": null, "choices": [{"index": 0, "finish_reason": "stop",
+        "message": {"role": "assistant", "content": "hello", "reasoning_content": "hm"}}], "usage": {"prompt_tokens": 3, "completion_tokens": 2}});
+    let messages = json!({"type": "message", "id": "x", "role": "assistant", "model": "m", "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": "hello"}], "usage": {"input_tokens": 3, "output_tokens": 2}});
+    for (api, body) in [(Api::OpenAiChat, chat), (Api::Anthropic, messages)] {
+        for text in [body.to_string(), serde_json::to_string_pretty(&body).unwrap()] {
+            let (said, end) = answer(api, of_length("content-type: application/json\r\n", text.as_bytes())).await;
+            let completion = end.unwrap();
+            assert_eq!((said.as_str(), completion.usage.input_tokens, completion.usage.output_tokens), ("hello", 3, 2));
+            assert_eq!(completion.stop_reason, StopReason::EndTurn);
+            let cut = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{}", text.len(), &text[..text.len() - 5]);
+            let failure = answer(api, cut.into_bytes()).await.1.unwrap_err().failure;
+            assert_eq!(failure.kind, FailureKind::CutStream);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_empty_answer_says_so() {
+    for head in ["content-length: 0\r\n", "transfer-encoding: chunked\r\n"] {
+        let end = if head.starts_with('t') { "0\r\n\r\n" } else { "" };
+        let failure = answer(Api::Anthropic, format!("{HEAD}{head}\r\n{end}").into_bytes()).await.1.unwrap_err().failure;
+        assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::CutStream, "`p` sent an empty answer"));
+    }
+}
+
+#[tokio::test]
+async fn an_event_without_measure_ends_the_answer() {
+    let reply = format!("{HEAD}\r\n{HELLO}data: \"{}\"\n\n", "x".repeat(17 << 20));
+    let (said, end) = answer(Api::Anthropic, reply.into_bytes()).await;
+    assert_eq!((said.as_str(), end.unwrap_err().failure.kind), ("hello", FailureKind::Protocol));
+}
+
+#[tokio::test]
+async fn chat_answers_end_and_fail_in_every_notation() {
+    let chunk =
+        |rest: &str| format!("data: {{\"id\":\"a\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"hi\"}}{rest}}}]}}\n\n");
+    let done = "data: [DONE]\n\n";
+    for finish in [r#","finish_reason":{"type":"stop"}"#, r#","finish_reason":{}"#, r#","finish_reason":1"#] {
+        let (said, end) = answer(Api::OpenAiChat, format!("{HEAD}\r\n{}", chunk(finish)).into_bytes()).await;
+        assert_eq!((said.as_str(), end.unwrap().stop_reason), ("hi", StopReason::EndTurn), "{finish}");
+    }
+    for usage in ["null", "-1", "{\"prompt_tokens\":-4,\"completion_tokens\":1.0,\"prompt_tokens_details\":[]}", "[]", "\"\""] {
+        let last = format!("data: {{\"id\":\"b\",\"choices\":[],\"usage\":{usage}}}\n\n");
+        let reply = format!("{HEAD}\r\n{}{last}{done}", chunk(r#","finish_reason":"stop""#));
+        let (said, end) = answer(Api::OpenAiChat, reply.into_bytes()).await;
+        assert_eq!((said.as_str(), end.unwrap().usage.input_tokens), ("hi", 0), "{usage}");
+    }
+    let spliced = chunk("").replace("\"a\"", "\"b\"").replace("hi", "twice");
+    let (said, _) =
+        answer(Api::OpenAiChat, format!("{HEAD}\r\n{}{spliced}{done}", chunk(r#","finish_reason":"stop""#)).into_bytes()).await;
+    assert_eq!(said, "hi");
+    for (error, kind) in [
+        ("data: {\"error\":{\"message\":\"m\",\"code\":429}}\n\n", FailureKind::RateLimited),
+        ("data: {\"error\":\"m\"}\n\n", FailureKind::Overloaded),
+        ("data: {\"object\":\"error\",\"message\":\"m\",\"code\":400}\n\n", FailureKind::InvalidRequest),
+        ("event: error\ndata: m\n\n", FailureKind::Overloaded),
+        ("event: error\ndata: {\"message\":\"m\"}\n\n", FailureKind::Overloaded),
+        (
+            "data: {\"choices\":[{\"index\":0,\"delta\":{},\"error\":{\"code\":502,\"message\":\"m\"},\"finish_reason\":\"error\"}]}\n\n",
+            FailureKind::Overloaded,
+        ),
+    ] {
+        let (said, end) = answer(Api::OpenAiChat, format!("{HEAD}\r\n{}{error}", chunk("")).into_bytes()).await;
+        let failure = end.unwrap_err().failure;
+        assert_eq!((said.as_str(), failure.kind, failure.message.as_str()), ("hi", kind, "m"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn events_out_of_order_are_never_taken_for_another_answer() {
+    let call = |index: u64, id: &str| {
+        let start = json!({"type": "content_block_start", "index": index, "content_block": {"type": "tool_use", "id": id, "name": "Grep", "input": {}}});
+        format!("data: {start}\n\n")
+    };
+    let piece = |index: u64, json: &str| {
+        let delta =
+            json!({"type": "content_block_delta", "index": index, "delta": {"type": "input_json_delta", "partial_json": json}});
+        format!("data: {delta}\n\n")
+    };
+    let start = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"a\"}}\n\n";
+    let other = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"b\"}}\n\n";
+    let stop = "data: {\"type\":\"message_stop\"}\n\n";
+    let of = |events: String| async move {
+        let (_, end) = answer(Api::Anthropic, format!("{HEAD}\r\n{events}").into_bytes()).await;
+        end.map(|completion| {
+            let calls =
+                completion.content.into_iter().filter_map(|part| if let Part::ToolCall(call) = part { Some(call) } else { None });
+            calls
+                .map(|call| format!("{} {}", call.tool_call_id, serde_json::to_string(&call.arguments).unwrap()))
+                .collect::<Vec<_>>()
+        })
+    };
+    // Interleaved, with a gap in the numbers.
+    let mixed = [
+        start.into(),
+        call(3, "x"),
+        call(9, "y"),
+        piece(3, "{\"a\""),
+        piece(9, "{\"b\":2"),
+        piece(3, ":1}"),
+        piece(9, "}"),
+        stop.into(),
+    ];
+    assert_eq!(of(mixed.concat()).await.unwrap(), ["x {\"a\":1}", "y {\"b\":2}"]);
+    // The end before the end of a block: what is half is not run.
+    assert_eq!(of([start.into(), call(0, "x"), piece(0, "{\"a\""), stop.into()].concat()).await.unwrap(), ["x \"{\\\"a\\\"\""]);
+    // The same call twice is one call.
+    let twice = [start.into(), call(0, "x"), piece(0, "{}"), call(1, "x"), piece(1, "{}"), stop.into()];
+    assert_eq!(of(twice.concat()).await.unwrap(), ["x {}"]);
+    let namesakes = [start.into(), call(0, "x"), piece(0, "{}"), call(1, "x"), piece(1, "{\"a\":1}"), stop.into()];
+    assert_eq!(of(namesakes.concat()).await.unwrap().len(), 2);
+    assert_eq!(of([start.into(), start.into(), call(0, "x"), piece(0, "{}"), stop.into()].concat()).await.unwrap().len(), 1);
+    assert!(!of([start.into(), call(0, ""), piece(0, "{}"), stop.into()].concat()).await.unwrap()[0].starts_with(' '));
+    for broken in [
+        [start.to_owned(), piece(0, "{}"), stop.to_owned()],
+        [start.to_owned(), other.to_owned(), stop.to_owned()],
+        [stop.to_owned(), String::new(), String::new()],
+    ] {
+        assert!(of(broken.concat()).await.unwrap_err().failure.retryable);
+    }
+}
+
+#[tokio::test]
+async fn large_arguments_and_many_calls_arrive_whole() {
+    let text = "x".repeat(10 << 20);
+    let arguments = json!({"content": text}).to_string();
+    let events = |size: usize| {
+        let mut body = String::from(HEAD) + "\r\n";
+        for (at, piece) in arguments.as_bytes().chunks(size).enumerate() {
+            let piece = std::str::from_utf8(piece).unwrap();
+            let mut function = json!({"arguments": piece});
+            if at == 0 {
+                function["name"] = json!("WriteFile");
+            }
+            let chunk =
+                json!({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "c", "function": function}]}}]});
+            body.push_str(&format!("data: {chunk}\n\n"));
+        }
+        body + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"
+    };
+    for size in [4 << 10, 12 << 20] {
+        let completion = answer(Api::OpenAiChat, events(size).into_bytes()).await.1.unwrap();
+        let Part::ToolCall(call) = &completion.content[0] else { panic!("{:?}", completion.content.len()) };
+        let Arguments::Object(map) = &call.arguments else { panic!("not whole") };
+        assert_eq!(map["content"].as_str().unwrap().len(), text.len());
+    }
+    let call = |at: usize| json!({"index": at, "id": format!("c{at}"), "function": {"name": "Grep", "arguments": "{}"}});
+    let chunks =
+        (0..2000).map(|at| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"tool_calls": [call(at)]}}]})));
+    let reply = format!(
+        "{HEAD}\r\n{}data: {}\n\n",
+        chunks.collect::<String>(),
+        json!({"choices": [{"index": 0, "finish_reason": "tool_calls"}]})
+    );
+    assert_eq!(answer(Api::OpenAiChat, reply.into_bytes()).await.1.unwrap().content.len(), 2000);
+}
+
+/// Whole answers on one connection, then what `last` does with it.
+async fn kept_alive<F, D>(last: F) -> (Vec<Result<(), FailureKind>>, usize)
+where
+    F: FnOnce(TcpStream) -> D + Send + 'static,
+    D: Future<Output = ()> + Send,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let seen = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = Arc::clone(&seen);
+    let reply = of_length("content-type: text/event-stream\r\n", format!("{HELLO}{END}").as_bytes());
+    tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        read_request(&mut socket).await.unwrap();
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        socket.write_all(&reply).await.unwrap();
+        last(socket).await;
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            if read_request(&mut socket).await.is_some() {
+                count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let _ = socket.write_all(&reply).await;
+            }
+        }
+    });
+    let model = connect(spec(Api::Anthropic, address, LONG), "m").unwrap();
+    let mut ends = Vec::new();
+    for _ in 0..2 {
+        let items: Vec<_> = model.stream(request()).collect().await;
+        ends.push(items.last().unwrap().as_ref().map(|_| ()).map_err(|error| error.failure.kind));
+        for _ in 0..200 {
+            tokio::task::yield_now().await;
+        }
+    }
+    (ends, seen.load(std::sync::atomic::Ordering::Relaxed))
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_died_in_between_is_replaced_unseen() {
+    let (ends, seen) = kept_alive(|socket| async move { drop(socket) }).await;
+    assert_eq!((ends, seen), (vec![Ok(()), Ok(())], 2));
+}
+
+#[tokio::test]
+async fn a_request_that_may_have_arrived_is_never_sent_again_unseen() {
+    let (ends, seen) = kept_alive(|mut socket| async move {
+        read_request(&mut socket).await.unwrap();
+    })
+    .await;
+    assert_eq!((ends, seen), (vec![Ok(()), Err(FailureKind::CutStream)], 1));
+}
