@@ -1,7 +1,7 @@
 //! Which model answers: chosen by the flag, the session or the settings, and opened at its provider.
 
 use super::place::Place;
-use crate::config::{Api, ConfigError, Environment, ModelChoice, NoModel, Settings};
+use crate::config::{Api, Environment, ModelChoice, NoModel, Settings};
 use crate::llm::{self, ProviderSpec};
 use crate::ports::{BoxFuture, Model, Models};
 use crate::protocol::{Failure, FailureKind, ListedModel};
@@ -40,12 +40,7 @@ impl ModelsHere {
             Api::Anthropic => llm::Api::Anthropic,
             // The Responses interface of a provider that has both is reached through the older one.
             Api::OpenAiChat | Api::OpenAiResponses => llm::Api::OpenAiChat,
-            Api::Gemini => {
-                let name = choice.name();
-                return Err(NoModel::Wrong(ConfigError::one(format!(
-                    "`{name}` speaks an interface this version does not know; choose another model with -m, such as anthropic/claude-sonnet-5"
-                ))));
-            }
+            Api::Gemini => llm::Api::Gemini,
         };
         let llm = self.settings.llm;
         let spec = ProviderSpec {

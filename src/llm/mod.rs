@@ -6,6 +6,7 @@ mod chat;
 mod deltas;
 pub mod demo;
 mod fault;
+mod gemini;
 mod images;
 mod json;
 mod listener;
@@ -36,6 +37,8 @@ pub enum Api {
     Anthropic,
     /// OpenAI Chat Completions, and every server that speaks like it.
     OpenAiChat,
+    /// Gemini, as its own interface has it.
+    Gemini,
 }
 
 impl Api {
@@ -44,6 +47,7 @@ impl Api {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
             Self::OpenAiChat => "https://api.openai.com/v1",
+            Self::Gemini => "https://generativelanguage.googleapis.com",
         }
     }
 }
@@ -74,7 +78,8 @@ pub struct ProviderSpec {
     /// What stands before the slash of a model's name: `anthropic`.
     pub name: String,
     pub api: Api,
-    /// For Anthropic what stands before `/v1/messages`, for chat what stands before `/chat/completions`.
+    /// For Anthropic what stands before `/v1/messages`, for chat what stands before `/chat/completions`,
+    /// for Gemini what stands before `/v1beta`.
     pub base_url: String,
     pub key: Option<Secret>,
     /// The variable the key comes from, for the sentence that asks for it.

@@ -5,10 +5,11 @@ use super::fault::Speaker;
 use super::listener::{Answer, Listener};
 use super::sse::{self, Events};
 use super::thread::Thread;
-use super::{Api, ProviderSpec, Secret, anthropic, chat};
+use super::{Api, ProviderSpec, Secret, anthropic, chat, gemini};
 use crate::ports::{Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts};
 use crate::sys::http::Server;
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
@@ -53,6 +54,7 @@ impl Remote {
         let headers = match spec.api {
             Api::Anthropic => anthropic::headers(key),
             Api::OpenAiChat => chat::headers(key),
+            Api::Gemini => gemini::headers(key),
         };
         let inner =
             Inner { api: spec.api, server, headers, model: model.to_owned(), speaker, thread: Mutex::new(Thread::default()) };
@@ -77,6 +79,8 @@ impl Model for Remote {
         if let Some(limit) = self.known().max_output_tokens {
             request.max_output_tokens = request.max_output_tokens.min(limit);
         }
+        // A model that cannot be told so refuses the request.
+        request.effort = request.effort.filter(|_| self.known().reasoning);
         let inner = Arc::clone(&self.inner);
         Box::pin(async_stream::try_stream! {
             let events = inner.send(&request).await?;
@@ -98,10 +102,11 @@ impl Inner {
     async fn send(&self, request: &ModelRequest) -> Result<Events, ModelError> {
         let body = self.body(request);
         let path = match self.api {
-            Api::Anthropic => anthropic::PATH,
-            Api::OpenAiChat => chat::PATH,
+            Api::Anthropic => Cow::Borrowed(anthropic::PATH),
+            Api::OpenAiChat => Cow::Borrowed(chat::PATH),
+            Api::Gemini => Cow::Owned(gemini::path(self.server.address(), &self.model)),
         };
-        let sent = self.server.post(path, &self.headers, body).await;
+        let sent = self.server.post(&path, &self.headers, body).await;
         let reply = sent.map_err(|error| self.speaker.transport(&error))?;
         let status = reply.status();
         if (200..300).contains(&status) {
@@ -123,6 +128,7 @@ impl Inner {
         match self.api {
             Api::Anthropic => anthropic::body(&self.model, request, &mut thread),
             Api::OpenAiChat => chat::body(&self.model, &self.speaker.base_url, request, &mut thread),
+            Api::Gemini => gemini::body(&self.model, request, &mut thread),
         }
     }
 
@@ -130,6 +136,7 @@ impl Inner {
         match self.api {
             Api::Anthropic => Box::new(anthropic::Reader::new(self.speaker.clone())),
             Api::OpenAiChat => Box::new(chat::Reader::new(self.speaker.clone())),
+            Api::Gemini => Box::new(gemini::Reader::new(self.speaker.clone())),
         }
     }
 }
