@@ -5,6 +5,7 @@ mod catalogue;
 mod chat;
 mod deltas;
 pub mod demo;
+pub mod discover;
 mod fault;
 mod gemini;
 mod images;
