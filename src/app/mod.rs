@@ -8,6 +8,7 @@ mod exec;
 mod exit;
 mod interactive;
 mod layers;
+mod local;
 mod logging;
 mod models;
 mod pick;

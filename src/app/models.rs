@@ -1,5 +1,6 @@
 //! Which model answers: chosen by the flag, the session or the settings, and opened at its provider.
 
+use super::local::LOCAL;
 use super::place::Place;
 use crate::config::{Api, Environment, ModelChoice, NoModel, Settings};
 use crate::llm::{self, ProviderSpec};
@@ -25,7 +26,8 @@ impl ModelsHere {
 
     /// The model to ask: the flag's, the resumed session's, or the one that is set.
     pub fn choose(&self, flag: Option<&str>, resumed: Option<&SessionSummary>) -> Result<Arc<dyn Model>, NoModel> {
-        let asked = flag.or(resumed.map(|summary| summary.model.as_str()));
+        // A session that never had a model says nothing.
+        let asked = flag.or(resumed.map(|summary| summary.model.as_str()).filter(|model| !model.is_empty()));
         if asked.and_then(llm::split_name).is_some_and(|(provider, _)| provider == DEMO) {
             let demo = llm::demo::Demo::new(llm::demo::Pace::Recorded);
             return demo
@@ -51,8 +53,12 @@ impl ModelsHere {
             key_variable: choice.key_variable,
             timeouts: Timeouts { connect: llm.connect_timeout, idle: llm.idle_timeout },
         };
-        llm::connect(spec, &choice.model)
-            .map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
+        let connected = if spec.name == LOCAL && !self.settings.says_where_local_is() {
+            llm::connect_local(spec, &choice.model, self.settings.local_ports())
+        } else {
+            llm::connect(spec, &choice.model)
+        };
+        connected.map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
     }
 }
 

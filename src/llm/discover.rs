@@ -34,6 +34,13 @@ pub struct LocalModel {
 }
 
 impl LocalServer {
+    /// The one to ask where nobody said which: some servers list what cannot answer as well.
+    pub fn first(&self) -> Option<&LocalModel> {
+        let answers =
+            |model: &&LocalModel| !["embed", "rerank"].iter().any(|word| model.name.to_ascii_lowercase().contains(word));
+        self.models.iter().find(answers)
+    }
+
     /// The model of this name; one without a tag is the newest.
     pub fn model(&self, name: &str) -> Option<&LocalModel> {
         let latest = format!("{name}:latest");
@@ -164,4 +171,4 @@ fn tell_windows(models: &mut [LocalModel], details: &Value) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::llm) mod tests;

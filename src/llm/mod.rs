@@ -11,9 +11,12 @@ mod gemini;
 mod images;
 mod json;
 mod listener;
+mod local;
 mod remote;
 mod sse;
 mod thread;
+
+pub use local::said as said_of_servers;
 
 use crate::ports::Model;
 use crate::protocol::Failure;
@@ -96,6 +99,11 @@ pub fn split_name(full: &str) -> Option<(&str, &str)> {
 /// A model at a provider; `model` is the name the provider knows. Nothing is sent yet.
 pub fn connect(spec: ProviderSpec, model: &str) -> Result<Arc<dyn Model>, Failure> {
     Ok(Arc::new(remote::Remote::new(spec, model)?))
+}
+
+/// A model of this machine: at the first of the servers at `ports` that has it, else where `spec` says. Nobody is asked yet.
+pub fn connect_local(spec: ProviderSpec, model: &str, ports: Vec<u16>) -> Result<Arc<dyn Model>, Failure> {
+    Ok(Arc::new(local::Local::new(spec, model, ports)?))
 }
 
 #[cfg(test)]
