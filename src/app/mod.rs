@@ -10,6 +10,7 @@ mod interactive;
 mod layers;
 mod local;
 mod logging;
+mod manual;
 mod models;
 mod pick;
 mod place;
@@ -90,6 +91,11 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
         Action::ConfigShow => configuration::show(&Place::find(common)?),
         Action::ConfigSchema => configuration::schema(),
         Action::Doctor { json } => doctor::run(common, json),
+        Action::Completions { shell } => {
+            say(&cli::completions(shell));
+            Ok(Exit::Completed)
+        }
+        Action::Man { dir } => manual::run(dir.as_deref()),
     }
 }
 

@@ -131,7 +131,7 @@ pub(super) async fn tell(
 
 /// How long a call is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Patience {
+pub(super) enum Patience {
     /// It only reads, and is given up.
     Short,
     /// It changes files: it is told to stop, and its end is waited for.
@@ -141,7 +141,7 @@ enum Patience {
 }
 
 /// What came of the work; `None` where it was given up. Who takes too long is told to `stop`.
-async fn in_time<T>(work: impl Future<Output = T>, patience: Patience, stop: &CancellationToken) -> Option<T> {
+pub(super) async fn in_time<T>(work: impl Future<Output = T>, patience: Patience, stop: &CancellationToken) -> Option<T> {
     let seconds = match patience {
         Patience::Short => READ_SECONDS,
         Patience::Long => CHANGE_SECONDS,
@@ -155,12 +155,12 @@ async fn in_time<T>(work: impl Future<Output = T>, patience: Patience, stop: &Ca
     if patience == Patience::Short { None } else { Some(work.await) }
 }
 
-fn late() -> ToolError {
+pub(super) fn late() -> ToolError {
     let message = format!("stopped after {READ_SECONDS} s; nothing was changed, ask for less at once or another place");
     ToolError::new(ErrorCode::ToolExecutionTimeout, message)
 }
 
-fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
+pub(super) fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
     tracing::error!(%error, "a tool panicked while it planned");
     Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way"))
 }
