@@ -2,6 +2,7 @@
 
 use super::cli::{Common, ExecPrompt, OutputFormat, SessionChoice};
 use super::exit::Exit;
+use super::local;
 use super::models::ModelsHere;
 use super::place::Place;
 use super::project::Brought;
@@ -45,7 +46,13 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     };
     let store = super::open_store(&place)?;
     let chosen = session::choose(&store, &mut place, &request.session)?;
-    let model = ModelsHere::new(&place).choose(common.model.as_deref(), chosen.as_ref()).map_err(|error| match error {
+    let runtime = super::runtime()?;
+    let (flag, models) = (common.model.as_deref(), ModelsHere::new(&place));
+    let open = local::is_open(&place.settings, flag, chosen.as_ref());
+    let model = models.choose(flag, chosen.as_ref());
+    let (model, said) = runtime.block_on(local::instead(&models, &place.settings, model, open));
+    said.iter().for_each(|line| super::warn(line));
+    let model = model.map_err(|error| match error {
         NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
         NoModel::Wrong(error) => error.into(),
     })?;
@@ -82,7 +89,6 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     let (reload, updates) = Reload::new(place, common.policy.clone(), project, &session, &policy, standing);
     setup.policy_updates = Some(updates);
     setup.tell_changes = true;
-    let runtime = super::runtime()?;
     let format = match request.format {
         OutputFormat::Text => Format::Text,
         OutputFormat::Json => Format::Json,

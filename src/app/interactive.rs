@@ -3,6 +3,7 @@
 use super::cli::{Color, Common, Nesting, SessionChoice, Trust as TrustFlag};
 use super::exit::Exit;
 use super::layers::Policy;
+use super::local;
 use super::models::ModelsHere;
 use super::pick;
 use super::place::Place;
@@ -56,6 +57,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         let choice = pick::ask(&store, &place, request.session)?;
         let chosen = session::choose(&store, &mut place, &choice)?;
         let model = ModelsHere::new(&place).choose(common.model.as_deref(), chosen.as_ref());
+        let open = local::is_open(&place.settings, common.model.as_deref(), chosen.as_ref());
         if let Err(NoModel::Wrong(error)) = model {
             return Err(error.into());
         }
@@ -84,7 +86,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         };
         let file = common.policy.clone();
         let rules = Arc::new(PersonsRules::new(&place, common.policy.as_deref(), &name));
-        let backstage = Backstage { place, policy, project, session, model, rules, file, max_steps: common.max_steps };
+        let backstage = Backstage { place, policy, project, session, model, open, rules, file, max_steps: common.max_steps };
         let session = tokio::spawn(backstage.run(start, receive_commands, events));
         let outcome = tui::run(front).await.map_err(|error| Trouble::failed(format!("the terminal failed: {error}")))?;
         // The screen's end dropped its sender of commands, so the session saves itself and ends.
@@ -170,6 +172,8 @@ struct Backstage {
     policy: Policy,
     session: Session,
     model: Result<Arc<dyn Model>, NoModel>,
+    /// Whether it is left to aye which one.
+    open: bool,
     /// As far as it was looked at before.
     project: Option<Brought>,
     /// `--policy FILE`
@@ -187,7 +191,11 @@ impl Backstage {
         events: mpsc::UnboundedSender<Event>,
     ) -> ChangedFiles {
         let nothing = ChangedFiles::default;
-        let Self { mut place, mut policy, project, mut session, model, rules, file, max_steps } = self;
+        let Self { mut place, mut policy, project, mut session, model, open, mut rules, file, max_steps } = self;
+        let models = ModelsHere::new(&place);
+        let settings = place.settings.clone();
+        // Beside all else that is looked at: the screen is there already.
+        let looking = tokio::spawn(async move { local::instead(&models, &settings, model, open).await });
         let mut notices = std::mem::take(&mut session.notices);
         let mut project = project.unwrap_or_else(|| Brought::look(&place, TrustFlag::AsRecorded));
         project.ask_again_if_broken();
@@ -196,6 +204,11 @@ impl Backstage {
             tools_of_project(&mut place, &project, &mut notices);
         }
         let (answer, receive_answer) = oneshot::channel();
+        let Ok((model, said)) = looking.await else { return nothing() };
+        notices.extend(said);
+        if let (true, Ok(model)) = (open, &model) {
+            rules = Arc::new(PersonsRules::new(&place, file.as_deref(), model.name()));
+        }
         // A program that aye runs could press the key itself.
         let asks = project.waits() && model.is_ok() && Nesting::of_process() == Nesting::Outermost;
         let history = session.history(&place);

@@ -9,6 +9,7 @@ mod exit;
 mod git;
 mod interactive;
 mod layers;
+mod local;
 mod logging;
 mod manual;
 mod models;

@@ -1,7 +1,8 @@
 //! Which model answers: chosen by the flag, the session or the settings, and opened at its provider.
 
+use super::local::LOCAL;
 use super::place::Place;
-use crate::config::{Api, ConfigError, Environment, ModelChoice, NoModel, Settings};
+use crate::config::{Api, Environment, ModelChoice, NoModel, Settings};
 use crate::llm::{self, ProviderSpec};
 use crate::ports::{BoxFuture, Model, Models};
 use crate::protocol::{Failure, FailureKind, ListedModel};
@@ -25,7 +26,8 @@ impl ModelsHere {
 
     /// The model to ask: the flag's, the resumed session's, or the one that is set.
     pub fn choose(&self, flag: Option<&str>, resumed: Option<&SessionSummary>) -> Result<Arc<dyn Model>, NoModel> {
-        let asked = flag.or(resumed.map(|summary| summary.model.as_str()));
+        // A session that never had a model says nothing.
+        let asked = flag.or(resumed.map(|summary| summary.model.as_str()).filter(|model| !model.is_empty()));
         if asked.and_then(llm::split_name).is_some_and(|(provider, _)| provider == DEMO) {
             let demo = llm::demo::Demo::new(llm::demo::Pace::Recorded);
             return demo
@@ -40,12 +42,7 @@ impl ModelsHere {
             Api::Anthropic => llm::Api::Anthropic,
             // The Responses interface of a provider that has both is reached through the older one.
             Api::OpenAiChat | Api::OpenAiResponses => llm::Api::OpenAiChat,
-            Api::Gemini => {
-                let name = choice.name();
-                return Err(NoModel::Wrong(ConfigError::one(format!(
-                    "`{name}` speaks an interface this version does not know; choose another model with -m, such as anthropic/claude-sonnet-5"
-                ))));
-            }
+            Api::Gemini => llm::Api::Gemini,
         };
         let llm = self.settings.llm;
         let spec = ProviderSpec {
@@ -56,8 +53,12 @@ impl ModelsHere {
             key_variable: choice.key_variable,
             timeouts: Timeouts { connect: llm.connect_timeout, idle: llm.idle_timeout },
         };
-        llm::connect(spec, &choice.model)
-            .map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
+        let connected = if spec.name == LOCAL && !self.settings.says_where_local_is() {
+            llm::connect_local(spec, &choice.model, self.settings.local_ports())
+        } else {
+            llm::connect(spec, &choice.model)
+        };
+        connected.map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
     }
 }
 

@@ -103,7 +103,7 @@ pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(),
 fn from_word(kind: Kind, given: &str) -> Option<Value> {
     match kind {
         Kind::Text | Kind::ModelName | Kind::Choice(_) | Kind::Size => convert(kind, &DeValue::String(given.into())),
-        Kind::Flag | Kind::Number { .. } | Kind::Dollars | Kind::TextList | Kind::TextTable => None,
+        Kind::Flag | Kind::Number { .. } | Kind::Dollars | Kind::TextList | Kind::PortList | Kind::TextTable => None,
     }
 }
 
@@ -183,6 +183,14 @@ fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
             None => convert(Kind::Number { min: 0, max: u64::MAX }, value),
         },
         Kind::TextList => value.as_array().and_then(texts).map(Value::List),
+        Kind::PortList => {
+            let port = |item: &DeValue<'_>| match convert(Kind::Number { min: 1, max: 65_535 }, item)? {
+                Value::Number(port) => Some(port.to_string()),
+                _ => None,
+            };
+            let ports: Option<_> = value.as_array()?.iter().map(|item| port(item.get_ref())).collect();
+            ports.map(Value::List)
+        }
         Kind::TextTable => {
             let entries = value.as_table()?.iter();
             let entries = entries.map(|(name, value)| Some((name.get_ref().to_string(), value.get_ref().as_str()?.to_owned())));

@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Dollars,
     Choice(&'static [&'static str]),
     TextList,
+    /// Ports of this machine; kept as texts.
+    PortList,
     /// Names and texts.
     TextTable,
 }
@@ -76,6 +78,12 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Number { min: 1, max: 60_000 },
         "500",
         "the wait before the first retry; doubled for each one after",
+    ),
+    key(
+        &["llm", "local_ports"],
+        Kind::PortList,
+        "[11434, 1234, 8080, 8000, 4000]",
+        "where servers of models on this machine are looked for: Ollama, LM Studio, llama.cpp, vLLM, LiteLLM; []: nowhere",
     ),
     key(&["ui", "plain"], Kind::Flag, "false", "append-only lines; accepted, not used by this version"),
     key(&["tools", "absolute_paths_only"], Kind::Flag, "false", "true refuses relative paths in the arguments of tools"),
@@ -165,6 +173,7 @@ impl Kind {
                 format!("one of {}", choices.iter().map(|choice| format!("\"{choice}\"")).collect::<Vec<_>>().join(", "))
             }
             Self::TextList => "a list of texts in quotes".to_owned(),
+            Self::PortList => "a list of ports, such as [11434, 8080]".to_owned(),
             Self::TextTable => "a table of names and texts".to_owned(),
         }
     }

@@ -8,6 +8,7 @@ mod error;
 pub mod grants;
 mod instructions;
 mod keys;
+mod local;
 mod provider;
 mod settings;
 mod spending;

@@ -5,16 +5,21 @@ mod catalogue;
 mod chat;
 mod deltas;
 pub mod demo;
+pub mod discover;
 mod fault;
 mod fit;
+mod gemini;
 mod ids;
 mod images;
 mod json;
 mod listener;
+mod local;
 mod quirks;
 mod remote;
 mod sse;
 mod thread;
+
+pub use local::said as said_of_servers;
 
 use crate::ports::Model;
 use crate::protocol::Failure;
@@ -39,6 +44,8 @@ pub enum Api {
     Anthropic,
     /// OpenAI Chat Completions, and every server that speaks like it.
     OpenAiChat,
+    /// Gemini, as its own interface has it.
+    Gemini,
 }
 
 impl Api {
@@ -47,6 +54,7 @@ impl Api {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
             Self::OpenAiChat => "https://api.openai.com/v1",
+            Self::Gemini => "https://generativelanguage.googleapis.com",
         }
     }
 }
@@ -77,7 +85,8 @@ pub struct ProviderSpec {
     /// What stands before the slash of a model's name: `anthropic`.
     pub name: String,
     pub api: Api,
-    /// For Anthropic what stands before `/v1/messages`, for chat what stands before `/chat/completions`.
+    /// For Anthropic what stands before `/v1/messages`, for chat what stands before `/chat/completions`,
+    /// for Gemini what stands before `/v1beta`.
     pub base_url: String,
     pub key: Option<Secret>,
     /// The variable the key comes from, for the sentence that asks for it.
@@ -93,6 +102,11 @@ pub fn split_name(full: &str) -> Option<(&str, &str)> {
 /// A model at a provider; `model` is the name the provider knows. Nothing is sent yet.
 pub fn connect(spec: ProviderSpec, model: &str) -> Result<Arc<dyn Model>, Failure> {
     Ok(Arc::new(remote::Remote::new(spec, model)?))
+}
+
+/// A model of this machine: at the first of the servers at `ports` that has it, else where `spec` says. Nobody is asked yet.
+pub fn connect_local(spec: ProviderSpec, model: &str, ports: Vec<u16>) -> Result<Arc<dyn Model>, Failure> {
+    Ok(Arc::new(local::Local::new(spec, model, ports)?))
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@ use super::listener::{Answer, Listener};
 use super::quirks::Quirks;
 use super::sse::{self, Events};
 use super::thread::Thread;
-use super::{Api, ProviderSpec, Secret, anthropic, chat};
+use super::{Api, ProviderSpec, Secret, anthropic, chat, gemini};
 use crate::ports::{Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts};
 use crate::sys::http::Server;
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
@@ -55,6 +56,7 @@ impl Remote {
         let headers = match spec.api {
             Api::Anthropic => anthropic::headers(key),
             Api::OpenAiChat => chat::headers(key),
+            Api::Gemini => gemini::headers(key),
         };
         let (thread, quirks) = (Mutex::default(), Mutex::default());
         let inner = Inner { api: spec.api, server, headers, model: model.to_owned(), speaker, thread, quirks };
@@ -79,9 +81,8 @@ impl Model for Remote {
         if let Some(limit) = self.known().max_output_tokens {
             request.max_output_tokens = request.max_output_tokens.min(limit);
         }
-        if !self.known().reasoning {
-            request.effort = None;
-        }
+        // A model that cannot be told so refuses the request.
+        request.effort = request.effort.filter(|_| self.known().reasoning);
         let inner = Arc::clone(&self.inner);
         Box::pin(async_stream::try_stream! {
             let events = inner.send(&request).await?;
@@ -104,14 +105,15 @@ impl Inner {
         let quirks = self.quirks();
         let body = self.body(request, &quirks);
         let path = match self.api {
-            Api::Anthropic => anthropic::PATH,
-            Api::OpenAiChat => chat::PATH,
+            Api::Anthropic => Cow::Borrowed(anthropic::PATH),
+            Api::OpenAiChat => Cow::Borrowed(chat::PATH),
+            Api::Gemini => Cow::Owned(gemini::path(self.server.address(), &self.model)),
         };
         let mut headers = self.headers.clone();
         if self.api == Api::Anthropic {
             headers.extend(anthropic::beta(&self.model, request, &quirks));
         }
-        let sent = self.server.post(path, &headers, body).await;
+        let sent = self.server.post(&path, &headers, body).await;
         let reply = sent.map_err(|error| self.speaker.transport(&error))?;
         let status = reply.status();
         if (200..300).contains(&status) {
@@ -152,6 +154,7 @@ impl Inner {
         match self.api {
             Api::Anthropic => anthropic::body(&self.model, request, quirks, &mut thread),
             Api::OpenAiChat => chat::body(&self.model, &self.speaker.base_url, request, quirks, &mut thread),
+            Api::Gemini => gemini::body(&self.model, request, &mut thread),
         }
     }
 
@@ -159,6 +162,7 @@ impl Inner {
         match self.api {
             Api::Anthropic => Box::new(anthropic::Reader::new(self.speaker.clone())),
             Api::OpenAiChat => Box::new(chat::Reader::new(self.speaker.clone())),
+            Api::Gemini => Box::new(gemini::Reader::new(self.speaker.clone())),
         }
     }
 }

@@ -182,6 +182,8 @@ struct Shared {
     script: Mutex<VecDeque<Answer>>,
     requests: Mutex<Vec<Request>>,
     asked: Condvar,
+    /// What it says at `/v1/models`; without any it knows no such place.
+    models: Mutex<Vec<String>>,
     /// Opens when the server goes, so that stalled answers end.
     over: Gate,
 }
@@ -215,6 +217,15 @@ impl Server {
     /// What stands before `/v1/messages`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Lists these models from now on.
+    pub fn lists(&self, models: &[&str]) {
+        *lock(&self.shared.models) = models.iter().map(|name| (*name).to_owned()).collect();
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
     }
 
     /// Adds an answer to the end of the script.
@@ -261,6 +272,11 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let Some(request) = read_request(&mut reader)? else { return Ok(()) };
     let path = request.path.clone();
     let model = request.body["model"].as_str().unwrap_or("none").to_owned();
+    let models = lock(&shared.models).clone();
+    if path == "/v1/models" && !models.is_empty() {
+        let entries: Vec<Value> = models.iter().map(|name| serde_json::json!({"id": name, "max_model_len": 8192})).collect();
+        return send_whole(stream, 200, &[], &serde_json::json!({"object": "list", "data": entries}).to_string());
+    }
     let Some(protocol) = wire::Protocol::of(&path) else {
         return send_whole(stream, 404, &[], r#"{"error":{"message":"no such path","type":"not_found_error"}}"#);
     };

@@ -1,0 +1,133 @@
+//! Models of this machine: which to ask where nobody said, and what is to be said of them.
+
+use super::models::ModelsHere;
+use crate::config::{NoModel, Settings};
+use crate::llm::discover::{LocalServer, local_servers};
+use crate::llm::said_of_servers;
+use crate::ports::Model;
+use crate::store::SessionSummary;
+use std::sync::Arc;
+
+/// The provider name of models of this machine.
+pub const LOCAL: &str = "local";
+/// A conversation with tools in it needs about so many tokens at least.
+const LITTLE: u64 = 16_384;
+
+type Chosen = Result<Arc<dyn Model>, NoModel>;
+
+/// Whether neither the person nor a session said which model to ask.
+pub fn is_open(settings: &Settings, flag: Option<&str>, resumed: Option<&SessionSummary>) -> bool {
+    flag.is_none() && resumed.is_none_or(|summary| summary.model.is_empty()) && !settings.has_default_model()
+}
+
+/// What was chosen; where there is no key and nothing is set, a model of the only server of this machine instead. With what is to
+/// be said of it.
+pub async fn instead(models: &ModelsHere, settings: &Settings, chosen: Chosen, open: bool) -> (Chosen, Option<String>) {
+    let Err(NoModel::NoKey { message }) = &chosen else {
+        let warning = match &chosen {
+            Ok(model) => warning(model.as_ref()).await,
+            Err(_) => None,
+        };
+        return (chosen, warning);
+    };
+    if !open {
+        return (chosen, None);
+    }
+    let servers = local_servers(&settings.local_ports()).await;
+    match pick(&servers, message) {
+        Pick::Nothing => (chosen, None),
+        Pick::Choose(message) => (Err(NoModel::NoKey { message }), None),
+        Pick::Ask { name, said } => {
+            let chosen = models.choose(Some(&name), None);
+            let small = match &chosen {
+                Ok(model) => warning(model.as_ref()).await,
+                Err(_) => None,
+            };
+            (chosen, Some(small.map_or(said.clone(), |small| format!("{said}; {small}"))))
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Pick {
+    Nothing,
+    /// There are several; the sentence says which.
+    Choose(String),
+    Ask {
+        name: String,
+        said: String,
+    },
+}
+
+fn pick(servers: &[LocalServer], otherwise: &str) -> Pick {
+    let able: Vec<(&LocalServer, &str)> =
+        servers.iter().filter_map(|server| Some((server, server.first()?.name.as_str()))).collect();
+    match able.as_slice() {
+        [] => Pick::Nothing,
+        [(server, model)] => {
+            let name = format!("{LOCAL}/{model}");
+            let said = format!("no key was found; asking {name} of {} at {}; -m chooses another", server.name, server.base_url);
+            Pick::Ask { name, said }
+        }
+        [(_, model), ..] => {
+            let there = said_of_servers(servers);
+            Pick::Choose(format!("{otherwise}; on this machine there is {there}: choose one, such as `-m {LOCAL}/{model}`"))
+        }
+    }
+}
+
+/// What a person should know before a model of this machine is asked.
+async fn warning(model: &dyn Model) -> Option<String> {
+    if !model.name().starts_with("local/") {
+        return None;
+    }
+    let tokens = model.look_up().await?.context_window;
+    (tokens < LITTLE).then(|| {
+        format!(
+            "{} is run with a window of {tokens} tokens, too small for most tasks: what does not fit is lost; start its server with more (Ollama: OLLAMA_CONTEXT_LENGTH=32768)",
+            model.name()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Directories;
+    use crate::llm::discover::{LOCAL_PORTS, LocalModel};
+
+    fn server(name: &str, models: &[&str]) -> LocalServer {
+        let models = models.iter().map(|name| LocalModel { name: (*name).to_owned(), context_window: None }).collect();
+        LocalServer { name: name.to_owned(), base_url: "http://127.0.0.1:1/v1".to_owned(), models }
+    }
+
+    #[test]
+    fn the_only_server_is_asked_and_of_several_the_person_chooses() {
+        assert_eq!(pick(&[], "none"), Pick::Nothing);
+        assert_eq!(pick(&[server("Ollama", &[])], "none"), Pick::Nothing);
+        let ollama = server("Ollama", &["nomic-embed-text:latest", "qwen3:8b"]);
+        let Pick::Ask { name, said } = pick(&[ollama.clone(), server("vLLM", &[])], "none") else { panic!() };
+        assert_eq!(name, "local/qwen3:8b");
+        assert!(said.contains("Ollama at http://127.0.0.1:1/v1"), "{said}");
+        let Pick::Choose(said) = pick(&[ollama, server("vLLM", &["m"])], "no key was found") else { panic!() };
+        assert!(
+            said.starts_with("no key was found; ") && said.contains("vLLM (m)") && said.ends_with("`-m local/qwen3:8b`"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn it_is_looked_where_such_servers_usually_listen_unless_the_settings_say_otherwise() {
+        let nowhere = Directories { config: "/nonexistent".into(), data: "/nonexistent".into() };
+        let ports = |set: &[(&str, &str)]| {
+            let set: Vec<_> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            Settings::load(&nowhere, &set).map(|settings| settings.local_ports())
+        };
+        assert_eq!(ports(&[]).unwrap(), LOCAL_PORTS);
+        assert_eq!(ports(&[("llm.local_ports", "[]")]).unwrap(), [0; 0]);
+        assert_eq!(ports(&[("llm.local_ports", "[1, 65535]")]).unwrap(), [1, 65_535]);
+        for bad in ["[0]", "[65536]", "11434", "[\"a\"]"] {
+            assert!(ports(&[("llm.local_ports", bad)]).unwrap_err().to_string().contains("a list of ports"), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Servers of models on this machine, as far as the settings speak of them.
+
+use super::document::Value;
+use super::{Settings, keys};
+
+const PORTS: [&str; 2] = ["llm", "local_ports"];
+
+impl Settings {
+    /// Where such servers are looked for.
+    pub fn local_ports(&self) -> Vec<u16> {
+        let parse = |port: &str| port.trim().parse().ok();
+        match self.entry(&PORTS).map(|entry| &entry.value) {
+            Some(Value::List(ports)) => ports.iter().filter_map(|port| parse(port)).collect(),
+            _ => {
+                let default = keys::find(&PORTS.map(str::to_owned)).map_or("", |key| key.default);
+                default.trim_matches(['[', ']']).split(',').filter_map(parse).collect()
+            }
+        }
+    }
+
+    /// Whether it is set where the provider `local` is; then nobody needs to look.
+    pub fn says_where_local_is(&self) -> bool {
+        self.text(&["providers", "local", "base_url"]).is_some()
+    }
+
+    pub fn has_default_model(&self) -> bool {
+        self.text(&["model", "default"]).is_some()
+    }
+}

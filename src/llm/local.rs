@@ -1,0 +1,134 @@
+//! A model of this machine, at whichever of its servers has it. They are asked when the first request is, not before.
+
+use super::ProviderSpec;
+use super::discover::{LocalServer, local_servers};
+use super::remote::Remote;
+use crate::ports::{BoxFuture, Model, ModelError, ModelRequest, ModelStream};
+use crate::protocol::{Failure, FailureKind, ModelFacts};
+use futures_util::StreamExt;
+use std::sync::Arc;
+use tokio::sync::OnceCell;
+
+/// Stands for whatever there is.
+const ANY: &str = "default";
+/// Models of a server that a sentence names.
+const NAMED: usize = 3;
+
+pub(super) struct Local {
+    name: String,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    spec: ProviderSpec,
+    model: String,
+    ports: Vec<u16>,
+    /// At the address that is set, for what no server lists.
+    elsewhere: Remote,
+    found: OnceCell<Found>,
+}
+
+struct Found {
+    remote: Remote,
+    context_window: Option<u64>,
+}
+
+impl Local {
+    pub fn new(spec: ProviderSpec, model: &str, ports: Vec<u16>) -> Result<Self, Failure> {
+        let elsewhere = Remote::new(spec.clone(), model)?;
+        let name = elsewhere.name().to_owned();
+        let inner = Inner { spec, model: model.to_owned(), ports, elsewhere, found: OnceCell::new() };
+        Ok(Self { name, inner: Arc::new(inner) })
+    }
+}
+
+impl Model for Local {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn facts(&self) -> ModelFacts {
+        self.inner.facts(&self.name)
+    }
+
+    /// Which server has it, and how much of a conversation that takes.
+    fn look_up(&self) -> BoxFuture<'static, Option<ModelFacts>> {
+        let (inner, name) = (Arc::clone(&self.inner), self.name.clone());
+        Box::pin(async move {
+            let before = inner.facts(&name);
+            let told = match inner.remote().await.ok()?.look_up().await {
+                Some(told) => ModelFacts { name: name.clone(), ..told },
+                None => before.clone(),
+            };
+            let window = inner.found.get().and_then(|found| found.context_window);
+            let now = ModelFacts { context_window: window.unwrap_or(told.context_window), ..told };
+            (now != before || window.is_some()).then_some(now)
+        })
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async_stream::try_stream! {
+            let mut stream = inner.remote().await?.stream(request);
+            while let Some(delta) = stream.next().await {
+                yield delta?;
+            }
+        })
+    }
+}
+
+impl Inner {
+    fn facts(&self, name: &str) -> ModelFacts {
+        match self.found.get() {
+            Some(Found { remote, context_window }) => {
+                let facts = remote.facts();
+                ModelFacts { name: name.to_owned(), context_window: context_window.unwrap_or(facts.context_window), ..facts }
+            }
+            None => self.elsewhere.facts(),
+        }
+    }
+
+    /// What is found is kept; what is not is looked for again, for a server may be started in between.
+    async fn remote(&self) -> Result<&Remote, ModelError> {
+        if let Some(found) = self.found.get() {
+            return Ok(&found.remote);
+        }
+        let servers = local_servers(&self.ports).await;
+        let Some((server, model)) = servers.iter().find_map(|server| Some((server, self.at(server)?))) else {
+            let there = servers.iter().any(|server| self.is_at_home(server));
+            return if servers.is_empty() || there { Ok(&self.elsewhere) } else { Err(self.nobody_has_it(&servers).into()) };
+        };
+        let spec = ProviderSpec { base_url: server.base_url.clone(), ..self.spec.clone() };
+        let remote = Remote::new(spec, &model.name)?;
+        let context_window = model.context_window;
+        let found = self.found.get_or_init(|| std::future::ready(Found { remote, context_window })).await;
+        Ok(&found.remote)
+    }
+
+    fn at<'a>(&self, server: &'a LocalServer) -> Option<&'a super::discover::LocalModel> {
+        if self.model == ANY { server.first() } else { server.model(&self.model) }
+    }
+
+    fn is_at_home(&self, server: &LocalServer) -> bool {
+        server.base_url == self.spec.base_url.trim_end_matches('/').replace("//localhost:", "//127.0.0.1:")
+    }
+
+    fn nobody_has_it(&self, servers: &[LocalServer]) -> Failure {
+        let message = format!("no server of this machine has a model `{}`; there is {}", self.model, said(servers));
+        Failure::new(FailureKind::NotFound, message, "choose one of these, or set `providers.local.base_url`")
+    }
+}
+
+/// Servers and their models, in words.
+pub fn said(servers: &[LocalServer]) -> String {
+    let told = servers.iter().map(|server| {
+        let names: Vec<&str> = server.models.iter().take(NAMED).map(|model| model.name.as_str()).collect();
+        let more = if server.models.len() > NAMED { ", …" } else { "" };
+        let models = if names.is_empty() { "no model".to_owned() } else { format!("{}{more}", names.join(", ")) };
+        format!("{} ({models})", server.name)
+    });
+    told.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

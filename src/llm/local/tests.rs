@@ -1,0 +1,84 @@
+use super::*;
+use crate::llm::discover::tests::{json, serve};
+use crate::llm::{Api, Timeouts};
+use crate::ports::Delta;
+use serde_json::json;
+
+const SAID: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
+    data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+async fn server(models: &[&str], tokens: u64) -> u16 {
+    let models: Vec<_> = models.iter().map(|name| json!({"id": name, "max_model_len": tokens, "owned_by": "vllm"})).collect();
+    serve(&[("/v1/models", json(json!({"data": models}))), ("/v1/chat/completions", SAID.to_owned())]).await
+}
+
+fn local(model: &str, home: u16, ports: &[u16]) -> Local {
+    let spec = ProviderSpec {
+        name: "local".to_owned(),
+        api: Api::OpenAiChat,
+        base_url: format!("http://localhost:{home}/v1"),
+        key: None,
+        key_variable: String::new(),
+        timeouts: Timeouts::default(),
+    };
+    Local::new(spec, model, ports.to_vec()).unwrap()
+}
+
+async fn ask(model: &Local) -> Result<(), ModelError> {
+    let request = ModelRequest {
+        system: "".into(),
+        messages: Vec::new(),
+        tools: Arc::new([]),
+        max_output_tokens: 9,
+        images: None,
+        effort: None,
+    };
+    let mut stream = model.stream(request);
+    let mut whole = false;
+    while let Some(delta) = stream.next().await {
+        whole |= matches!(delta?, Delta::Completed(_));
+    }
+    assert!(whole);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_model_is_asked_at_the_first_server_that_has_it() {
+    let (one, two) = (server(&["a"], 4096).await, server(&["b", "c:latest"], 32_768).await);
+    for (name, tokens) in [("a", 4096), ("b", 32_768), ("c", 32_768), ("default", 4096)] {
+        let model = local(name, 1, &[1, one, two]);
+        assert_eq!(model.facts().context_window, 200_000, "{name}: nobody was asked yet");
+        let told = model.look_up().await.unwrap();
+        assert_eq!((told.context_window, told.name), (tokens, format!("local/{name}")), "{name}");
+        assert_eq!(model.facts().context_window, tokens, "{name}");
+        ask(&model).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_no_server_lists_is_asked_at_the_address_that_is_set() {
+    // It listens, and lists nothing.
+    let home = serve(&[("/v1/chat/completions", SAID.to_owned())]).await;
+    ask(&local("x", home, &[])).await.unwrap();
+    // It lists something else, and may know better itself.
+    let home = server(&["a"], 1).await;
+    ask(&local("x", home, &[home])).await.unwrap();
+}
+
+#[tokio::test]
+async fn where_others_are_found_and_nobody_has_it_they_are_named() {
+    let found = server(&["a", "b", "c", "d"], 4096).await;
+    let failure = ask(&local("x", 1, &[found])).await.unwrap_err().failure;
+    assert_eq!(failure.kind, FailureKind::NotFound);
+    assert_eq!(failure.message, "no server of this machine has a model `x`; there is vLLM (a, b, c, …)");
+}
+
+#[tokio::test]
+async fn a_server_that_starts_later_is_found_by_the_next_request() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let home = listener.local_addr().unwrap().port();
+    drop(listener);
+    let model = local("a", home, &[home]);
+    assert_eq!(ask(&model).await.unwrap_err().failure.kind, FailureKind::Network);
+    assert_eq!(model.look_up().await, None);
+}

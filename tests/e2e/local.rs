@@ -1,0 +1,57 @@
+//! Servers of models on this machine, found without a word about them.
+
+use crate::support::{Answer, Project, Server};
+
+fn project(servers: &[&Server]) -> Project {
+    let ports: Vec<String> = servers.iter().map(|server| server.port().to_string()).collect();
+    Project::empty().config(&format!("[llm]\nlocal_ports = [{}]\n", ports.join(", ")))
+}
+
+#[test]
+fn without_a_key_the_only_server_of_this_machine_is_asked_and_that_is_said() {
+    let server = Server::new([Answer::text("Hello there.")]);
+    server.lists(&["embed-1", "qwen3:8b"]);
+    let output = project(&[&server]).aye(&["exec", "say hello"]).exits(0);
+    assert_eq!(output.stdout.trim_end(), "Hello there.");
+    for words in ["asking local/qwen3:8b of", "a window of 8192 tokens"] {
+        assert!(output.stderr.contains(words), "{words}: {}", output.stderr);
+    }
+    assert_eq!(server.request(0).path, "/v1/chat/completions");
+    assert_eq!(server.request(0).body["model"], "qwen3:8b");
+}
+
+#[test]
+fn of_several_servers_the_person_chooses() {
+    let (one, two) = (Server::new([]), Server::new([Answer::text("I am two.")]));
+    one.lists(&["a"]);
+    two.lists(&["b:latest"]);
+    let project = project(&[&one, &two]);
+    let output = project.aye(&["exec", "hello"]).exits(5);
+    assert!(output.stderr.contains("choose one, such as `-m local/a`"), "{}", output.stderr);
+    let output = project.aye(&["exec", "-m", "local/b", "hello"]).exits(0);
+    assert_eq!(output.stdout.trim_end(), "I am two.");
+    assert_eq!(two.request(0).body["model"], "b:latest");
+}
+
+#[test]
+fn a_key_or_a_model_that_is_set_goes_before_what_is_found() {
+    let (found, asked) = (Server::new([]), Server::new([Answer::text("Hello.")]));
+    found.lists(&["a"]);
+    let project = project(&[&found]).env("OPENAI_API_KEY", "sk-scripted").env("OPENAI_BASE_URL", &format!("{}/v1", asked.url()));
+    let output = project.aye(&["exec", "hello"]).exits(0);
+    assert!(!output.stderr.contains("local/") && found.requests().is_empty(), "{}", output.stderr);
+    let set = self::project(&[&found]).aye(&["exec", "--set", "model.default=anthropic/x", "hello"]).exits(5);
+    assert!(set.stderr.contains("ANTHROPIC_API_KEY") && found.requests().is_empty(), "{}", set.stderr);
+}
+
+#[test]
+fn the_screen_asks_the_server_of_this_machine_as_well() {
+    let server = Server::new([Answer::text("Hello from here.")]);
+    server.lists(&["qwen3:8b"]);
+    let project = project(&[&server]);
+    let mut terminal = project.open(&[]);
+    terminal.wait_for("local/qwen3:8b");
+    terminal.prompt("say hello");
+    terminal.wait_for("Hello from here.");
+    assert_eq!(server.request(0).body["model"], "qwen3:8b");
+}
