@@ -10,6 +10,7 @@ mod images;
 mod json;
 mod listener;
 mod remote;
+mod responses;
 mod sse;
 mod thread;
 
@@ -36,6 +37,8 @@ pub enum Api {
     Anthropic,
     /// OpenAI Chat Completions, and every server that speaks like it.
     OpenAiChat,
+    /// OpenAI Responses, without anything kept there.
+    OpenAiResponses,
 }
 
 impl Api {
@@ -43,7 +46,7 @@ impl Api {
     pub fn home(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
-            Self::OpenAiChat => "https://api.openai.com/v1",
+            Self::OpenAiChat | Self::OpenAiResponses => "https://api.openai.com/v1",
         }
     }
 }
@@ -74,7 +77,8 @@ pub struct ProviderSpec {
     /// What stands before the slash of a model's name: `anthropic`.
     pub name: String,
     pub api: Api,
-    /// For Anthropic what stands before `/v1/messages`, for chat what stands before `/chat/completions`.
+    /// For Anthropic what stands before `/v1/messages`, for chat what stands before `/chat/completions`,
+    /// for Responses what stands before `/responses`.
     pub base_url: String,
     pub key: Option<Secret>,
     /// The variable the key comes from, for the sentence that asks for it.

@@ -5,11 +5,11 @@ use super::fault::Speaker;
 use super::listener::{Answer, Listener};
 use super::sse::{self, Events};
 use super::thread::Thread;
-use super::{Api, ProviderSpec, Secret, anthropic, chat};
+use super::{Api, ProviderSpec, Secret, anthropic, chat, responses};
 use crate::ports::{Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts};
 use crate::sys::http::Server;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 const MAX_ERROR_BYTES: usize = 64 << 10;
@@ -28,6 +28,7 @@ struct Inner {
     model: String,
     speaker: Speaker,
     thread: Mutex<Thread>,
+    lacks: responses::Lacks,
 }
 
 impl Remote {
@@ -53,9 +54,17 @@ impl Remote {
         let headers = match spec.api {
             Api::Anthropic => anthropic::headers(key),
             Api::OpenAiChat => chat::headers(key),
+            Api::OpenAiResponses => responses::headers(key),
         };
-        let inner =
-            Inner { api: spec.api, server, headers, model: model.to_owned(), speaker, thread: Mutex::new(Thread::default()) };
+        let inner = Inner {
+            api: spec.api,
+            server,
+            headers,
+            model: model.to_owned(),
+            speaker,
+            thread: Mutex::default(),
+            lacks: responses::Lacks::default(),
+        };
         Ok(Self { name: format!("{}/{model}", spec.name), known: OnceLock::new(), inner: Arc::new(inner) })
     }
 
@@ -77,6 +86,7 @@ impl Model for Remote {
         if let Some(limit) = self.known().max_output_tokens {
             request.max_output_tokens = request.max_output_tokens.min(limit);
         }
+        request.effort = request.effort.filter(|_| self.known().reasoning);
         let inner = Arc::clone(&self.inner);
         Box::pin(async_stream::try_stream! {
             let events = inner.send(&request).await?;
@@ -100,6 +110,7 @@ impl Inner {
         let path = match self.api {
             Api::Anthropic => anthropic::PATH,
             Api::OpenAiChat => chat::PATH,
+            Api::OpenAiResponses => responses::PATH,
         };
         let sent = self.server.post(path, &self.headers, body).await;
         let reply = sent.map_err(|error| self.speaker.transport(&error))?;
@@ -115,14 +126,28 @@ impl Inner {
         };
         let retry_after = reply.retry_after(SystemTime::now());
         let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(MAX_ERROR_BYTES).await };
-        Err(self.speaker.refused(status, &line, &body, retry_after))
+        let mut error = self.speaker.refused(status, &line, &body, retry_after);
+        if self.api == Api::OpenAiResponses && self.lacks.learn(status, &self.speaker, &mut error) {
+            // What was written before may hold what the server does not take.
+            *self.thread() = Thread::default();
+        }
+        Err(error)
+    }
+
+    fn thread(&self) -> MutexGuard<'_, Thread> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn body(&self, request: &ModelRequest) -> Vec<u8> {
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut thread = self.thread();
         match self.api {
             Api::Anthropic => anthropic::body(&self.model, request, &mut thread),
             Api::OpenAiChat => chat::body(&self.model, &self.speaker.base_url, request, &mut thread),
+            Api::OpenAiResponses => {
+                let Speaker { provider, base_url, .. } = &self.speaker;
+                let asked = responses::Asked { model: &self.model, provider, base_url, lacks: &self.lacks };
+                responses::body(asked, request, &mut thread)
+            }
         }
     }
 
@@ -130,6 +155,7 @@ impl Inner {
         match self.api {
             Api::Anthropic => Box::new(anthropic::Reader::new(self.speaker.clone())),
             Api::OpenAiChat => Box::new(chat::Reader::new(self.speaker.clone())),
+            Api::OpenAiResponses => Box::new(responses::Reader::new(self.speaker.clone())),
         }
     }
 }

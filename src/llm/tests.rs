@@ -54,6 +54,7 @@ pub(super) async fn play(mut reader: impl Answer, chunks: Vec<Bytes>) -> (Vec<De
 fn reader(dialect: &str) -> Box<dyn Answer> {
     match dialect {
         "anthropic_messages" => Box::new(anthropic::Reader::new(speaker())),
+        "openai_responses" => Box::new(responses::Reader::new(speaker())),
         _ => Box::new(chat::Reader::new(speaker())),
     }
 }
@@ -77,7 +78,7 @@ struct Recording {
 fn recordings() -> Vec<Recording> {
     let Some(root) = corpus("fixtures/llm") else { return Vec::new() };
     let mut found = Vec::new();
-    for dialect in ["anthropic_messages", "openai_chat"] {
+    for dialect in ["anthropic_messages", "openai_chat", "openai_responses"] {
         let mut directories: Vec<_> = std::fs::read_dir(root.join(dialect)).unwrap().map(|entry| entry.unwrap().path()).collect();
         directories.sort();
         for directory in directories {
@@ -97,8 +98,12 @@ fn text(content: &[Part]) -> String {
     content.iter().filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None }).collect()
 }
 
-fn reasoning(content: &[Part]) -> String {
-    content.iter().filter_map(|part| if let Part::Reasoning { text, .. } = part { Some(text.as_str()) } else { None }).collect()
+fn reasoning(content: &[Part], dialect: &str) -> String {
+    let texts =
+        content.iter().filter_map(|part| if let Part::Reasoning { text, .. } = part { Some(text.as_str()) } else { None });
+    // Where it is told in paragraphs, each part is one.
+    let between = if dialect == "openai_responses" { "\n\n" } else { "" };
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(between)
 }
 
 fn streamed(deltas: &[Delta]) -> (String, String) {
@@ -134,7 +139,7 @@ fn check_recording(recording: &Recording, deltas: &[Delta], end: &Result<Complet
     assert_eq!(said, wanted_text, "{name}: streamed text");
     assert_eq!(text(&completion.content), wanted_text, "{name}: text");
     assert_eq!(thought, expected["reasoning"].as_str().unwrap(), "{name}: streamed reasoning");
-    assert_eq!(reasoning(&completion.content), thought, "{name}: reasoning");
+    assert_eq!(reasoning(&completion.content, recording.dialect), thought, "{name}: reasoning");
     let stop = serde_json::to_value(completion.stop_reason).unwrap();
     assert_eq!(stop, expected["stop_reason"], "{name}: stop reason");
     let usage = &expected["usage"];
@@ -190,6 +195,7 @@ fn variants(stream: &[u8]) -> Vec<Vec<u8>> {
         format!("\u{feff}{plain}").into_bytes(),
         plain.replace("\n\n", "\n\n: still here\n\n").into_bytes(),
         plain.replace("\n\n", "\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\nx-unknown: 1\n\n").into_bytes(),
+        plain.replace("data: {", "data: {\"x_unknown\":{\"a\":[1,null]},").into_bytes(),
     ]
 }
 
@@ -275,7 +281,7 @@ fn a_secret_is_not_printed() {
 
 #[test]
 fn without_a_key_the_provider_itself_is_refused_and_a_server_of_ones_own_is_not() {
-    for api in [Api::Anthropic, Api::OpenAiChat] {
+    for api in [Api::Anthropic, Api::OpenAiChat, Api::OpenAiResponses] {
         let spec = |base_url: &str| ProviderSpec {
             name: "p".to_owned(),
             api,

@@ -1,4 +1,4 @@
-//! How the two protocols look on the wire: Anthropic Messages and Chat Completions, streamed.
+//! How the protocols look on the wire: Anthropic Messages, Chat Completions and Responses, streamed.
 
 use serde_json::{Value, json};
 
@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 pub(super) enum Protocol {
     Anthropic,
     Chat,
+    Responses,
 }
 
 impl Protocol {
@@ -13,6 +14,7 @@ impl Protocol {
         match path {
             path if path.ends_with("/v1/messages") => Some(Self::Anthropic),
             path if path.ends_with("/chat/completions") => Some(Self::Chat),
+            path if path.ends_with("/responses") => Some(Self::Responses),
             _ => None,
         }
     }
@@ -22,7 +24,7 @@ impl Protocol {
 pub(super) struct Emitter {
     protocol: Protocol,
     model: String,
-    /// Content blocks (Anthropic) or calls (Chat Completions) until now.
+    /// Content blocks (Anthropic), calls (Chat Completions) or items (Responses) until now.
     count: usize,
 }
 
@@ -38,6 +40,10 @@ impl Emitter {
                 "stop_reason": null, "stop_sequence": null,
                 "usage": {"input_tokens": 1200, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 1}}})),
             Protocol::Chat => self.chunk(&json!({"role": "assistant", "content": ""}), &Value::Null),
+            Protocol::Responses => {
+                let response = json!({"id": "resp_scripted", "model": self.model, "status": "in_progress", "output": []});
+                event(&json!({"type": "response.created", "response": response}))
+            }
         }
     }
 
@@ -48,6 +54,11 @@ impl Emitter {
                 self.block(&json!({"type": "text", "text": ""}), &[delta])
             }
             Protocol::Chat => self.chunk(&json!({"content": text}), &Value::Null),
+            Protocol::Responses => {
+                let item = |content: Value| json!({"type": "message", "role": "assistant", "content": content});
+                let delta = json!({"type": "response.output_text.delta", "content_index": 0, "delta": text});
+                self.item(&item(json!([])), vec![delta], &item(json!([{"type": "output_text", "text": text}])))
+            }
         }
     }
 
@@ -71,7 +82,25 @@ impl Emitter {
                 }
                 out
             }
+            Protocol::Responses => {
+                let item =
+                    |arguments: &str| json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments});
+                let delta = |half| json!({"type": "response.function_call_arguments.delta", "delta": half});
+                self.item(&item(""), [first, second].map(delta).into(), &item(arguments))
+            }
         }
+    }
+
+    /// An item of Responses from its beginning to its end.
+    fn item(&mut self, start: &Value, deltas: Vec<Value>, whole: &Value) -> String {
+        let index = self.count;
+        self.count += 1;
+        let mut out = event(&json!({"type": "response.output_item.added", "output_index": index, "item": start}));
+        for mut delta in deltas {
+            delta["output_index"] = json!(index);
+            out.push_str(&event(&delta));
+        }
+        out + &event(&json!({"type": "response.output_item.done", "output_index": index, "item": whole}))
     }
 
     /// `reason` in Anthropic's words.
@@ -92,6 +121,13 @@ impl Emitter {
                 let last = json!({"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "created": 1, "model": self.model,
                     "choices": [], "usage": usage});
                 format!("{}data: {last}\n\ndata: [DONE]\n\n", self.chunk(&json!({}), &json!(reason)))
+            }
+            Protocol::Responses => {
+                let status = if reason == "max_tokens" { "incomplete" } else { "completed" };
+                let details = if reason == "max_tokens" { json!({"reason": "max_output_tokens"}) } else { Value::Null };
+                let response = json!({"id": "resp_scripted", "model": self.model, "status": status, "incomplete_details": details,
+                    "usage": {"input_tokens": 1200, "output_tokens": 20, "total_tokens": 1220}});
+                event(&json!({"type": format!("response.{status}"), "response": response}))
             }
         }
     }
@@ -120,6 +156,9 @@ fn event(data: &Value) -> String {
 /// `(id, text)` of every tool result in a request, in order.
 pub(super) fn tool_results(body: &Value) -> Vec<(String, String)> {
     let mut results = Vec::new();
+    for item in body["input"].as_array().into_iter().flatten().filter(|item| item["type"] == "function_call_output") {
+        results.push((plain(&item["call_id"]), plain(&item["output"])));
+    }
     for message in body["messages"].as_array().into_iter().flatten() {
         if message["role"] == "tool" {
             results.push((plain(&message["tool_call_id"]), plain(&message["content"])));
