@@ -2,7 +2,7 @@
 
 use super::calls::Special;
 use super::ids;
-use super::kept::{kept, kind_of, text_in};
+use super::kept::{is_of_call, kept, kind_of, text_in};
 use crate::llm::images;
 use crate::llm::json::{separate, write_json};
 use crate::ports::ModelRequest;
@@ -94,7 +94,7 @@ impl<'a> History<'a> {
     fn write_answer(&self, message: &Message, at: usize, out: &mut Vec<u8>) {
         let mut items: Vec<(bool, Vec<u8>)> = Vec::new();
         let mut before: Option<&Map<String, Value>> = None;
-        for (place, part) in message.content.iter().enumerate() {
+        for part in &message.content {
             let item = before.take();
             let mut json = Vec::new();
             let mut thought = false;
@@ -102,11 +102,13 @@ impl<'a> History<'a> {
                 Part::Text { text } => write_words(text, item, &mut json),
                 Part::ToolCall(call) => self.write_call(call, item.filter(|item| is_item_of(item, call)), at, &mut json),
                 Part::Reasoning { opaque, .. } => {
-                    let Some(item) = opaque.as_ref().and_then(|opaque| kept(opaque, self.from)) else { continue };
+                    let Some(opaque) = opaque else { continue };
+                    let Some(item) = kept(opaque, self.from) else { continue };
                     before = Some(item);
-                    let belongs = matches!(message.content.get(place + 1), Some(Part::ToolCall(call)) if is_item_of(item, call));
                     thought = kind_of(item) == "reasoning";
-                    if !belongs && kind_of(item) != "message" && (!thought || says_itself(item)) {
+                    // What belongs to the part after it is written with that part, or not at all.
+                    let apart = !is_of_call(opaque) && kind_of(item) != "message";
+                    if apart && (!thought || says_itself(item)) {
                         self.write_kept(item, &mut json);
                     }
                 }

@@ -1,7 +1,7 @@
 //! One item of the output: what came of it in pieces, and what it is once it is whole.
 
 use super::calls::{Special, is_run_by_provider};
-use super::kept::{keep, kind_of, text_in};
+use super::kept::{keep, keep_call, kind_of, text_in};
 use crate::llm::deltas::Deltas;
 use crate::protocol::{Arguments, CallId, Part, ToolCall};
 use serde_json::{Map, Value, json};
@@ -195,7 +195,7 @@ impl Item {
                 let mut map = self.whole();
                 let arguments = special.arguments(&mut map);
                 // Right before the call that it is the item of.
-                vec![Part::Reasoning { text: String::new(), opaque: Some(keep(map, from)) }, self.call(arguments)]
+                vec![Part::Reasoning { text: String::new(), opaque: Some(keep_call(map, from)) }, self.call(arguments)]
             }
             Kind::Other => vec![self.sealed(from)],
         }

@@ -4,6 +4,8 @@ use serde_json::{Map, Value};
 
 const ITEM: &str = "responses_item";
 const FROM: &str = "from";
+/// Set where the item is of a call that stands right after it.
+const CALL: &str = "call";
 
 /// Where items come from: what one account sealed, at one address, no other can open.
 pub fn origin(provider: &str, base_url: &str) -> String {
@@ -16,6 +18,18 @@ pub fn keep(item: Map<String, Value>, from: &str) -> Value {
     kept.insert(FROM.to_owned(), Value::String(from.to_owned()));
     kept.insert(ITEM.to_owned(), Value::Object(item));
     Value::Object(kept)
+}
+
+/// The same for the item of a call that is answered here.
+pub fn keep_call(item: Map<String, Value>, from: &str) -> Value {
+    let mut kept = keep(item, from);
+    kept[CALL] = Value::Bool(true);
+    kept
+}
+
+/// Whether it is the item of a call that is answered here.
+pub fn is_of_call(opaque: &Value) -> bool {
+    opaque.get(CALL) == Some(&Value::Bool(true))
 }
 
 /// The item in a part of the thread, if it came from there.

@@ -75,6 +75,7 @@ impl Lacks {
         let about_model = said.contains("model") || said.contains(&format!("'{}'", speaker.model.to_lowercase()));
         let nowhere = matches!(status, 405 | 501) || (failure.kind == FailureKind::NotFound && !about_model);
         if nowhere {
+            failure.retryable = false;
             failure.hint = format!(
                 "`{}` may not speak the Responses API; set `providers.{}.api = \"openai-chat\"` in config.toml, or correct the address",
                 speaker.base_url, speaker.provider
