@@ -108,13 +108,12 @@ impl Reader {
             let ids = [item.call_id(), told_as("call_id")];
             alike && (!item.done || ids[0] == ids[1] || ids.contains(&""))
         };
-        let open = match number(told.output_index) {
-            Some(index) => self.items.iter().rposition(|item| item.index == index && same(item)),
-            None => {
-                let id = told_as("id");
-                let named = self.items.iter().rposition(|item| !id.is_empty() && item.id() == id && same(item));
-                named.or_else(|| self.items.iter().position(|item| !item.done && same(item)))
-            }
+        let open = if let Some(index) = number(told.output_index) {
+            self.items.iter().rposition(|item| item.index == index && same(item))
+        } else {
+            let id = told_as("id");
+            let named = self.items.iter().rposition(|item| !id.is_empty() && item.id() == id && same(item));
+            named.or_else(|| self.items.iter().position(|item| !item.done && same(item)))
         };
         let at = open.unwrap_or_else(|| {
             let index = number(told.output_index).unwrap_or_else(|| self.next_index());
@@ -234,7 +233,7 @@ impl Answer for Reader {
                 self.end(kind, &told, deltas)?;
                 return Ok(Progress::End);
             }
-            _ if kind.ends_with(".delta") => self.progress(&told, deltas),
+            _ if kind.rsplit('.').next() == Some("delta") => self.progress(&told, deltas),
             _ => {}
         }
         Ok(Progress::More)

@@ -257,7 +257,8 @@ fn items(items: &[Value]) -> String {
     let end = json!({"type": "response.completed", "response": {"status": "completed", "output": items,
         "usage": {"input_tokens": 3, "output_tokens": 2}}});
     let events: Vec<Value> = items.iter().enumerate().map(done).chain([end]).collect();
-    events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
+    let written = events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()));
+    written.collect::<Vec<_>>().concat()
 }
 
 /// Serves these replies one after the other, each on a connection of its own, and tells what was asked.

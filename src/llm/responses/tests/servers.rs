@@ -17,7 +17,8 @@ fn sent(lacks: &Lacks) -> Map<String, Value> {
 
 #[test]
 fn what_a_server_does_not_take_is_left_out_of_the_next_request() {
-    let cases: [(&str, Extra, fn(&Map<String, Value>) -> bool); 8] = [
+    type IsThere = fn(&Map<String, Value>) -> bool;
+    let cases: [(&str, Extra, IsThere); 8] = [
         ("Encrypted content is not supported with this model.", Extra::Sealed, |body| body.contains_key("include")),
         ("Your organization must be verified to generate reasoning summaries.", Extra::Summary, |body| {
             body.get("reasoning").is_some_and(|reasoning| reasoning.get("summary").is_some())
