@@ -16,6 +16,7 @@ mod listener;
 mod local;
 mod quirks;
 mod remote;
+mod responses;
 mod sse;
 mod thread;
 
@@ -46,6 +47,8 @@ pub enum Api {
     OpenAiChat,
     /// Gemini, as its own interface has it.
     Gemini,
+    /// OpenAI Responses, without anything kept there.
+    OpenAiResponses,
 }
 
 impl Api {
@@ -53,7 +56,7 @@ impl Api {
     pub fn home(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
-            Self::OpenAiChat => "https://api.openai.com/v1",
+            Self::OpenAiChat | Self::OpenAiResponses => "https://api.openai.com/v1",
             Self::Gemini => "https://generativelanguage.googleapis.com",
         }
     }
@@ -86,7 +89,7 @@ pub struct ProviderSpec {
     pub name: String,
     pub api: Api,
     /// For Anthropic what stands before `/v1/messages`, for chat what stands before `/chat/completions`,
-    /// for Gemini what stands before `/v1beta`.
+    /// for Responses what stands before `/responses`, for Gemini what stands before `/v1beta`.
     pub base_url: String,
     pub key: Option<Secret>,
     /// The variable the key comes from, for the sentence that asks for it.

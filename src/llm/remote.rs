@@ -6,12 +6,12 @@ use super::listener::{Answer, Listener};
 use super::quirks::Quirks;
 use super::sse::{self, Events};
 use super::thread::Thread;
-use super::{Api, ProviderSpec, Secret, anthropic, chat, gemini};
+use super::{Api, ProviderSpec, Secret, anthropic, chat, gemini, responses};
 use crate::ports::{Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts};
 use crate::sys::http::Server;
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 const MAX_ERROR_BYTES: usize = 64 << 10;
@@ -31,6 +31,7 @@ struct Inner {
     speaker: Speaker,
     thread: Mutex<Thread>,
     quirks: Mutex<Quirks>,
+    lacks: responses::Lacks,
 }
 
 impl Remote {
@@ -56,10 +57,19 @@ impl Remote {
         let headers = match spec.api {
             Api::Anthropic => anthropic::headers(key),
             Api::OpenAiChat => chat::headers(key),
+            Api::OpenAiResponses => responses::headers(key),
             Api::Gemini => gemini::headers(key),
         };
-        let (thread, quirks) = (Mutex::default(), Mutex::default());
-        let inner = Inner { api: spec.api, server, headers, model: model.to_owned(), speaker, thread, quirks };
+        let inner = Inner {
+            api: spec.api,
+            server,
+            headers,
+            model: model.to_owned(),
+            speaker,
+            thread: Mutex::default(),
+            quirks: Mutex::default(),
+            lacks: responses::Lacks::default(),
+        };
         Ok(Self { name: format!("{}/{model}", spec.name), known: OnceLock::new(), inner: Arc::new(inner) })
     }
 
@@ -107,6 +117,7 @@ impl Inner {
         let path = match self.api {
             Api::Anthropic => Cow::Borrowed(anthropic::PATH),
             Api::OpenAiChat => Cow::Borrowed(chat::PATH),
+            Api::OpenAiResponses => Cow::Borrowed(responses::PATH),
             Api::Gemini => Cow::Owned(gemini::path(self.server.address(), &self.model)),
         };
         let mut headers = self.headers.clone();
@@ -128,32 +139,51 @@ impl Inner {
         let asked = fault::asked(|name| reply.header(name), SystemTime::now());
         let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(MAX_ERROR_BYTES).await };
         let mut error = self.speaker.refused(status, &line, &body, asked);
-        let kind = error.failure.kind;
-        let of_request = matches!(kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);
-        if of_request && !(300..400).contains(&status) {
-            let asked = request.max_output_tokens.min(quirks.most_output.unwrap_or(u64::MAX));
-            // Sent again by the agent, so that the person sees it.
-            if let Some(otherwise) = self.learn(&Speaker::complaint(&body), asked) {
-                error.failure.message = format!("{} (asked again {otherwise})", error.failure.message);
-                error.failure.retryable = true;
+        match self.api {
+            Api::OpenAiResponses => {
+                if self.lacks.learn(status, &self.speaker, &mut error) {
+                    // What was written before may hold what the server does not take.
+                    *self.thread() = Thread::default();
+                }
             }
+            Api::Anthropic | Api::OpenAiChat | Api::Gemini => self.learn(status, request, &quirks, &body, &mut error),
         }
         Err(error)
+    }
+
+    /// Leaves out of the next request what the server did not take of this one. The agent sends it, so that the person sees it.
+    fn learn(&self, status: u16, request: &ModelRequest, quirks: &Quirks, body: &[u8], error: &mut ModelError) {
+        let of_request =
+            matches!(error.failure.kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);
+        if !of_request || (300..400).contains(&status) {
+            return;
+        }
+        let asked = request.max_output_tokens.min(quirks.most_output.unwrap_or(u64::MAX));
+        let learnt = self.quirks.lock().unwrap_or_else(PoisonError::into_inner).learn(&Speaker::complaint(body), asked);
+        if let Some(otherwise) = learnt {
+            error.failure.message = format!("{} (asked again {otherwise})", error.failure.message);
+            error.failure.retryable = true;
+        }
     }
 
     fn quirks(&self) -> Quirks {
         self.quirks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn learn(&self, complaint: &str, asked: u64) -> Option<String> {
-        self.quirks.lock().unwrap_or_else(PoisonError::into_inner).learn(complaint, asked)
+    fn thread(&self) -> MutexGuard<'_, Thread> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn body(&self, request: &ModelRequest, quirks: &Quirks) -> Vec<u8> {
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut thread = self.thread();
         match self.api {
             Api::Anthropic => anthropic::body(&self.model, request, quirks, &mut thread),
             Api::OpenAiChat => chat::body(&self.model, &self.speaker.base_url, request, quirks, &mut thread),
+            Api::OpenAiResponses => {
+                let Speaker { provider, base_url, .. } = &self.speaker;
+                let asked = responses::Asked { model: &self.model, provider, base_url, lacks: &self.lacks };
+                responses::body(asked, request, &mut thread)
+            }
             Api::Gemini => gemini::body(&self.model, request, &mut thread),
         }
     }
@@ -163,6 +193,7 @@ impl Inner {
             Api::Anthropic => Box::new(anthropic::Reader::new(self.speaker.clone())),
             Api::OpenAiChat => Box::new(chat::Reader::new(self.speaker.clone())),
             Api::Gemini => Box::new(gemini::Reader::new(self.speaker.clone())),
+            Api::OpenAiResponses => Box::new(responses::Reader::new(self.speaker.clone())),
         }
     }
 }
