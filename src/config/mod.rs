@@ -1,6 +1,7 @@
 //! Files, environment and their order; what a person set.
 
 mod address;
+mod credentials;
 mod directories;
 mod document;
 mod environment;
@@ -12,12 +13,13 @@ mod provider;
 mod settings;
 pub mod trust;
 
+pub use credentials::{Credentials, Kept, NotKept};
 pub use directories::Directories;
 pub use environment::{Environment, Secret};
 pub use error::ConfigError;
 pub use instructions::{InstructionFile, of_person as instructions_of_person};
 pub use keys::schema;
-pub use provider::{Api, ModelChoice, NoModel};
+pub use provider::{Api, KeyPlace, ModelChoice, NoModel};
 pub use settings::{Settings, TextTools, ToolLists};
 
 #[cfg(test)]

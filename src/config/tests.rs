@@ -237,7 +237,7 @@ fn a_model_is_chosen_by_flag_then_configuration_then_environment() {
             ("anthropic/x", Api::Anthropic, "https://env.example.com", Some("ka")),
         ),
     ] {
-        let choice = load(toml, &[]).unwrap().choose_model(flag, &environment(pairs)).unwrap();
+        let choice = load(toml, &[]).unwrap().choose_model(flag, &environment(pairs), &Credentials::none()).unwrap();
         let key = choice.key.as_ref().map(Secret::reveal);
         assert_eq!((choice.name().as_str(), choice.api, choice.base_url.as_str(), key), expected);
     }
@@ -252,7 +252,7 @@ fn a_missing_key_is_told_with_what_else_there_is() {
         (Some("gemini/x"), "GEMINI_API_KEY"),
         (Some("gateway/x"), "LLM_GATEWAY_ENDPOINT"),
     ] {
-        let error = load("", &[]).unwrap().choose_model(flag, &environment(&[])).unwrap_err();
+        let error = load("", &[]).unwrap().choose_model(flag, &environment(&[]), &Credentials::none()).unwrap_err();
         let NoModel::NoKey { message } = error else { panic!("{flag:?}: {error:?}") };
         for part in [variable, "OPENAI_BASE_URL=http://localhost:11434/v1", "aye demo"] {
             assert!(message.contains(part), "{message}");
@@ -270,7 +270,7 @@ fn a_provider_that_cannot_be_asked_is_named() {
         ("anthropic/x", &[("ANTHROPIC_BASE_URL", "http://example.com")], "ANTHROPIC_BASE_URL: `http://example.com` would send"),
         ("openai-chat/x", &[("OPENAI_BASE_URL", "localhost:80")], "OPENAI_BASE_URL: `localhost:80` starts with `localhost:`"),
     ] {
-        let error = load(MINE, &[]).unwrap().choose_model(Some(flag), &environment(pairs)).unwrap_err();
+        let error = load(MINE, &[]).unwrap().choose_model(Some(flag), &environment(pairs), &Credentials::none()).unwrap_err();
         assert!(matches!(&error, NoModel::Wrong(error) if error.to_string().contains(said)), "{flag}: {error}");
     }
 }
@@ -302,7 +302,10 @@ fn keys_leave_this_machine_encrypted_only() {
 
 #[test]
 fn a_key_is_never_printed() {
-    let choice = load("", &[]).unwrap().choose_model(None, &environment(&[("ANTHROPIC_API_KEY", "sk-hush")])).unwrap();
+    let choice = load("", &[])
+        .unwrap()
+        .choose_model(None, &environment(&[("ANTHROPIC_API_KEY", "sk-hush")]), &Credentials::none())
+        .unwrap();
     assert!(!format!("{choice:?}").contains("hush"));
 }
 

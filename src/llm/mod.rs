@@ -8,10 +8,15 @@ pub mod demo;
 mod fault;
 mod images;
 mod json;
+mod key;
 mod listener;
+mod listing;
 mod remote;
 mod sse;
 mod thread;
+
+pub use catalogue::Catalogue;
+pub use listing::{Told, models as list_models};
 
 use crate::ports::Model;
 use crate::protocol::Failure;
@@ -49,16 +54,23 @@ impl Api {
 }
 
 /// A key; nothing prints it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+#[derive(Clone)]
+pub struct Secret(Held);
+
+#[derive(Clone)]
+enum Held {
+    Text(String),
+    Later(Arc<dyn Fn() -> Result<String, String> + Send + Sync>),
+}
 
 impl Secret {
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self(Held::Text(text.into()))
     }
 
-    fn reveal(&self) -> &str {
-        self.0.trim()
+    /// One that the first request asks for, in a thread where it may take a moment.
+    pub fn later(ask: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
+        Self(Held::Later(Arc::new(ask)))
     }
 }
 
@@ -88,8 +100,22 @@ pub fn split_name(full: &str) -> Option<(&str, &str)> {
 }
 
 /// A model at a provider; `model` is the name the provider knows. Nothing is sent yet.
+pub fn connect_knowing(spec: ProviderSpec, model: &str, catalogue: &Catalogue) -> Result<Arc<dyn Model>, Failure> {
+    Ok(Arc::new(remote::Remote::new(spec, model, catalogue.clone())?))
+}
+
+/// The same with what everybody knows.
+#[cfg(test)]
 pub fn connect(spec: ProviderSpec, model: &str) -> Result<Arc<dyn Model>, Failure> {
-    Ok(Arc::new(remote::Remote::new(spec, model)?))
+    connect_knowing(spec, model, &Catalogue::default())
+}
+
+/// How a key travels.
+fn headers_of(api: Api) -> fn(Option<String>) -> key::Headers {
+    match api {
+        Api::Anthropic => anthropic::headers,
+        Api::OpenAiChat => chat::headers,
+    }
 }
 
 #[cfg(test)]

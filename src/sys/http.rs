@@ -93,17 +93,27 @@ impl Server {
 
     /// Sends `body` as JSON and waits for the head of the answer. Redirects are not followed.
     pub async fn post(&self, path: &str, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<Reply, HttpError> {
-        let mut request = self
+        let request = self
             .client()?
             .post(format!("{}{path}", self.base))
             .header("content-type", "application/json")
             .header("accept", "text/event-stream");
+        self.send(request.body(body), headers).await
+    }
+
+    /// Asks for what is there.
+    pub async fn get(&self, path: &str, headers: &[(&'static str, String)]) -> Result<Reply, HttpError> {
+        let request = self.client()?.get(format!("{}{path}", self.base)).header("accept", "application/json");
+        self.send(request, headers).await
+    }
+
+    async fn send(&self, mut request: reqwest::RequestBuilder, headers: &[(&'static str, String)]) -> Result<Reply, HttpError> {
         for (name, value) in headers {
             let mut value = reqwest::header::HeaderValue::from_str(value).map_err(|_| HttpError::Header(name))?;
             value.set_sensitive(true);
             request = request.header(*name, value);
         }
-        let response = match tokio::time::timeout(self.timeouts.idle, request.body(body).send()).await {
+        let response = match tokio::time::timeout(self.timeouts.idle, request.send()).await {
             Ok(sent) => sent.map_err(|error| self.not_sent(&error))?,
             Err(_) => return Err(self.silent()),
         };
