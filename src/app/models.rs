@@ -70,12 +70,7 @@ impl ModelsHere {
             Api::Anthropic => llm::Api::Anthropic,
             // The Responses interface of a provider that has both is reached through the older one.
             Api::OpenAiChat | Api::OpenAiResponses => llm::Api::OpenAiChat,
-            Api::Gemini => {
-                let name = choice.name();
-                return Err(ConfigError::one(format!(
-                    "`{name}` speaks an interface this version does not know; choose another model with -m, such as anthropic/claude-sonnet-5"
-                )));
-            }
+            Api::Gemini => llm::Api::Gemini,
         };
         let llm = self.settings.llm;
         let key = match choice.key_place {

@@ -5,7 +5,9 @@ mod catalogue;
 mod chat;
 mod deltas;
 pub mod demo;
+pub mod discover;
 mod fault;
+mod gemini;
 mod images;
 mod json;
 mod key;
@@ -41,6 +43,8 @@ pub enum Api {
     Anthropic,
     /// OpenAI Chat Completions, and every server that speaks like it.
     OpenAiChat,
+    /// Gemini, as its own interface has it.
+    Gemini,
 }
 
 impl Api {
@@ -49,6 +53,7 @@ impl Api {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
             Self::OpenAiChat => "https://api.openai.com/v1",
+            Self::Gemini => "https://generativelanguage.googleapis.com",
         }
     }
 }
@@ -86,7 +91,8 @@ pub struct ProviderSpec {
     /// What stands before the slash of a model's name: `anthropic`.
     pub name: String,
     pub api: Api,
-    /// For Anthropic what stands before `/v1/messages`, for chat what stands before `/chat/completions`.
+    /// For Anthropic what stands before `/v1/messages`, for chat what stands before `/chat/completions`,
+    /// for Gemini what stands before `/v1beta`.
     pub base_url: String,
     pub key: Option<Secret>,
     /// The variable the key comes from, for the sentence that asks for it.
@@ -115,6 +121,7 @@ fn headers_of(api: Api) -> fn(Option<String>) -> key::Headers {
     match api {
         Api::Anthropic => anthropic::headers,
         Api::OpenAiChat => chat::headers,
+        Api::Gemini => gemini::headers,
     }
 }
 

@@ -7,10 +7,11 @@ use super::listener::{Answer, Listener};
 use super::listing::{List, Told};
 use super::sse::{self, Events};
 use super::thread::Thread;
-use super::{Api, ProviderSpec, anthropic, chat, headers_of};
+use super::{Api, ProviderSpec, anthropic, chat, gemini, headers_of};
 use crate::ports::{BoxFuture, Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts};
 use crate::sys::http::Server;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
@@ -114,6 +115,8 @@ impl Model for Remote {
         if let Some(limit) = self.known().max_output_tokens {
             request.max_output_tokens = request.max_output_tokens.min(limit);
         }
+        // A model that cannot be told so refuses the request.
+        request.effort = request.effort.filter(|_| self.known().reasoning);
         let inner = Arc::clone(&self.inner);
         let (name, catalogue) = (self.name.clone(), self.catalogue.clone());
         Box::pin(async_stream::try_stream! {
@@ -155,10 +158,11 @@ impl Inner {
     async fn send(&self, request: &ModelRequest) -> Result<Events, ModelError> {
         let body = self.body(request);
         let path = match self.api {
-            Api::Anthropic => anthropic::PATH,
-            Api::OpenAiChat => chat::PATH,
+            Api::Anthropic => Cow::Borrowed(anthropic::PATH),
+            Api::OpenAiChat => Cow::Borrowed(chat::PATH),
+            Api::Gemini => Cow::Owned(gemini::path(self.server.address(), &self.model)),
         };
-        let sent = self.server.post(path, self.key.headers(&self.speaker).await?, body).await;
+        let sent = self.server.post(&path, self.key.headers(&self.speaker).await?, body).await;
         let reply = sent.map_err(|error| self.speaker.transport(&error))?;
         let status = reply.status();
         if (200..300).contains(&status) {
@@ -180,6 +184,7 @@ impl Inner {
         match self.api {
             Api::Anthropic => anthropic::body(&self.model, request, &mut thread),
             Api::OpenAiChat => chat::body(&self.model, &self.speaker.base_url, request, &mut thread),
+            Api::Gemini => gemini::body(&self.model, request, &mut thread),
         }
     }
 
@@ -187,6 +192,7 @@ impl Inner {
         match self.api {
             Api::Anthropic => Box::new(anthropic::Reader::new(self.speaker.clone())),
             Api::OpenAiChat => Box::new(chat::Reader::new(self.speaker.clone())),
+            Api::Gemini => Box::new(gemini::Reader::new(self.speaker.clone())),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP as a model provider needs it: one POST whose answer streams, bounded in time.
+//! HTTP as a model provider needs it: a POST whose answer streams, or a GET, bounded in time.
 
 pub mod fetch;
 
@@ -101,7 +101,7 @@ impl Server {
         self.send(request.body(body), headers).await
     }
 
-    /// Asks for what is there.
+    /// Asks for what is at `path` and waits for the head of the answer. Redirects are not followed.
     pub async fn get(&self, path: &str, headers: &[(&'static str, String)]) -> Result<Reply, HttpError> {
         let request = self.client()?.get(format!("{}{path}", self.base)).header("accept", "application/json");
         self.send(request, headers).await

@@ -1,4 +1,4 @@
-//! How the two protocols look on the wire: Anthropic Messages and Chat Completions, streamed.
+//! How the protocols look on the wire: Anthropic Messages, Chat Completions and Gemini, streamed.
 
 use serde_json::{Value, json};
 
@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 pub(super) enum Protocol {
     Anthropic,
     Chat,
+    Gemini,
 }
 
 impl Protocol {
@@ -13,6 +14,7 @@ impl Protocol {
         match path {
             path if path.ends_with("/v1/messages") => Some(Self::Anthropic),
             path if path.ends_with("/chat/completions") => Some(Self::Chat),
+            path if path.ends_with(":streamGenerateContent") => Some(Self::Gemini),
             _ => None,
         }
     }
@@ -38,6 +40,7 @@ impl Emitter {
                 "stop_reason": null, "stop_sequence": null,
                 "usage": {"input_tokens": 1200, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 1}}})),
             Protocol::Chat => self.chunk(&json!({"role": "assistant", "content": ""}), &Value::Null),
+            Protocol::Gemini => String::new(),
         }
     }
 
@@ -48,6 +51,7 @@ impl Emitter {
                 self.block(&json!({"type": "text", "text": ""}), &[delta])
             }
             Protocol::Chat => self.chunk(&json!({"content": text}), &Value::Null),
+            Protocol::Gemini => self.parts(&json!([{"text": text}]), None),
         }
     }
 
@@ -71,6 +75,13 @@ impl Emitter {
                 }
                 out
             }
+            Protocol::Gemini => {
+                self.count += 1;
+                let args: Value = serde_json::from_str(arguments).unwrap_or_else(|_| json!(arguments));
+                let call =
+                    json!({"functionCall": {"id": id, "name": name, "args": args}, "thoughtSignature": format!("signed {id}")});
+                self.parts(&json!([call]), None)
+            }
         }
     }
 
@@ -93,6 +104,9 @@ impl Emitter {
                     "choices": [], "usage": usage});
                 format!("{}data: {last}\n\ndata: [DONE]\n\n", self.chunk(&json!({}), &json!(reason)))
             }
+            Protocol::Gemini => {
+                self.parts(&json!([{"text": ""}]), Some(if reason == "max_tokens" { "MAX_TOKENS" } else { "STOP" }))
+            }
         }
     }
 
@@ -106,11 +120,28 @@ impl Emitter {
         out + &event(&json!({"type": "content_block_stop", "index": index}))
     }
 
+    fn parts(&self, parts: &Value, finish_reason: Option<&str>) -> String {
+        let mut candidate = json!({"content": {"parts": parts, "role": "model"}, "index": 0});
+        if let Some(reason) = finish_reason {
+            candidate["finishReason"] = json!(reason);
+        }
+        let usage = json!({"promptTokenCount": 1200, "candidatesTokenCount": 20, "totalTokenCount": 1220});
+        let chunk =
+            json!({"candidates": [candidate], "usageMetadata": usage, "modelVersion": self.model, "responseId": "scripted"});
+        format!("data: {chunk}\r\n\r\n")
+    }
+
     fn chunk(&self, delta: &Value, finish_reason: &Value) -> String {
         let chunk = json!({"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "created": 1, "model": self.model,
             "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]});
         format!("data: {chunk}\n\n")
     }
+}
+
+fn gemini_result(part: &Value) -> Option<(String, String)> {
+    let result = part.get("functionResponse")?;
+    let said = &result["response"];
+    Some((plain(&result["id"]), plain(said.get("output").unwrap_or(&said["error"]))))
 }
 
 fn event(data: &Value) -> String {
@@ -127,6 +158,9 @@ pub(super) fn tool_results(body: &Value) -> Vec<(String, String)> {
         for block in message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "tool_result") {
             results.push((plain(&block["tool_use_id"]), plain(&block["content"])));
         }
+    }
+    for content in body["contents"].as_array().into_iter().flatten() {
+        results.extend(content["parts"].as_array().into_iter().flatten().filter_map(gemini_result));
     }
     results
 }

@@ -1,0 +1,256 @@
+//! An answer of the Gemini API, put together chunk by chunk.
+
+use super::wire::{Candidate, Chunk, Feedback, FunctionCall, Part as WirePart, WireUsage};
+use crate::llm::deltas::Deltas;
+use crate::llm::fault::{Speaker, shown};
+use crate::llm::json::text_of;
+use crate::llm::listener::{Answer, Progress};
+use crate::llm::sse::Event;
+use crate::ports::{Completion, ModelError};
+use crate::protocol::{Arguments, CallId, Failure, FailureKind, Part, StopReason, ToolCall};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+/// Before the names of calls that the provider gave none; these are not told to it.
+pub(super) const MADE_UP: &str = "aye_";
+/// The provider stopped for what was said.
+const BLOCKED: [&str; 9] = [
+    "SAFETY",
+    "RECITATION",
+    "LANGUAGE",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+];
+/// The model wrote a call that is none; the next attempt may bring a better one.
+const SPOILED: [&str; 4] = ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"];
+
+pub(in crate::llm) struct Reader {
+    speaker: Speaker,
+    content: Vec<Part>,
+    /// A text or a thought goes on with the next piece of its kind.
+    open: Option<Kind>,
+    calls: usize,
+    made_up: Option<String>,
+    finish: Option<String>,
+    model: Option<String>,
+    usage: WireUsage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thought,
+}
+
+impl Reader {
+    pub fn new(speaker: Speaker) -> Self {
+        Self {
+            speaker,
+            content: Vec::new(),
+            open: None,
+            calls: 0,
+            made_up: None,
+            finish: None,
+            model: None,
+            usage: WireUsage::default(),
+        }
+    }
+
+    fn unreadable(&self, event: &Event) -> ModelError {
+        if event.unfinished {
+            return self.speaker.cut();
+        }
+        self.speaker.garbage(&format!("expected a chunk of the Gemini API, got `{}`", shown(event.data.as_bytes())))
+    }
+
+    fn candidate(&mut self, candidate: Candidate<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
+        if candidate.index.unwrap_or(0) != 0 {
+            return Ok(());
+        }
+        for raw in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+            // A part of a shape that nobody here knows says nothing.
+            if let Ok(part) = serde_json::from_str::<WirePart<'_>>(raw.get()) {
+                self.part(&part, raw, deltas);
+            }
+        }
+        let Some(reason) = candidate.finish_reason.filter(|reason| !reason.is_empty() && reason != "FINISH_REASON_UNSPECIFIED")
+        else {
+            return Ok(());
+        };
+        if SPOILED.contains(&&*reason) {
+            let said = candidate.finish_message.filter(|said| !said.trim().is_empty()).unwrap_or(reason);
+            let hint = format!("/continue asks again; or try another model than `{}`", self.speaker.model);
+            let mut failure = Failure::new(FailureKind::InvalidRequest, said, hint);
+            failure.retryable = true;
+            return Err(self.failed(failure));
+        }
+        self.finish = Some(reason.into_owned());
+        Ok(())
+    }
+
+    fn part(&mut self, part: &WirePart<'_>, raw: &RawValue, deltas: &mut Deltas) {
+        let signature = part.thought_signature.and_then(text_of).filter(|signature| !signature.is_empty());
+        if let Some(call) = &part.function_call {
+            self.call(call, signature.as_deref(), deltas);
+        } else if part.executable_code.is_some() || part.code_execution_result.is_some() {
+            self.open = None;
+            let opaque = serde_json::from_str(raw.get()).ok();
+            self.content.push(Part::Reasoning { text: String::new(), opaque });
+        } else if let Some(text) = part.text.and_then(text_of) {
+            let kind = if part.thought == Some(true) { Kind::Thought } else { Kind::Text };
+            match kind {
+                Kind::Text => deltas.text(&text),
+                Kind::Thought => deltas.reasoning(&text),
+            }
+            match signature {
+                None => self.go_on(kind, &text),
+                Some(signature) => self.signed(kind, &text, &signature),
+            }
+        } else if let Some(signature) = signature {
+            self.signed(Kind::Text, "", &signature);
+        }
+    }
+
+    fn go_on(&mut self, kind: Kind, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        if self.open == Some(kind)
+            && let Some(Part::Text { text } | Part::Reasoning { text, .. }) = self.content.last_mut()
+        {
+            text.push_str(piece);
+            return;
+        }
+        let text = piece.to_owned();
+        self.content.push(match kind {
+            Kind::Text => Part::Text { text },
+            Kind::Thought => Part::Reasoning { text, opaque: None },
+        });
+        self.open = Some(kind);
+    }
+
+    /// What is signed stays a part of its own: the signature is for exactly its words.
+    fn signed(&mut self, kind: Kind, text: &str, signature: &str) {
+        self.open = None;
+        match kind {
+            Kind::Thought => {
+                let opaque = Some(json!({"text": text, "thought": true, "thoughtSignature": signature}));
+                self.content.push(Part::Reasoning { text: text.to_owned(), opaque });
+            }
+            Kind::Text if text.is_empty() => {
+                let opaque = Some(json!({"text": "", "thoughtSignature": signature}));
+                self.content.push(Part::Reasoning { text: String::new(), opaque });
+            }
+            Kind::Text => {
+                self.content.push(sign_of("text", signature));
+                self.content.push(Part::Text { text: text.to_owned() });
+            }
+        }
+    }
+
+    fn call(&mut self, call: &FunctionCall<'_>, signature: Option<&str>, deltas: &mut Deltas) {
+        let name = call.name.and_then(text_of).unwrap_or_default();
+        if name.is_empty() && call.args.is_none() {
+            // Where arguments come in pieces, the last one is empty.
+            return;
+        }
+        self.open = None;
+        deltas.call(&name, call.args.map_or(0, |args| args.get().len()));
+        if let Some(signature) = signature {
+            self.content.push(sign_of("functionCall", signature));
+        }
+        let arguments = match call.args.map(RawValue::get) {
+            None | Some("null") => Arguments::Object(Map::new()),
+            Some(json) => Arguments::parse(json),
+        };
+        let id = call.id.and_then(text_of).filter(|id| !id.trim().is_empty());
+        let id = id.map_or_else(|| self.name_of_a_call(), std::borrow::Cow::into_owned);
+        self.calls += 1;
+        self.content.push(Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: name.into_owned(), arguments }));
+    }
+
+    fn name_of_a_call(&mut self) -> String {
+        let answer = self.made_up.get_or_insert_with(|| uuid::Uuid::new_v4().simple().to_string()[..16].to_owned());
+        format!("{MADE_UP}{answer}_{}", self.calls)
+    }
+
+    fn blocked(&self, feedback: &Feedback<'_>, reason: &str) -> ModelError {
+        let said = feedback.block_reason_message.as_deref().filter(|said| !said.trim().is_empty());
+        let said = said.map_or_else(String::new, |said| format!(": {said}"));
+        let message = format!("LLM_GUARDRAIL_BLOCKED: the provider refused what was said ({reason}){said}");
+        self.failed(Failure::new(
+            FailureKind::GuardrailBlocked,
+            message,
+            "say it in other words, or choose another model with -m",
+        ))
+    }
+
+    /// With what the request cost until now.
+    fn failed(&self, failure: Failure) -> ModelError {
+        ModelError { usage: self.usage.until_now(), ..failure.into() }
+    }
+
+    fn progress(&self) -> Progress {
+        if self.finish.is_some() { Progress::Whole } else { Progress::More }
+    }
+}
+
+impl Answer for Reader {
+    fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError> {
+        let data = event.data.trim();
+        if data.is_empty() {
+            return Ok(self.progress());
+        }
+        if data == "[DONE]" {
+            return if self.finish.is_some() { Ok(Progress::End) } else { Err(self.speaker.cut()) };
+        }
+        let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|_| self.unreadable(event))?;
+        if let Some(usage) = chunk.usage_metadata {
+            self.usage.merge(usage);
+        }
+        if chunk.error.is_some_and(|error| error.get() != "null") {
+            return Err(ModelError { usage: self.usage.until_now(), ..self.speaker.error_event(data) });
+        }
+        if self.model.is_none() {
+            self.model = chunk.model_version.filter(|model| !model.is_empty());
+        }
+        for candidate in chunk.candidates.into_iter().flatten() {
+            self.candidate(candidate, deltas)?;
+        }
+        if let Some(feedback) = chunk.prompt_feedback
+            && let Some(reason) = feedback.block_reason.as_deref().filter(|reason| !reason.is_empty())
+        {
+            return Err(self.blocked(&feedback, reason));
+        }
+        Ok(self.progress())
+    }
+
+    fn complete(&mut self) -> Completion {
+        let stop_reason = match self.finish.as_deref() {
+            Some("MAX_TOKENS") => StopReason::MaxTokens,
+            Some(reason) if BLOCKED.contains(&reason) => StopReason::ContentFilter,
+            Some("STOP") | None if self.calls > 0 => StopReason::ToolUse,
+            Some("STOP") | None => StopReason::EndTurn,
+            // What came before a reason that nobody here knows counts; nothing before it is no answer.
+            Some(reason) if reason == "OTHER" || self.content.is_empty() => StopReason::Error,
+            Some(_) if self.calls > 0 => StopReason::ToolUse,
+            Some(_) => StopReason::EndTurn,
+        };
+        let content = std::mem::take(&mut self.content);
+        Completion { content, stop_reason, usage: self.usage.total(), model: self.model.take() }
+    }
+}
+
+/// Stands before the part that it signs, for parts have no place for it.
+fn sign_of(what: &str, signature: &str) -> Part {
+    Part::Reasoning { text: String::new(), opaque: Some(json!({"signs": what, "thoughtSignature": signature})) }
+}
+
+/// Of what stands before a part, its signature: what it is for, and itself.
+pub(super) fn signature_in(opaque: &Value) -> Option<(&str, &str)> {
+    Some((opaque.get("signs")?.as_str()?, opaque.get("thoughtSignature")?.as_str()?))
+}

@@ -1,0 +1,39 @@
+//! The Gemini API: its address and its headers.
+
+mod answer;
+mod request;
+mod schema;
+mod version;
+mod wire;
+
+pub(super) use answer::Reader;
+pub(super) use request::body;
+
+/// What the interface's own version stands as in an address; `base` may end with it already.
+const VERSIONS: [&str; 3] = ["/v1beta", "/v1alpha", "/v1"];
+
+/// Where `model` is asked, below `base`.
+pub(super) fn path(base: &str, model: &str) -> String {
+    let version = if VERSIONS.iter().any(|version| base.ends_with(version)) { "" } else { VERSIONS[0] };
+    // A name may say itself whether it is a model or one of one's own.
+    let kind = if model.starts_with("models/") || model.starts_with("tunedModels/") { "" } else { "models/" };
+    let mut path = format!("{version}/{kind}");
+    for byte in model.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => path.push(char::from(byte)),
+            other => {
+                use std::fmt::Write;
+                let _ = write!(path, "%{other:02X}");
+            }
+        }
+    }
+    path.push_str(":streamGenerateContent?alt=sse");
+    path
+}
+
+pub(super) fn headers(key: Option<String>) -> Vec<(&'static str, String)> {
+    key.map(|key| ("x-goog-api-key", key)).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,284 @@
+//! A request to the Gemini API, joined from the messages' own JSON.
+
+use super::answer::{MADE_UP, signature_in};
+use super::schema;
+use super::version::Version;
+use crate::llm::images;
+use crate::llm::json::{separate, write_json};
+use crate::llm::thread::{Fragment, Thread};
+use crate::ports::ModelRequest;
+use crate::protocol::{Arguments, Effort, Message, Part, Role, ToolCall, ToolDefinition, ToolResult, ToolStatus};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// What the provider takes for the signature of a call that another model made.
+const UNSIGNED: &str = "skip_thought_signature_validator";
+/// Fewer tokens to think with no model takes.
+const LEAST_THINKING: u64 = 512;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Piece<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<Call<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_response: Option<Response<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inline_data: Option<Data<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<&'a str>,
+}
+
+impl Piece<'_> {
+    const EMPTY: Self =
+        Self { text: None, function_call: None, function_response: None, inline_data: None, thought_signature: None };
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: Cow<'a, str>,
+    args: &'a Map<String, Value>,
+}
+
+#[derive(Serialize)]
+struct Response<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: Cow<'a, str>,
+    response: Said<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Piece<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Said<'a> {
+    Output(&'a str),
+    Error(&'a str),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data<'a> {
+    mime_type: &'a str,
+    data: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Declared<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters_json_schema: Value,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Generation {
+    max_output_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<Thinking>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Thinking {
+    include_thoughts: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_budget: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_level: Option<&'static str>,
+}
+
+/// The whole body.
+pub(in crate::llm) fn body(model: &str, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
+    let version = Version::of(model);
+    let fragments = thread.update(request, |message, request, out| write_parts(message, request, version, out));
+    let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 32).sum();
+    let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
+    out.push(b'{');
+    if !request.system.trim().is_empty() {
+        out.extend_from_slice(br#""systemInstruction":{"parts":["#);
+        write_json(&mut out, &Piece { text: Some(&request.system), ..Piece::EMPTY });
+        out.extend_from_slice(b"]}");
+    }
+    write_tools(&mut out, &request.tools);
+    let max_output_tokens = request.max_output_tokens.max(1);
+    let thinking_config = request.effort.map(|effort| thinking(effort, version, max_output_tokens));
+    separate(&mut out);
+    out.extend_from_slice(br#""generationConfig":"#);
+    write_json(&mut out, &Generation { max_output_tokens, thinking_config });
+    out.extend_from_slice(br#","contents":["#);
+    write_contents(&mut out, fragments);
+    out.extend_from_slice(b"]}");
+    out
+}
+
+fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition]) {
+    if tools.is_empty() {
+        return;
+    }
+    separate(out);
+    out.extend_from_slice(br#""tools":[{"functionDeclarations":["#);
+    for tool in tools {
+        separate(out);
+        let parameters_json_schema = schema::of_parameters(&tool.input_schema);
+        write_json(out, &Declared { name: &tool.tool_name, description: &tool.description, parameters_json_schema });
+    }
+    out.extend_from_slice(b"]}]");
+}
+
+/// A level for those that have levels, for the others a number of tokens within what each takes and what the answer may have.
+fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinking {
+    let include_thoughts = effort != Effort::Off;
+    if version.is_third() {
+        let level = match effort {
+            Effort::Off if version.pro => "low",
+            Effort::Off => "minimal",
+            Effort::Low => "low",
+            // The first of the large ones knows two levels.
+            Effort::Medium if version.pro && (version.major, version.minor) == (3, 0) => "high",
+            Effort::Medium => "medium",
+            Effort::High => "high",
+        };
+        return Thinking { include_thoughts, thinking_budget: None, thinking_level: Some(level) };
+    }
+    let tokens = match effort {
+        Effort::Off if version.pro => LEAST_THINKING,
+        Effort::Off => 0,
+        Effort::Low => 2_048,
+        Effort::Medium => 8_192,
+        Effort::High => 24_576,
+    };
+    // Thinking counts as output, so some is left for the answer.
+    let budget = if tokens == 0 { 0 } else { tokens.min(max_output_tokens / 2).max(LEAST_THINKING) };
+    Thinking { include_thoughts, thinking_budget: Some(budget), thinking_level: None }
+}
+
+/// Neighbours of one role are one content: the results of a step must stand together, and alone.
+fn write_contents(out: &mut Vec<u8>, fragments: &[Fragment]) {
+    let told: Vec<&Fragment> = fragments.iter().filter(|fragment| !fragment.json.is_empty()).collect();
+    for content in told.chunk_by(|a, b| a.message().role == b.message().role) {
+        separate(out);
+        let head: &[u8] = match content[0].message().role {
+            Role::User | Role::Tool => br#"{"role":"user","parts":["#,
+            Role::Assistant => br#"{"role":"model","parts":["#,
+        };
+        out.extend_from_slice(head);
+        for fragment in content {
+            separate(out);
+            out.extend_from_slice(&fragment.json);
+        }
+        out.extend_from_slice(b"]}");
+    }
+}
+
+/// The parts of one message, with commas between.
+fn write_parts(message: &Message, request: &ModelRequest, version: Version, out: &mut Vec<u8>) {
+    // The signature of the part that comes next.
+    let mut next: Option<(&str, &str)> = None;
+    let mut signed = false;
+    for part in &message.content {
+        let mut signature_for = |what: &str| next.take().filter(|(signs, _)| *signs == what).map(|(_, signature)| signature);
+        match part {
+            Part::Text { text } if text.is_empty() => {}
+            Part::Text { text } => {
+                let thought_signature = signature_for("text");
+                write_piece(out, &Piece { text: Some(text), thought_signature, ..Piece::EMPTY });
+            }
+            Part::Reasoning { opaque: Some(opaque), .. } => {
+                if let Some(signature) = signature_in(opaque) {
+                    next = Some(signature);
+                } else if is_own_part(opaque) {
+                    separate(out);
+                    write_json(out, opaque);
+                }
+            }
+            // A thought that is not signed is a summary, which the model has no use for.
+            Part::Reasoning { opaque: None, .. } => {}
+            Part::ToolCall(call) => {
+                // Of several calls at once only the first one is signed.
+                let made_elsewhere = version.is_third() && !signed;
+                let thought_signature = signature_for("functionCall").or(made_elsewhere.then_some(UNSIGNED));
+                signed = true;
+                write_call(out, call, thought_signature);
+            }
+            Part::ToolResult(result) => write_result(out, result, request, version),
+            Part::Image(image) => match images::content(image, request) {
+                Some(data) => {
+                    let data = Data { mime_type: &image.media_type, data };
+                    write_piece(out, &Piece { inline_data: Some(data), ..Piece::EMPTY });
+                }
+                None => write_piece(out, &Piece { text: Some(images::note(request)), ..Piece::EMPTY }),
+            },
+        }
+    }
+}
+
+/// A part that is sent back as it came; another provider's thinking has another shape.
+fn is_own_part(opaque: &Value) -> bool {
+    let has = |field: &str| opaque.get(field).is_some();
+    opaque.get("thoughtSignature").is_some_and(Value::is_string) || has("executableCode") || has("codeExecutionResult")
+}
+
+fn write_piece(out: &mut Vec<u8>, piece: &Piece<'_>) {
+    separate(out);
+    write_json(out, piece);
+}
+
+fn write_call(out: &mut Vec<u8>, call: &ToolCall, thought_signature: Option<&str>) {
+    let nothing = Map::new();
+    let args = match &call.arguments {
+        Arguments::Object(map) => map,
+        // The API takes objects only; the result says what was wrong.
+        Arguments::Malformed(_) => &nothing,
+    };
+    let function_call = Some(Call { id: told_id(call.tool_call_id.as_str()), name: fit(&call.tool_name), args });
+    write_piece(out, &Piece { function_call, thought_signature, ..Piece::EMPTY });
+}
+
+fn write_result(out: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest, version: Version) {
+    let (text, shown) = images::told(result, request);
+    let response = match result.status {
+        ToolStatus::Succeeded => Said::Output(&text),
+        ToolStatus::Failed | ToolStatus::Denied => Said::Error(&text),
+    };
+    let images = shown.into_iter().map(|(mime_type, data)| {
+        let data = Data { mime_type, data };
+        Piece { inline_data: Some(data), ..Piece::EMPTY }
+    });
+    // In the result where the model takes it there, else right behind it.
+    let (inside, behind): (Vec<_>, Vec<_>) = images.partition(|_| version.is_third());
+    let id = told_id(result.tool_call_id.as_str());
+    let response = Response { id, name: fit(&result.tool_name), response, parts: inside };
+    write_piece(out, &Piece { function_response: Some(response), ..Piece::EMPTY });
+    for image in &behind {
+        write_piece(out, image);
+    }
+}
+
+/// A name that the provider or another one gave; what was made up here tells it nothing.
+fn told_id(id: &str) -> Option<&str> {
+    (!id.starts_with(MADE_UP)).then_some(id)
+}
+
+/// A name as the API takes it: a model may have called what cannot be a name.
+fn fit(name: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 64;
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '-');
+    let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
+    if name.len() <= LONGEST && name.starts_with(begins) && name.chars().all(fits) {
+        return Cow::Borrowed(name);
+    }
+    let mut fit: String = name.chars().map(|c| if fits(c) { c } else { '_' }).take(LONGEST).collect();
+    if !fit.starts_with(begins) {
+        fit.insert(0, '_');
+        fit.truncate(LONGEST);
+    }
+    Cow::Owned(fit)
+}

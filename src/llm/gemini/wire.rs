@@ -1,0 +1,125 @@
+//! The chunks of a Gemini answer as they are written, each read for what is used of it.
+
+use crate::protocol::Usage;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// Fields and kinds of parts that nobody here knows must not stop the stream.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Chunk<'a> {
+    #[serde(default, borrow)]
+    pub candidates: Option<Vec<Candidate<'a>>>,
+    #[serde(default, borrow)]
+    pub prompt_feedback: Option<Feedback<'a>>,
+    #[serde(default, borrow)]
+    pub usage_metadata: Option<&'a RawValue>,
+    #[serde(default)]
+    pub model_version: Option<String>,
+    #[serde(default, borrow)]
+    pub error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Candidate<'a> {
+    #[serde(default)]
+    pub index: Option<u64>,
+    #[serde(default, borrow)]
+    pub content: Option<Content<'a>>,
+    #[serde(default, borrow)]
+    pub finish_reason: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    pub finish_message: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+pub struct Content<'a> {
+    #[serde(default, borrow)]
+    pub parts: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Part<'a> {
+    #[serde(default, borrow)]
+    pub text: Option<&'a RawValue>,
+    #[serde(default)]
+    pub thought: Option<bool>,
+    #[serde(default, borrow, alias = "thought_signature")]
+    pub thought_signature: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    pub function_call: Option<FunctionCall<'a>>,
+    #[serde(default, borrow)]
+    pub executable_code: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    pub code_execution_result: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub struct FunctionCall<'a> {
+    #[serde(default, borrow)]
+    pub id: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    pub name: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    pub args: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Feedback<'a> {
+    #[serde(default, borrow)]
+    pub block_reason: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    pub block_reason_message: Option<Cow<'a, str>>,
+}
+
+/// Counts so far; a later one stands in place of an earlier one.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct WireUsage {
+    #[serde(default)]
+    prompt_token_count: Option<u64>,
+    /// Part of the prompt.
+    #[serde(default)]
+    cached_content_token_count: Option<u64>,
+    /// What the provider's own tools read; no part of the prompt, and paid for like it.
+    #[serde(default)]
+    tool_use_prompt_token_count: Option<u64>,
+    #[serde(default)]
+    candidates_token_count: Option<u64>,
+    /// No part of the candidates.
+    #[serde(default)]
+    thoughts_token_count: Option<u64>,
+}
+
+impl WireUsage {
+    /// Counts of another shape are no reason to lose an answer.
+    pub fn merge(&mut self, later: &RawValue) {
+        let Ok(later) = serde_json::from_str::<Self>(later.get()) else { return };
+        self.prompt_token_count = later.prompt_token_count.or(self.prompt_token_count);
+        self.cached_content_token_count = later.cached_content_token_count.or(self.cached_content_token_count);
+        self.tool_use_prompt_token_count = later.tool_use_prompt_token_count.or(self.tool_use_prompt_token_count);
+        self.candidates_token_count = later.candidates_token_count.or(self.candidates_token_count);
+        self.thoughts_token_count = later.thoughts_token_count.or(self.thoughts_token_count);
+    }
+
+    pub fn total(&self) -> Usage {
+        let reasoning_tokens = self.thoughts_token_count.unwrap_or(0);
+        Usage {
+            input_tokens: self.prompt_token_count.unwrap_or(0).saturating_add(self.tool_use_prompt_token_count.unwrap_or(0)),
+            cache_read_tokens: self.cached_content_token_count.unwrap_or(0),
+            cache_write_tokens: 0,
+            output_tokens: self.candidates_token_count.unwrap_or(0).saturating_add(reasoning_tokens),
+            reasoning_tokens,
+        }
+    }
+
+    /// What was counted until now, if anything was.
+    pub fn until_now(&self) -> Option<Usage> {
+        let total = self.total();
+        (total != Usage::default()).then_some(total)
+    }
+}
