@@ -2,6 +2,7 @@
 
 use super::place::Place;
 use crate::config::{Api, ConfigError, Credentials, Environment, KeyPlace, ModelChoice, NoModel, Settings};
+use crate::llm::discover::{LOCAL_PORTS, local_servers};
 use crate::llm::{self, Catalogue, ProviderSpec, Told};
 use crate::ports::{BoxFuture, Model, Models};
 use crate::protocol::{Failure, FailureKind, ListedModel, ModelFacts};
@@ -20,6 +21,8 @@ pub const DEMO: &str = "demo";
 const FILE_BYTES: u64 = 1 << 20;
 /// Nobody waits longer for one provider's list.
 const ASKING: Duration = Duration::from_secs(5);
+/// The provider name of the servers of this machine.
+const LOCAL: &str = "local";
 const CATALOGUE: &str = "catalogue";
 const CONFIG: &str = "config.toml";
 
@@ -82,7 +85,12 @@ impl ModelsHere {
             api,
             base_url: choice.base_url,
             key,
-            key_variable: choice.key_variable,
+            // What is to be looked at where the key is refused.
+            key_variable: match choice.key_place {
+                KeyPlace::Keyring => "keyring".to_owned(),
+                KeyPlace::File => "credentials.toml".to_owned(),
+                KeyPlace::Environment | KeyPlace::Nowhere => choice.key_variable,
+            },
             timeouts: Timeouts { connect: llm.connect_timeout, idle: llm.idle_timeout },
         })
     }
@@ -149,7 +157,7 @@ impl ModelsHere {
         for name in self.settings.providers() {
             // One server is asked once, in whatever language.
             let Ok(spec) = self.provider(&name) else { continue };
-            if name != "local" && !asked.iter().any(|(_, known): &(String, ProviderSpec)| known.base_url == spec.base_url) {
+            if name != LOCAL && !asked.iter().any(|(_, known): &(String, ProviderSpec)| known.base_url == spec.base_url) {
                 asked.push((name, spec));
             }
         }
@@ -158,13 +166,23 @@ impl ModelsHere {
             let told = tokio::time::timeout(ASKING, llm::list_models(spec)).await;
             (name, address, told)
         });
+        let (answers, local) = tokio::join!(join_all(answers), local_servers(&LOCAL_PORTS));
         let mut notices = Vec::new();
-        for (provider, address, told) in join_all(answers).await {
+        for (provider, address, told) in answers {
             match told {
                 Ok(Ok(told)) => add(catalogue, models, &provider, &address, told),
                 Ok(Err(failure)) => notices.push(format!("{provider}: {}; {}", failure.message, failure.hint)),
                 Err(_) => notices.push(format!("{provider}: `{address}` did not answer within {} s", ASKING.as_secs())),
             }
+        }
+        // Those that listen; that others do not is no news.
+        for server in local {
+            let told = server.models.into_iter().map(|model| Told {
+                id: model.name,
+                context_window: model.context_window,
+                ..Told::default()
+            });
+            add(catalogue, models, LOCAL, &server.base_url, told.collect());
         }
         notices
     }

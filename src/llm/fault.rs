@@ -2,15 +2,16 @@
 
 mod body;
 mod kind;
+mod wait;
 
 use body::{Words, holds_error, read_body};
 use kind::kind_of;
+pub(super) use wait::{Asked, asked};
 
 use super::sse::SseError;
 use crate::ports::ModelError;
 use crate::protocol::{Failure, FailureKind};
 use crate::sys::http::HttpError;
-use std::time::Duration;
 
 const SHOWN_CHARS: usize = 160;
 
@@ -25,16 +26,28 @@ pub(super) struct Speaker {
 
 impl Speaker {
     /// An answer with a status that is no success, or a body that holds an error.
-    pub fn refused(&self, status: u16, status_line: &str, body: &[u8], retry_after: Option<Duration>) -> ModelError {
+    pub fn refused(&self, status: u16, status_line: &str, body: &[u8], asked: Asked) -> ModelError {
         let words = read_body(status_line, body);
         let status = if status < 300 { words.status.unwrap_or(0) } else { status };
-        ModelError { failure: self.judge(status, words), retry_after, usage: None }
+        let said = asked.wait.or(words.wait);
+        let mut failure = self.judge(status, words);
+        // What no repetition can mend is not repeated, whatever a header says.
+        let hopeless = matches!(
+            failure.kind,
+            FailureKind::Authentication | FailureKind::Billing | FailureKind::ContextTooLong | FailureKind::GuardrailBlocked
+        );
+        failure.retryable = asked.again.unwrap_or(failure.retryable) && !hopeless;
+        let limits = asked.limits.filter(|_| failure.kind == FailureKind::RateLimited);
+        let retry_after = said.or(limits).filter(|_| failure.retryable);
+        ModelError { failure, retry_after, usage: None }
     }
 
     /// An error object inside the stream.
     pub fn error_event(&self, error: &str) -> ModelError {
         let words = read_body("the provider reported an error without words", error.as_bytes());
-        self.judge(words.status.unwrap_or(0), words).into()
+        let retry_after = words.wait;
+        let failure = self.judge(words.status.unwrap_or(0), words);
+        ModelError { retry_after: retry_after.filter(|_| failure.retryable), ..failure.into() }
     }
 
     /// The stream did not carry events to its end.
@@ -42,7 +55,7 @@ impl Speaker {
         match error {
             SseError::Http(error) => self.transport(&error),
             SseError::NotEvents(body) if body.trim_ascii_start().starts_with(b"{") && holds_error(&body) => {
-                self.refused(200, "200 OK", &body, None)
+                self.refused(200, "200 OK", &body, Asked::default())
             }
             SseError::NotEvents(body) => {
                 let text = if body.is_empty() { "nothing".to_owned() } else { format!("`{}`", shown(&body)) };
@@ -95,7 +108,11 @@ impl Speaker {
 
     fn judge(&self, status: u16, words: Words) -> Failure {
         let kind = kind_of(status, &words);
-        let mut failure = Failure::new(kind, words.message, self.hint(kind));
+        let mut hint = self.hint(kind);
+        if !words.behind.is_empty() {
+            hint = format!("{hint}; the server behind it says: {}", words.behind);
+        }
+        let mut failure = Failure::new(kind, words.message, hint);
         // The model's own call was refused by the server; another attempt may bring a better one.
         failure.retryable |= words.codes.contains("tool_use_failed");
         failure

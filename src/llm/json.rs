@@ -1,6 +1,7 @@
 //! JSON as requests are joined from and answers are read by.
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -16,6 +17,19 @@ pub(super) fn separate(out: &mut Vec<u8>) {
 pub(super) fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     // A vector takes every byte and the values are strings, maps with string keys and numbers: nothing can fail.
     let _ = serde_json::to_writer(out, value);
+}
+
+/// More tokens than any request has; a count beyond it is a mistake, and sums of counts stay far from overflow.
+const MOST_COUNT: u64 = 1 << 40;
+
+/// A count as servers write them: a whole number, or one with a fraction, or a text. What is below zero counts as nothing.
+pub(super) fn count_of(value: &Value) -> Option<u64> {
+    let count = match value {
+        Value::Number(number) => number.as_u64().or_else(|| number.as_f64().map(|count| count.round() as u64)),
+        Value::String(text) => text.trim().parse().ok(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    };
+    count.map(|count| count.min(MOST_COUNT))
 }
 
 /// The text of a JSON string, without a copy where nothing is escaped; `None` for any other value.
@@ -55,6 +69,25 @@ impl<'de> Deserialize<'de> for Lossy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_count_is_read_in_every_form_and_stays_small_enough_to_be_added() {
+        for (json, count) in [
+            ("7", Some(7)),
+            ("7.6", Some(8)),
+            ("-3", Some(0)),
+            ("-0.5", Some(0)),
+            ("1e300", Some(MOST_COUNT)),
+            ("18446744073709551615", Some(MOST_COUNT)),
+            ("\"12\"", Some(12)),
+            ("\"many\"", None),
+            ("null", None),
+            ("{}", None),
+            ("true", None),
+        ] {
+            assert_eq!(count_of(&serde_json::from_str(json).unwrap()), count, "{json}");
+        }
+    }
 
     #[test]
     fn a_string_is_read_whatever_it_holds_and_nothing_else_is() {

@@ -56,7 +56,7 @@ impl Key {
         };
         let key = key.and_then(|key| filled(&key).ok_or_else(|| format!("no key is kept for `{}` any more", speaker.provider)));
         let key = key.map_err(|message| {
-            let hint = format!("set `{}`, or keep another with `aye auth login {}`", speaker.key_variable, speaker.provider);
+            let hint = format!("`aye auth login {}` keeps another; a variable goes before it", speaker.provider);
             Failure::new(FailureKind::Authentication, message, hint)
         })?;
         let _ = self.asked.set(key.clone());

@@ -4,6 +4,7 @@ use super::deltas::Deltas;
 use super::fault::Speaker;
 use super::sse::{Event, Events, SseError};
 use crate::ports::{Completion, Delta, ModelError};
+use crate::protocol::Usage;
 use futures_util::StreamExt;
 use futures_util::stream::ReadyChunks;
 use std::time::Duration;
@@ -33,6 +34,10 @@ pub(super) trait Answer: Send {
     fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError>;
     /// No more events come.
     fn complete(&mut self) -> Completion;
+    /// What the provider has said of the cost until now; asked of an answer that breaks off.
+    fn usage_so_far(&self) -> Option<Usage> {
+        None
+    }
 }
 
 /// Lives as long as one answer streams.
@@ -78,7 +83,7 @@ impl Listener {
     pub async fn listen(&mut self) -> Result<(), ModelError> {
         while !self.at_end() {
             match self.hear().await {
-                Heard::Batch(batch) => self.read(batch)?,
+                Heard::Batch(batch) => self.read(batch).map_err(|error| self.counted(error))?,
                 Heard::Silence => break,
                 Heard::BodyEnd => self.body_ended = true,
             }
@@ -92,15 +97,21 @@ impl Listener {
 
     /// The answer, once the end is reached.
     pub fn finish(mut self) -> Result<Completion, ModelError> {
+        let usage = self.answer.usage_so_far();
         let completion = self.answer.complete();
         match self.progress {
-            Progress::More => Err(self.speaker.cut()),
+            Progress::More => Err(ModelError { usage, ..self.speaker.cut() }),
             Progress::Whole => Ok(completion),
             Progress::End => {
                 drain(self.batches.into_inner());
                 Ok(completion)
             }
         }
+    }
+
+    /// A failure costs what the stream told before it.
+    fn counted(&self, error: ModelError) -> ModelError {
+        ModelError { usage: error.usage.or_else(|| self.answer.usage_so_far()), ..error }
     }
 
     async fn hear(&mut self) -> Heard {

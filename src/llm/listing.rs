@@ -4,9 +4,9 @@ mod entry;
 
 pub use entry::Told;
 
-use super::fault::Speaker;
+use super::fault::{self, Speaker};
 use super::key::Key;
-use super::{Api, ProviderSpec, headers_of};
+use super::{Api, ProviderSpec, gemini, headers_of};
 use crate::protocol::{Failure, FailureKind};
 use crate::sys::http::Server;
 use serde_json::Value;
@@ -26,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 enum Form {
     Anthropic,
     OpenAi,
+    Gemini,
 }
 
 impl Form {
@@ -33,11 +34,16 @@ impl Form {
         match api {
             Api::Anthropic => Self::Anthropic,
             Api::OpenAiChat => Self::OpenAi,
+            Api::Gemini => Self::Gemini,
         }
     }
 
-    fn path(self, page: Option<&str>) -> String {
+    fn path(self, base: &str, page: Option<&str>) -> String {
         match (self, page) {
+            (Self::Gemini, None) => format!("{}/models?pageSize=1000", gemini::version_below(base)),
+            (Self::Gemini, Some(page)) => {
+                format!("{}/models?pageSize=1000&pageToken={}", gemini::version_below(base), escaped(page))
+            }
             (Self::Anthropic, None) => "/v1/models?limit=1000".to_owned(),
             (Self::Anthropic, Some(page)) => format!("/v1/models?limit=1000&after_id={}", escaped(page)),
             (Self::OpenAi, _) => "/models".to_owned(),
@@ -49,6 +55,7 @@ impl Form {
         let text = |field: &str| body.get(field)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         match self {
             Self::Anthropic if body.get("has_more").and_then(Value::as_bool) == Some(true) => text("last_id"),
+            Self::Gemini => text("nextPageToken"),
             Self::Anthropic | Self::OpenAi => None,
         }
     }
@@ -106,13 +113,13 @@ impl<'a> List<'a> {
 
     async fn page(&self, page: Option<&str>) -> Result<Value, Failure> {
         let headers = self.key.headers(self.speaker).await.map_err(|error| error.failure)?;
-        let sent = self.server.get(&self.form.path(page), headers).await;
+        let sent = self.server.get(&self.form.path(self.server.address(), page), headers).await;
         let reply = sent.map_err(|error| self.speaker.transport(&error).failure)?;
         let status = reply.status();
         if !(200..300).contains(&status) {
-            let (line, wait) = (reply.status_line(), reply.retry_after(SystemTime::now()));
+            let (line, asked) = (reply.status_line(), fault::asked(|name| reply.header(name), SystemTime::now()));
             let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(ERROR_BYTES).await };
-            return Err(self.key.hidden_in(self.speaker.refused(status, &line, &body, wait)).failure);
+            return Err(self.key.hidden_in(self.speaker.refused(status, &line, &body, asked)).failure);
         }
         let body = reply.into_head(BODY_BYTES + 1).await;
         if body.len() > BODY_BYTES {

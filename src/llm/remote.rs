@@ -1,7 +1,7 @@
 //! One request to a provider, from the thread to the last delta.
 
 use super::catalogue::Catalogue;
-use super::fault::Speaker;
+use super::fault::{self, Speaker};
 use super::key::Key;
 use super::listener::{Answer, Listener};
 use super::listing::{List, Told};
@@ -174,9 +174,9 @@ impl Inner {
             }
             Some(_) | None => reply.status_line(),
         };
-        let retry_after = reply.retry_after(SystemTime::now());
+        let asked = fault::asked(|name| reply.header(name), SystemTime::now());
         let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(MAX_ERROR_BYTES).await };
-        Err(self.speaker.refused(status, &line, &body, retry_after))
+        Err(self.speaker.refused(status, &line, &body, asked))
     }
 
     fn body(&self, request: &ModelRequest) -> Vec<u8> {

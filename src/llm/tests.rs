@@ -66,6 +66,9 @@ impl Answer for Box<dyn Answer> {
     fn complete(&mut self) -> Completion {
         (**self).complete()
     }
+    fn usage_so_far(&self) -> Option<crate::protocol::Usage> {
+        (**self).usage_so_far()
+    }
 }
 
 struct Recording {

@@ -7,7 +7,7 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Url;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// How long a server may stay silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,15 +204,6 @@ impl Reply {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// How long the server asks to be left alone, in any of the three ways it may say so.
-    pub fn retry_after(&self, now: SystemTime) -> Option<Duration> {
-        let milliseconds = self.header("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok());
-        if let Some(wait) = milliseconds.filter(|wait| *wait > 0.0) {
-            return Duration::try_from_secs_f64(wait / 1000.0).ok();
-        }
-        parse_retry_after(self.header("retry-after")?, now)
-    }
-
     /// Chunks as they come; ends with an error when the connection breaks or falls silent.
     pub fn into_stream(self) -> BoxStream<'static, Result<Bytes, HttpError>> {
         stream::unfold(Some(self), |state| async move {
@@ -246,16 +237,6 @@ impl Reply {
             Err(_) => Err(HttpError::Silent { server: self.server.clone(), seconds: self.idle.as_secs() }),
         }
     }
-}
-
-/// Seconds, whole or not, or an HTTP date.
-fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
-    let text = text.trim();
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-    Some(SystemTime::from(date).duration_since(now).unwrap_or_default())
 }
 
 #[cfg(test)]

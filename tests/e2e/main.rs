@@ -7,6 +7,7 @@ mod support;
 
 mod approve;
 mod artifacts;
+mod auth;
 mod bad_input;
 mod bounds;
 mod changes;
@@ -20,6 +21,7 @@ mod exec;
 mod grants;
 mod harness;
 mod mechanisms;
+mod models;
 mod opening;
 mod patches;
 mod paths;

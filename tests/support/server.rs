@@ -181,6 +181,9 @@ impl Request {
 struct Shared {
     script: Mutex<VecDeque<Answer>>,
     requests: Mutex<Vec<Request>>,
+    /// What is told of models to who asks for their list, and who did.
+    models: Mutex<Option<String>>,
+    lists: Mutex<Vec<Request>>,
     asked: Condvar,
     /// Opens when the server goes, so that stalled answers end.
     over: Gate,
@@ -222,6 +225,17 @@ impl Server {
         lock(&self.shared.script).push_back(answer);
     }
 
+    /// Tells this to who asks for the list of its models.
+    pub fn tells_models(self, body: &Value) -> Self {
+        *lock(&self.shared.models) = Some(body.to_string());
+        self
+    }
+
+    /// Who asked for the list of models until now.
+    pub fn lists(&self) -> Vec<Request> {
+        lock(&self.shared.lists).clone()
+    }
+
     /// All that was asked until now.
     pub fn requests(&self) -> Vec<Request> {
         lock(&self.shared.requests).clone()
@@ -261,6 +275,12 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let Some(request) = read_request(&mut reader)? else { return Ok(()) };
     let path = request.path.clone();
     let model = request.body["model"].as_str().unwrap_or("none").to_owned();
+    if path.ends_with("/models")
+        && let Some(models) = lock(&shared.models).clone()
+    {
+        lock(&shared.lists).push(request);
+        return send_whole(stream, 200, &[("content-type".into(), "application/json".into())], &models);
+    }
     let Some(protocol) = wire::Protocol::of(&path) else {
         return send_whole(stream, 404, &[], r#"{"error":{"message":"no such path","type":"not_found_error"}}"#);
     };

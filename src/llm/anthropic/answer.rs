@@ -7,7 +7,7 @@ use crate::llm::json::text_of;
 use crate::llm::listener::{Answer, Progress};
 use crate::llm::sse::Event;
 use crate::ports::{Completion, ModelError};
-use crate::protocol::{Arguments, CallId, Part, StopReason, ToolCall};
+use crate::protocol::{Arguments, CallId, Part, StopReason, ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -77,7 +77,7 @@ impl Reader {
         self.id = message.id;
         self.model = message.model;
         self.stop_reason = message.stop_reason;
-        self.usage.merge(message.usage);
+        self.usage.merge(&message.usage);
         for (index, content) in message.content.into_iter().flatten().enumerate() {
             // Blocks of the stream count from 0 again; these are done and take no deltas.
             self.open(u64::MAX - index as u64, content, deltas);
@@ -231,12 +231,16 @@ impl Answer for Reader {
             "message_delta" => {
                 let MessageDelta { delta, usage } = self.parse(event)?;
                 self.stop_reason = delta.and_then(|delta| delta.stop_reason).or(self.stop_reason.take());
-                self.usage.merge(usage);
+                self.usage.merge(&usage);
             }
             "message_stop" if self.started => return Ok(Progress::End),
             _ => {}
         }
         Ok(Progress::More)
+    }
+
+    fn usage_so_far(&self) -> Option<Usage> {
+        self.usage.told()
     }
 
     fn complete(&mut self) -> Completion {
@@ -252,7 +256,7 @@ impl Answer for Reader {
             Some(_) | None if calls => StopReason::ToolUse,
             Some(_) | None => StopReason::EndTurn,
         };
-        Completion { content, stop_reason, usage: self.usage.total(), model: self.model.take() }
+        Completion { content, stop_reason, usage: self.usage.told().unwrap_or_default(), model: self.model.take() }
     }
 }
 

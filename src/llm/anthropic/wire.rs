@@ -1,5 +1,6 @@
 //! The events of the Messages API as they are written, each read for what is used of it.
 
+use crate::llm::json::count_of;
 use crate::protocol::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -86,46 +87,34 @@ pub struct MessageEnd {
 }
 
 /// Counts so far; a later one stands in place of an earlier one.
-#[derive(Deserialize, Default, Clone)]
+#[derive(Default, Clone)]
 pub struct WireUsage {
-    #[serde(default)]
-    input_tokens: Option<u64>,
-    #[serde(default)]
-    cache_read_input_tokens: Option<u64>,
-    #[serde(default)]
-    cache_creation_input_tokens: Option<u64>,
-    #[serde(default)]
-    output_tokens: Option<u64>,
-    #[serde(default)]
-    output_tokens_details: Option<OutputDetails>,
-}
-
-#[derive(Deserialize, Clone)]
-struct OutputDetails {
-    #[serde(default)]
-    thinking_tokens: Option<u64>,
+    input: Option<u64>,
+    cache_read: Option<u64>,
+    cache_write: Option<u64>,
+    output: Option<u64>,
+    reasoning: Option<u64>,
 }
 
 impl WireUsage {
     /// Counts of another shape are no reason to lose an answer.
-    pub fn merge(&mut self, later: Value) {
-        let Ok(later) = serde_json::from_value::<Self>(later) else { return };
-        self.input_tokens = later.input_tokens.or(self.input_tokens);
-        self.cache_read_input_tokens = later.cache_read_input_tokens.or(self.cache_read_input_tokens);
-        self.cache_creation_input_tokens = later.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
-        self.output_tokens = later.output_tokens.or(self.output_tokens);
-        self.output_tokens_details = later.output_tokens_details.or(self.output_tokens_details.take());
+    pub fn merge(&mut self, later: &Value) {
+        let take = |kept: &mut Option<u64>, value: Option<&Value>| *kept = value.and_then(count_of).or(*kept);
+        take(&mut self.input, later.get("input_tokens"));
+        take(&mut self.cache_read, later.get("cache_read_input_tokens"));
+        take(&mut self.cache_write, later.get("cache_creation_input_tokens"));
+        take(&mut self.output, later.get("output_tokens"));
+        take(&mut self.reasoning, later.get("output_tokens_details").and_then(|details| details.get("thinking_tokens")));
     }
 
-    pub fn total(&self) -> Usage {
-        let cache_read_tokens = self.cache_read_input_tokens.unwrap_or(0);
-        let cache_write_tokens = self.cache_creation_input_tokens.unwrap_or(0);
-        Usage {
-            input_tokens: self.input_tokens.unwrap_or(0) + cache_read_tokens + cache_write_tokens,
-            cache_read_tokens,
-            cache_write_tokens,
-            output_tokens: self.output_tokens.unwrap_or(0),
-            reasoning_tokens: self.output_tokens_details.as_ref().and_then(|details| details.thinking_tokens).unwrap_or(0),
-        }
+    /// The sum; `None` while nothing was told.
+    pub fn told(&self) -> Option<Usage> {
+        let counts = [self.input, self.cache_read, self.cache_write, self.output, self.reasoning];
+        counts.iter().any(Option::is_some).then(|| {
+            let [input, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens] =
+                counts.map(Option::unwrap_or_default);
+            let input_tokens = input + cache_read_tokens + cache_write_tokens;
+            Usage { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens }
+        })
     }
 }

@@ -23,7 +23,7 @@ pub(in crate::llm) struct Reader {
     details: Vec<Value>,
     calls: Calls,
     finish: Option<String>,
-    usage: Usage,
+    usage: Option<Usage>,
 }
 
 impl Reader {
@@ -38,7 +38,7 @@ impl Reader {
             details: Vec::new(),
             calls: Calls::default(),
             finish: None,
-            usage: Usage::default(),
+            usage: None,
         }
     }
 
@@ -141,7 +141,7 @@ impl Reader {
 
     fn count(&mut self, usage: Option<&RawValue>) {
         if let Some(usage) = usage.and_then(usage_of) {
-            self.usage = usage;
+            self.usage = Some(usage);
         }
     }
 
@@ -197,6 +197,10 @@ impl Answer for Reader {
         Ok(self.progress())
     }
 
+    fn usage_so_far(&self) -> Option<Usage> {
+        self.usage
+    }
+
     fn complete(&mut self) -> Completion {
         let stop_reason = match self.finish.as_deref() {
             Some("length" | "max_tokens" | "model_length") => StopReason::MaxTokens,
@@ -216,7 +220,7 @@ impl Answer for Reader {
         }
         let calls = std::mem::take(&mut self.calls);
         content.extend(calls.finish(stop_reason == StopReason::MaxTokens).map(Part::ToolCall));
-        Completion { content, stop_reason, usage: self.usage, model: self.model.take() }
+        Completion { content, stop_reason, usage: self.usage.unwrap_or_default(), model: self.model.take() }
     }
 }
 

@@ -1,8 +1,10 @@
 //! The chunks of Chat Completions as servers really write them: every field may be missing, null or of another type.
 
+use crate::llm::json::count_of;
 use crate::protocol::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 #[derive(Deserialize)]
@@ -94,44 +96,33 @@ pub struct ContentPart<'a> {
     pub refusal: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-struct WireUsage {
-    #[serde(default)]
-    prompt_tokens: Option<u64>,
-    #[serde(default)]
-    completion_tokens: Option<u64>,
-    #[serde(default)]
-    prompt_tokens_details: Option<PromptDetails>,
-    #[serde(default)]
-    completion_tokens_details: Option<CompletionDetails>,
-    #[serde(default)]
-    prompt_cache_hit_tokens: Option<u64>,
-}
-
-#[derive(Deserialize, Default)]
-struct PromptDetails {
-    #[serde(default)]
-    cached_tokens: Option<u64>,
-    #[serde(default)]
-    cache_write_tokens: Option<u64>,
-}
-
-#[derive(Deserialize, Default)]
-struct CompletionDetails {
-    #[serde(default)]
-    reasoning_tokens: Option<u64>,
-}
-
-/// A usage object; `None` when it is of another shape.
+/// A usage object; `None` when it is of another shape, or says nothing.
 pub fn usage_of(raw: &RawValue) -> Option<Usage> {
-    let wire: WireUsage = serde_json::from_str::<Option<WireUsage>>(raw.get()).ok()??;
-    let prompt = wire.prompt_tokens_details.unwrap_or_default();
-    let completion = wire.completion_tokens_details.unwrap_or_default();
-    Some(Usage {
-        input_tokens: wire.prompt_tokens.unwrap_or(0),
-        cache_read_tokens: prompt.cached_tokens.or(wire.prompt_cache_hit_tokens).unwrap_or(0),
-        cache_write_tokens: prompt.cache_write_tokens.unwrap_or(0),
-        output_tokens: wire.completion_tokens.unwrap_or(0),
-        reasoning_tokens: completion.reasoning_tokens.unwrap_or(0),
+    let usage: Map<String, Value> = serde_json::from_str(raw.get()).ok()?;
+    let first = |paths: &[&str]| {
+        paths.iter().find_map(|path| {
+            let mut names = path.split('.');
+            let value = usage.get(names.next()?)?;
+            count_of(names.try_fold(value, |value, name| value.get(name))?)
+        })
+    };
+    let input = first(&["prompt_tokens", "input_tokens"]);
+    let output = first(&["completion_tokens", "output_tokens"]);
+    let cache_read = first(&[
+        "prompt_tokens_details.cached_tokens",
+        "input_tokens_details.cached_tokens",
+        "prompt_cache_hit_tokens",
+        "cache_read_input_tokens",
+        "cached_tokens",
+    ]);
+    let cache_write = first(&["prompt_tokens_details.cache_write_tokens", "cache_creation_input_tokens"]);
+    let reasoning = first(&["completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens"]);
+    let told = [input, output, cache_read, cache_write, reasoning].iter().any(Option::is_some);
+    told.then(|| Usage {
+        input_tokens: input.unwrap_or(0),
+        cache_read_tokens: cache_read.unwrap_or(0),
+        cache_write_tokens: cache_write.unwrap_or(0),
+        output_tokens: output.unwrap_or(0),
+        reasoning_tokens: reasoning.unwrap_or(0),
     })
 }

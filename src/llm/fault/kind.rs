@@ -26,6 +26,21 @@ const KEY: &[&str] = &[
     "invalid authentication",
     "token is expired",
     "token has expired",
+    "authenticationerror",
+    "authentication fails",
+    "authentication failed",
+    "missing authentication",
+    "no auth credentials",
+    "no cookie auth",
+    "invalid subscription key",
+    "bad credentials",
+    "invalid credentials",
+    "unrecognizedclientexception",
+    "expiredtoken",
+    "api key expired",
+    "api key is invalid",
+    "api key is not valid",
+    "not authenticated",
 ];
 const MONEY: &[&str] = &[
     "insufficient_quota",
@@ -42,6 +57,20 @@ const MONEY: &[&str] = &[
     "exceeded your current quota, please check your plan and billing",
     "payment required",
     "requires more credits",
+    "insufficient_balance",
+    "balance is insufficient",
+    "budget has been exceeded",
+    "budgetexceedederror",
+    "budget_exceeded",
+    "exceededbudget",
+    "spending limit",
+    "spend limit",
+    "credit limit exceeded",
+    "specified api usage limits",
+    "extra usage is required",
+    "arrearage",
+    "account is suspended",
+    "recharge",
 ];
 const WINDOW: &[&str] = &[
     "context_length_exceeded",
@@ -76,6 +105,28 @@ const WINDOW: &[&str] = &[
     "string_above_max_length",
     "larger than the model's context",
     "token limit exceeded",
+    "contextwindowexceedederror",
+    "tokens_limit_reached",
+    "request body too large",
+    "request too large",
+    "maximum context",
+    "exceeds the context",
+    "exceed the context",
+    "`inputs` tokens + `max_new_tokens`",
+    "range of input length should be",
+    "exceeded model token limit",
+    "exceeds model token limit",
+    "model_max_prompt_tokens_exceeded",
+    "prompt token count of",
+    "prompt exceeds max length",
+    "prompt is longer than",
+    "input is too large to process",
+    "n_keep",
+    "maximum sequence length",
+    "max_seq_len",
+    "too large for model with",
+    "exceeds the maximum input",
+    "exceeds the max tokens",
 ];
 const GUARD: &[&str] = &[
     "content_filter",
@@ -95,6 +146,13 @@ const GUARD: &[&str] = &[
     "moderation",
     "data_inspection_failed",
     "inappropriate content",
+    "content filtering policy",
+    "contentpolicyviolationerror",
+    "content_blocked",
+    "content_moderation",
+    "safety_check",
+    "invalid prompt: your prompt was",
+    "sensitive content",
 ];
 const MODEL: &[&str] = &[
     "model_not_found",
@@ -112,6 +170,19 @@ const MODEL: &[&str] = &[
     "model_decommissioned",
     "has been decommissioned",
     "no endpoints found",
+    "unknown_model",
+    "invalid_model",
+    "modelnotfound",
+    "model_not_available",
+    "no models loaded",
+    "no model loaded",
+    "unable to access model",
+    "model is not available",
+    "does not have access to model",
+    "modelnotready",
+    "notfounderror",
+    "isn't supported for this model",
+    "no healthy deployments",
 ];
 const BUSY: &[&str] = &[
     "overloaded",
@@ -126,30 +197,76 @@ const BUSY: &[&str] = &[
     "capacity",
     "insufficient_system_resource",
 ];
-const LIMIT: &[&str] =
-    &["rate_limit", "ratelimit", "rate limit", "too many requests", "too_many_requests", "resource_exhausted", "throttl"];
-const TIME: &[&str] = &["timeout_error", "deadline_exceeded", "request_timeout"];
+const LIMIT: &[&str] = &[
+    "rate_limit",
+    "ratelimit",
+    "rate limit",
+    "rate-limit",
+    "too many requests",
+    "too_many_requests",
+    "toomanyrequests",
+    "resource_exhausted",
+    "request_limit_exceeded",
+    "throttl",
+    "userratelimitexceeded",
+];
+const TIME: &[&str] =
+    &["timeout_error", "deadline_exceeded", "request_timeout", "timeouterror", "litellm.timeout", "upstream request timeout"];
+const FORBIDDEN: &[&str] = &[
+    "permission_error",
+    "permission_denied",
+    "permission-denied",
+    "permissiondenied",
+    "forbidden",
+    "access_denied",
+    "accessdenied",
+    "unsupported_country",
+    "user location is not supported",
+    "organization has been disabled",
+    "organization is disabled",
+];
+/// Said with a server's status, but of what was asked: asking again brings the same.
+const UNFIT: &[&str] = &[
+    "does not support",
+    "requires more system memory",
+    "requires --jinja",
+    "invalid tool",
+    "unsupported",
+    "invalid_request_error",
+    "badrequesterror",
+];
+/// Said of one request with the status of a limit: it is larger than what a minute allows.
+const TOO_LARGE: &[&str] = &["request too large for", "tokens must be reduced in order to run"];
+const OVERLOADED: &[&str] = &["overloaded", "model is busy", "server is busy", "service is too busy"];
 
 /// Status and codes first, wording where they do not decide.
 pub fn kind_of(status: u16, words: &Words) -> FailureKind {
-    let text = words.message.to_lowercase();
-    let one_of = |list: &[&str]| list.iter().any(|word| words.codes.contains(word) || text.contains(word));
+    let text = format!("{}\n{}", words.message, words.behind).to_lowercase();
     let coded = |list: &[&str]| list.iter().any(|word| words.codes.contains(word));
+    let one_of = |list: &[&str]| coded(list) || list.iter().any(|word| text.contains(word));
     let client = status == 0 || (400..500).contains(&status);
+    // A quota by the minute is told in the same words as one that is paid for.
+    let by_the_minute = words.codes.contains("resource_exhausted") || words.codes.contains("rate_limit");
     match status {
         401 => return FailureKind::Authentication,
         402 => return FailureKind::Billing,
-        _ if client && one_of(MONEY) => return FailureKind::Billing,
+        _ if client && !by_the_minute && one_of(MONEY) => return FailureKind::Billing,
         _ if client && status != 404 && status != 429 && one_of(KEY) => return FailureKind::Authentication,
         413 => return FailureKind::ContextTooLong,
+        429 if one_of(TOO_LARGE) => return FailureKind::ContextTooLong,
+        429 if one_of(OVERLOADED) => return FailureKind::Overloaded,
         429 => return FailureKind::RateLimited,
         // Some servers of one's own answer 500 to a prompt that does not fit.
         _ if status != 404 && one_of(WINDOW) => return FailureKind::ContextTooLong,
         403 if one_of(GUARD) => return FailureKind::GuardrailBlocked,
+        403 if one_of(LIMIT) => return FailureKind::RateLimited,
         403 => return FailureKind::Permission,
-        404 => return FailureKind::NotFound,
-        408 | 504 => return FailureKind::Timeout,
-        409 | 425 | 500.. => return FailureKind::Overloaded,
+        404 | 410 => return FailureKind::NotFound,
+        408 | 504 | 522 | 524 => return FailureKind::Timeout,
+        501 | 505 => return FailureKind::InvalidRequest,
+        500.. if coded(LIMIT) => return FailureKind::RateLimited,
+        500.. if one_of(UNFIT) => return FailureKind::InvalidRequest,
+        409 | 425 | 498 | 499 | 500.. => return FailureKind::Overloaded,
         300..=399 => return FailureKind::InvalidRequest,
         _ => {}
     }
@@ -157,13 +274,13 @@ pub fn kind_of(status: u16, words: &Words) -> FailureKind {
         FailureKind::GuardrailBlocked
     } else if one_of(MODEL) {
         FailureKind::NotFound
-    } else if coded(&["permission_error", "permission_denied", "forbidden"]) {
+    } else if one_of(FORBIDDEN) {
         FailureKind::Permission
-    } else if status == 0 && coded(LIMIT) {
+    } else if coded(LIMIT) || (status == 0 && one_of(LIMIT)) {
         FailureKind::RateLimited
-    } else if status == 0 && coded(TIME) {
+    } else if coded(TIME) || (status == 0 && one_of(TIME)) {
         FailureKind::Timeout
-    } else if status == 0 && (coded(BUSY) || !coded(&["invalid_request", "bad_request", "invalid"])) {
+    } else if coded(OVERLOADED) || (status == 0 && (coded(BUSY) || !coded(&["invalid_request", "bad_request", "invalid"]))) {
         FailureKind::Overloaded
     } else {
         FailureKind::InvalidRequest

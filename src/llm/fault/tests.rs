@@ -18,7 +18,7 @@ struct Expected {
 
 #[track_caller]
 fn check(status: u16, body: &str, kind: FailureKind) {
-    let error = speaker().refused(status, "status", body.as_bytes(), None);
+    let error = speaker().refused(status, "status", body.as_bytes(), Asked::default());
     assert_eq!(error.failure.kind, kind, "{status} {body}");
 }
 
@@ -28,7 +28,7 @@ fn every_recorded_refusal_is_taken_for_what_it_is() {
     let text = std::fs::read_to_string(path).unwrap();
     for line in text.lines() {
         let recorded: Recorded = serde_json::from_str(line).unwrap();
-        let error = speaker().refused(recorded.http_status, "status", recorded.body.as_bytes(), None);
+        let error = speaker().refused(recorded.http_status, "status", recorded.body.as_bytes(), Asked::default());
         let (kind, retryable) = match recorded.expect.kind.as_str() {
             "auth" => (FailureKind::Authentication, recorded.expect.retryable),
             "not_found" => (FailureKind::NotFound, recorded.expect.retryable),
@@ -112,6 +112,8 @@ fn status_code_and_wording_together_say_what_kind_it_is() {
     }
 }
 
+mod table;
+
 #[test]
 fn the_sentence_of_the_provider_is_kept_unchanged() {
     let cases = [
@@ -125,10 +127,21 @@ fn the_sentence_of_the_provider_is_kept_unchanged() {
         (r#"{"Message":"of a cloud"}"#, "of a cloud"),
         ("  no json at all \n", "no json at all"),
         ("<html>\n<title> 400 Bad Request </title><body>nginx", "400 Bad Request"),
+        ("<HTML><head><TITLE>401 Authorization\nRequired</TITLE>", "401 Authorization Required"),
+        ("<!doctype html><body><h1 class=x>Sorry, you <b>&amp;</b> I</h1>", "Sorry, you & I"),
+        ("<html><body>nothing", "the server answered 400 Bad Request"),
+        ("<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Denied</Message>", "Denied"),
+        (
+            r#"{"object":"error","message":{"detail":[{"type":"missing","loc":["body","model"],"msg":"Field required"}]}}"#,
+            "Field required",
+        ),
+        (r#"{"errors":[{"description":"tokens","key":"x"}],"tpe":"fail"}"#, "tokens"),
+        (r#"{"base_resp":{"status_code":1004,"status_msg":"not authorized"}}"#, "not authorized"),
+        (r#"{"error":{"message":"Provider returned error","metadata":{"raw":"more"}}}"#, "Provider returned error"),
         ("", "the server answered 400 Bad Request"),
     ];
     for (body, message) in cases {
-        let error = speaker().refused(400, "400 Bad Request", body.as_bytes(), None);
+        let error = speaker().refused(400, "400 Bad Request", body.as_bytes(), Asked::default());
         assert_eq!(error.failure.message, message, "{body}");
     }
 }

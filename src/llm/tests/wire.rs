@@ -136,6 +136,23 @@ async fn a_cut_stream_keeps_what_was_said_and_is_no_answer() {
 }
 
 #[tokio::test]
+async fn a_failed_answer_has_the_usage_that_was_told_before_it_broke() {
+    let counted = |error: &ModelError| error.usage.map(|usage| (usage.input_tokens, usage.output_tokens));
+    let late = "data: {\"type\":\"message_delta\",\"delta\":{},\"usage\":{\"output_tokens\":9}}\n\n";
+    let overloaded = "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    for (rest, usage) in [("", Some((3, 0))), (late, Some((3, 9))), (overloaded, Some((3, 0)))] {
+        let (_, error) = fail(format!("{HEAD}\r\n{HELLO}{rest}"), Then::Close, LONG).await;
+        assert_eq!(counted(&error), usage, "{rest}");
+    }
+    let (_, error) = fail(format!("{HEAD}\r\n: hm\n\n"), Then::Close, LONG).await;
+    assert_eq!(counted(&error), None);
+    let chunk = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":1}}\n\n";
+    let address = serve(format!("{HEAD}\r\n{chunk}").into_bytes(), Then::Close).await;
+    let error = ask(Api::OpenAiChat, address, LONG).await.1.unwrap_err();
+    assert_eq!(counted(&error), Some((5, 1)));
+}
+
+#[tokio::test]
 async fn a_server_that_falls_silent_is_a_timeout() {
     let idle = Duration::from_millis(150);
     let (said, error) = fail(format!("{HEAD}\r\n{HELLO}"), Then::Stall, idle).await;

@@ -28,20 +28,3 @@ fn a_server_is_named_by_host_and_port() {
     assert_eq!(name("https://api.example.com/v1"), Ok("api.example.com".to_owned()));
     assert_eq!(name("http://127.0.0.1:81/v1"), Ok("127.0.0.1:81".to_owned()));
 }
-
-#[test]
-fn retry_after_is_read_in_every_form() {
-    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_445_412_400);
-    let cases = [
-        ("7", Some(Duration::from_secs(7))),
-        (" 0.5 ", Some(Duration::from_millis(500))),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", Some(Duration::from_secs(80))),
-        ("Wed, 21 Oct 2009 07:28:00 GMT", Some(Duration::ZERO)),
-        ("soon", None),
-        ("-3", None),
-        ("", None),
-    ];
-    for (text, expected) in cases {
-        assert_eq!(parse_retry_after(text, now), expected, "{text}");
-    }
-}

@@ -1,0 +1,227 @@
+//! How long a refusal asks to be left alone: in a header of its own, in the body, in the provider's sentence, or in the state of
+//! its limits.
+
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
+use serde_json::Value;
+use std::time::{Duration, SystemTime};
+
+/// Longer than anybody means; such a number is a mistake, or malice.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+/// A number beyond it is a date and no span.
+const EPOCH_SECONDS: f64 = 1e9;
+const EPOCH_MILLISECONDS: f64 = 1e12;
+const MAX_DEPTH: usize = 6;
+
+/// What stands before the span in the sentences of providers.
+const PHRASES: [&str; 14] = [
+    "try again in ",
+    "try again after ",
+    "retry in ",
+    "retry after ",
+    "retry-after: ",
+    "retrying in ",
+    "please wait ",
+    "wait for ",
+    "wait ",
+    "again in ",
+    "reset in ",
+    "resets in ",
+    "reset after ",
+    "available in ",
+];
+
+/// Headers that say when a limit begins anew, each with the one that says what is left of it.
+const LIMITS: [(&str, &str); 11] = [
+    ("x-ratelimit-reset-requests", "x-ratelimit-remaining-requests"),
+    ("x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens"),
+    ("x-ratelimit-reset-input-tokens", "x-ratelimit-remaining-input-tokens"),
+    ("x-ratelimit-reset-output-tokens", "x-ratelimit-remaining-output-tokens"),
+    ("anthropic-ratelimit-requests-reset", "anthropic-ratelimit-requests-remaining"),
+    ("anthropic-ratelimit-tokens-reset", "anthropic-ratelimit-tokens-remaining"),
+    ("anthropic-ratelimit-input-tokens-reset", "anthropic-ratelimit-input-tokens-remaining"),
+    ("anthropic-ratelimit-output-tokens-reset", "anthropic-ratelimit-output-tokens-remaining"),
+    ("anthropic-ratelimit-unified-reset", "anthropic-ratelimit-unified-remaining"),
+    ("x-ratelimit-reset", "x-ratelimit-remaining"),
+    ("ratelimit-reset", "ratelimit-remaining"),
+];
+
+/// What the headers of a refusal say about asking again.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    /// The wait that is asked for.
+    pub wait: Option<Duration>,
+    /// When the limits that are used up begin anew; only that much is known where nothing is asked for.
+    pub limits: Option<Duration>,
+    /// Whether the provider itself thinks that asking again helps.
+    pub again: Option<bool>,
+}
+
+/// Reads the headers; the server's own clock counts where it tells it, since its dates are of that clock.
+pub fn asked<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Asked {
+    let now = header("date").and_then(date).or_else(|| Timestamp::try_from(now).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
+    let milliseconds = ["retry-after-ms", "x-ms-retry-after-ms"].iter().find_map(|name| number(header(name)?));
+    let wait = match milliseconds.filter(|wait| *wait > 0.0) {
+        Some(wait) => seconds(wait / 1000.0),
+        None => header("retry-after").and_then(|text| span_or_date(text, now)),
+    };
+    let again = header("x-should-retry").and_then(|text| match text.trim() {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    });
+    Asked { wait, limits: limits(&header, now), again }
+}
+
+/// Of the limits that are used up the one that stays so the longest; without a word on what is left, any may be.
+fn limits<'a>(header: &impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Option<Duration> {
+    let told = |(reset, left): &(&str, &str)| {
+        let wait = header(reset).and_then(|text| reset_at(text, now))?;
+        Some((wait, header(left).and_then(number)))
+    };
+    let known: Vec<_> = LIMITS.iter().filter_map(told).collect();
+    let used_up = known.iter().filter(|(_, left)| left.is_some_and(|left| left <= 0.0)).map(|(wait, _)| *wait).max();
+    used_up.or_else(|| known.iter().filter(|(_, left)| left.is_none()).map(|(wait, _)| *wait).max())
+}
+
+/// What the body asks for: in a field of its own, or in the sentence for people.
+pub fn asked_in_words(body: Option<&Value>, message: &str) -> Option<Duration> {
+    body.and_then(|body| field(body, 0)).or_else(|| spoken(message))
+}
+
+/// `retryDelay` of a `google.rpc.RetryInfo`, `retry_after` and its like, wherever they stand.
+fn field(value: &Value, depth: usize) -> Option<Duration> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    match value {
+        Value::Object(map) => {
+            let own = map.iter().find_map(|(name, value)| match name.as_str() {
+                "retryDelay" | "retry_delay" | "retry_after" | "retryAfter" | "retry_after_seconds" | "Retry-After" => {
+                    delay(value)
+                }
+                "retry_after_ms" | "retryAfterMs" => seconds(value.as_f64()? / 1000.0),
+                _ => None,
+            });
+            own.or_else(|| map.values().find_map(|value| field(value, depth + 1)))
+        }
+        Value::Array(items) => items.iter().take(64).find_map(|value| field(value, depth + 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+/// `38`, `"38s"`, `{"seconds": 38, "nanos": 5}`.
+fn delay(value: &Value) -> Option<Duration> {
+    match value {
+        Value::Number(number) => seconds(number.as_f64()?),
+        Value::String(text) => span(text),
+        Value::Object(map) => {
+            let part = |name: &str| map.get(name).and_then(|value| value.as_f64().or_else(|| value.as_str()?.parse().ok()));
+            seconds(part("seconds")? + part("nanos").unwrap_or(0.0) / 1e9)
+        }
+        Value::Null | Value::Bool(_) | Value::Array(_) => None,
+    }
+}
+
+/// `Please try again in 6m0.5s.`, `retry after 30 seconds`.
+fn spoken(message: &str) -> Option<Duration> {
+    let text = message.to_ascii_lowercase();
+    PHRASES.iter().find_map(|phrase| {
+        text.match_indices(phrase).find_map(|(at, _)| {
+            let rest = &text[at + phrase.len()..];
+            let (wait, _) = leading_span(rest)?;
+            Some(wait)
+        })
+    })
+}
+
+/// `7`, `0.5`, `Wed, 21 Oct 2015 07:28:00 GMT`, and what is no HTTP: `30s`, `2015-10-21T07:28:00Z`.
+fn span_or_date(text: &str, now: Timestamp) -> Option<Duration> {
+    if let Some(wait) = number(text) {
+        return seconds(wait);
+    }
+    span(text).or_else(|| until(date(text)?, now))
+}
+
+/// `1s`, `6m0s`, `20ms`, `12`, `1741305600000`, `2015-10-21T07:28:00Z`.
+fn reset_at(text: &str, now: Timestamp) -> Option<Duration> {
+    let Some(count) = number(text) else { return span_or_date(text, now) };
+    let moment = match count {
+        count if count >= EPOCH_MILLISECONDS => Timestamp::from_millisecond(count as i64).ok()?,
+        count if count >= EPOCH_SECONDS => Timestamp::from_second(count as i64).ok()?,
+        count => return seconds(count),
+    };
+    until(moment, now)
+}
+
+fn date(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    let http = || rfc2822::DateTimeParser::new().parse_timestamp(text).ok();
+    text.parse().ok().or_else(http)
+}
+
+/// A moment that has passed is no reason to wait.
+fn until(moment: Timestamp, now: Timestamp) -> Option<Duration> {
+    let wait = Duration::try_from(moment.duration_since(now)).unwrap_or_default();
+    Some(wait.min(LONGEST))
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
+fn seconds(count: f64) -> Option<Duration> {
+    if !count.is_finite() || count < 0.0 {
+        return None;
+    }
+    Some(Duration::try_from_secs_f64(count).unwrap_or(LONGEST).min(LONGEST))
+}
+
+/// A text that is a span and nothing else.
+fn span(text: &str) -> Option<Duration> {
+    let text = text.trim().to_ascii_lowercase();
+    let (wait, used) = leading_span(&text)?;
+    (used == text.len()).then_some(wait)
+}
+
+/// The span that a text begins with, and how long it is; a number by itself counts seconds.
+fn leading_span(text: &str) -> Option<(Duration, usize)> {
+    let mut total = 0.0;
+    let mut used = 0;
+    loop {
+        let gap = if used == 0 { 0 } else { text[used..].len() - text[used..].trim_start_matches([' ', ',']).len() };
+        let rest = &text[used + gap..];
+        let digits = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+        // The full stop of the sentence is no part of the number.
+        let figure = rest[..digits].trim_end_matches('.');
+        let Some(count) = number(figure).filter(|_| !figure.is_empty()) else { break };
+        let after = &rest[figure.len()..];
+        let space = after.len() - after.trim_start_matches(' ').len();
+        let unit: &str = after[space..].split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        let Some(scale) = scale(unit) else {
+            if used == 0 {
+                return Some((seconds(count)?, figure.len()));
+            }
+            break;
+        };
+        total += count * scale;
+        used += gap + figure.len() + space + unit.len();
+    }
+    (used > 0).then(|| Some((seconds(total)?, used))).flatten()
+}
+
+fn scale(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ns" => 1e-9,
+        "us" => 1e-6,
+        "ms" | "millisecond" | "milliseconds" => 1e-3,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3600.0,
+        "d" | "day" | "days" => 86400.0,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;
