@@ -71,8 +71,8 @@ impl ModelsHere {
     fn spec(&self, choice: ModelChoice) -> Result<ProviderSpec, ConfigError> {
         let api = match choice.api {
             Api::Anthropic => llm::Api::Anthropic,
-            // The Responses interface of a provider that has both is reached through the older one.
-            Api::OpenAiChat | Api::OpenAiResponses => llm::Api::OpenAiChat,
+            Api::OpenAiChat => llm::Api::OpenAiChat,
+            Api::OpenAiResponses => llm::Api::OpenAiResponses,
             Api::Gemini => llm::Api::Gemini,
         };
         let llm = self.settings.llm;

@@ -33,7 +33,7 @@ impl Form {
     fn of(api: Api) -> Self {
         match api {
             Api::Anthropic => Self::Anthropic,
-            Api::OpenAiChat => Self::OpenAi,
+            Api::OpenAiChat | Api::OpenAiResponses => Self::OpenAi,
             Api::Gemini => Self::Gemini,
         }
     }

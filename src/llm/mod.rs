@@ -14,6 +14,7 @@ mod key;
 mod listener;
 mod listing;
 mod remote;
+mod responses;
 mod sse;
 mod thread;
 
@@ -45,6 +46,8 @@ pub enum Api {
     OpenAiChat,
     /// Gemini, as its own interface has it.
     Gemini,
+    /// OpenAI Responses, without anything kept there.
+    OpenAiResponses,
 }
 
 impl Api {
@@ -52,7 +55,7 @@ impl Api {
     pub fn home(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
-            Self::OpenAiChat => "https://api.openai.com/v1",
+            Self::OpenAiChat | Self::OpenAiResponses => "https://api.openai.com/v1",
             Self::Gemini => "https://generativelanguage.googleapis.com",
         }
     }
@@ -92,7 +95,7 @@ pub struct ProviderSpec {
     pub name: String,
     pub api: Api,
     /// For Anthropic what stands before `/v1/messages`, for chat what stands before `/chat/completions`,
-    /// for Gemini what stands before `/v1beta`.
+    /// for Responses what stands before `/responses`, for Gemini what stands before `/v1beta`.
     pub base_url: String,
     pub key: Option<Secret>,
     /// The variable the key comes from, for the sentence that asks for it.
@@ -121,6 +124,7 @@ fn headers_of(api: Api) -> fn(Option<String>) -> key::Headers {
     match api {
         Api::Anthropic => anthropic::headers,
         Api::OpenAiChat => chat::headers,
+        Api::OpenAiResponses => responses::headers,
         Api::Gemini => gemini::headers,
     }
 }

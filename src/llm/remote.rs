@@ -7,13 +7,13 @@ use super::listener::{Answer, Listener};
 use super::listing::{List, Told};
 use super::sse::{self, Events};
 use super::thread::Thread;
-use super::{Api, ProviderSpec, anthropic, chat, gemini, headers_of};
+use super::{Api, ProviderSpec, anthropic, chat, gemini, headers_of, responses};
 use crate::ports::{BoxFuture, Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts};
 use crate::sys::http::Server;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 const MAX_ERROR_BYTES: usize = 64 << 10;
@@ -38,6 +38,7 @@ struct Inner {
     asked: AtomicBool,
     /// What it said.
     told: OnceLock<ModelFacts>,
+    lacks: responses::Lacks,
 }
 
 impl Remote {
@@ -69,9 +70,10 @@ impl Remote {
             key,
             model: model.to_owned(),
             speaker,
-            thread: Mutex::new(Thread::default()),
+            thread: Mutex::default(),
             asked: AtomicBool::new(false),
             told: OnceLock::new(),
+            lacks: responses::Lacks::default(),
         };
         Ok(Self { name: format!("{}/{model}", spec.name), catalogue, known: OnceLock::new(), inner: Arc::new(inner) })
     }
@@ -161,6 +163,7 @@ impl Inner {
             Api::Anthropic => Cow::Borrowed(anthropic::PATH),
             Api::OpenAiChat => Cow::Borrowed(chat::PATH),
             Api::Gemini => Cow::Owned(gemini::path(self.server.address(), &self.model)),
+            Api::OpenAiResponses => Cow::Borrowed(responses::PATH),
         };
         let sent = self.server.post(&path, self.key.headers(&self.speaker).await?, body).await;
         let reply = sent.map_err(|error| self.speaker.transport(&error))?;
@@ -176,15 +179,29 @@ impl Inner {
         };
         let asked = fault::asked(|name| reply.header(name), SystemTime::now());
         let body = if (300..400).contains(&status) { Vec::new() } else { reply.into_head(MAX_ERROR_BYTES).await };
-        Err(self.speaker.refused(status, &line, &body, asked))
+        let mut error = self.speaker.refused(status, &line, &body, asked);
+        if self.api == Api::OpenAiResponses && self.lacks.learn(status, &self.speaker, &mut error) {
+            // What was written before may hold what the server does not take.
+            *self.thread() = Thread::default();
+        }
+        Err(error)
+    }
+
+    fn thread(&self) -> MutexGuard<'_, Thread> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn body(&self, request: &ModelRequest) -> Vec<u8> {
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut thread = self.thread();
         match self.api {
             Api::Anthropic => anthropic::body(&self.model, request, &mut thread),
             Api::OpenAiChat => chat::body(&self.model, &self.speaker.base_url, request, &mut thread),
             Api::Gemini => gemini::body(&self.model, request, &mut thread),
+            Api::OpenAiResponses => {
+                let Speaker { provider, base_url, .. } = &self.speaker;
+                let asked = responses::Asked { model: &self.model, provider, base_url, lacks: &self.lacks };
+                responses::body(asked, request, &mut thread)
+            }
         }
     }
 
@@ -193,6 +210,7 @@ impl Inner {
             Api::Anthropic => Box::new(anthropic::Reader::new(self.speaker.clone())),
             Api::OpenAiChat => Box::new(chat::Reader::new(self.speaker.clone())),
             Api::Gemini => Box::new(gemini::Reader::new(self.speaker.clone())),
+            Api::OpenAiResponses => Box::new(responses::Reader::new(self.speaker.clone())),
         }
     }
 }

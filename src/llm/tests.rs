@@ -55,6 +55,7 @@ fn reader(dialect: &str) -> Box<dyn Answer> {
     match dialect {
         "anthropic_messages" => Box::new(anthropic::Reader::new(speaker())),
         "gemini" => Box::new(gemini::Reader::new(speaker())),
+        "openai_responses" => Box::new(responses::Reader::new(speaker())),
         _ => Box::new(chat::Reader::new(speaker())),
     }
 }
@@ -83,7 +84,7 @@ fn recordings() -> Vec<Recording> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/llm");
     let mut found = recordings_of("gemini", &own);
     if let Some(root) = corpus("fixtures/llm") {
-        for dialect in ["anthropic_messages", "openai_chat"] {
+        for dialect in ["anthropic_messages", "openai_chat", "openai_responses"] {
             found.extend(recordings_of(dialect, &root));
         }
     }
@@ -107,8 +108,12 @@ fn text(content: &[Part]) -> String {
     content.iter().filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None }).collect()
 }
 
-fn reasoning(content: &[Part]) -> String {
-    content.iter().filter_map(|part| if let Part::Reasoning { text, .. } = part { Some(text.as_str()) } else { None }).collect()
+fn reasoning(content: &[Part], dialect: &str) -> String {
+    let texts =
+        content.iter().filter_map(|part| if let Part::Reasoning { text, .. } = part { Some(text.as_str()) } else { None });
+    // Where it is told in paragraphs, each part is one.
+    let between = if dialect == "openai_responses" { "\n\n" } else { "" };
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(between)
 }
 
 fn streamed(deltas: &[Delta]) -> (String, String) {
@@ -144,7 +149,7 @@ fn check_recording(recording: &Recording, deltas: &[Delta], end: &Result<Complet
     assert_eq!(said, wanted_text, "{name}: streamed text");
     assert_eq!(text(&completion.content), wanted_text, "{name}: text");
     assert_eq!(thought, expected["reasoning"].as_str().unwrap(), "{name}: streamed reasoning");
-    assert_eq!(reasoning(&completion.content), thought, "{name}: reasoning");
+    assert_eq!(reasoning(&completion.content, recording.dialect), thought, "{name}: reasoning");
     let stop = serde_json::to_value(completion.stop_reason).unwrap();
     assert_eq!(stop, expected["stop_reason"], "{name}: stop reason");
     let usage = &expected["usage"];
@@ -200,6 +205,7 @@ fn variants(stream: &[u8]) -> Vec<Vec<u8>> {
         format!("\u{feff}{plain}").into_bytes(),
         plain.replace("\n\n", "\n\n: still here\n\n").into_bytes(),
         plain.replace("\n\n", "\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\nx-unknown: 1\n\n").into_bytes(),
+        plain.replace("data: {", "data: {\"x_unknown\":{\"a\":[1,null]},").into_bytes(),
     ]
 }
 
@@ -286,7 +292,7 @@ fn a_secret_is_not_printed() {
 
 #[test]
 fn without_a_key_the_provider_itself_is_refused_and_a_server_of_ones_own_is_not() {
-    for api in [Api::Anthropic, Api::OpenAiChat, Api::Gemini] {
+    for api in [Api::Anthropic, Api::OpenAiChat, Api::OpenAiResponses, Api::Gemini] {
         let spec = |base_url: &str| ProviderSpec {
             name: "p".to_owned(),
             api,

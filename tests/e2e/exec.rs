@@ -60,6 +60,41 @@ fn hello_over_chat_completions() {
 }
 
 #[test]
+fn hello_over_responses() {
+    let server = Server::new([hello()]);
+    let project = Project::with_chat(&server);
+    check_hello(&project, &server, "openai/scripted");
+    assert_eq!(server.request(0).path, "/v1/responses");
+    assert_eq!(server.request(0).header("authorization"), Some("Bearer sk-scripted"));
+}
+
+#[test]
+fn a_call_over_responses_is_run_and_answered() {
+    let call = Answer::text("Reading.").and_call("call_of_this_file", READ, json!({"path": "a.txt"}));
+    let server = Server::new([call, Answer::text("Read.")]);
+    let project = Project::with_chat(&server).file("a.txt", "alpha\n");
+    let events = project.aye(&["exec", "--json", "-m", "openai/scripted", "read it"]).exits(0).events();
+    assert_eq!(events.only("task_completed")["text"], "Read.");
+    let second = server.request(1);
+    let results = second.tool_results();
+    assert!(matches!(&results[..], [(id, text)] if id == "call_of_this_file" && text.contains("alpha")), "{results:?}");
+    assert_eq!(second.body["store"], false);
+    let kinds: Vec<_> = second.body["input"].as_array().unwrap().iter().map(|item| item["type"].clone()).collect();
+    assert_eq!(kinds, ["message", "message", "function_call", "function_call_output"]);
+    let (first, second) = (server.request(0).body, second.body);
+    assert_eq!((&first["instructions"], &first["tools"]), (&second["instructions"], &second["tools"]), "the prefix stays");
+    assert_eq!(first["input"][0], second["input"][0], "the prefix stays");
+    assert_eq!(first["prompt_cache_key"], second["prompt_cache_key"]);
+}
+
+#[test]
+fn a_gateway_without_responses_is_named_with_what_to_set() {
+    let server = Server::new([Answer::error(404, "not_found_error", "no such path")]);
+    let output = Project::with_chat(&server).aye(&["exec", "-m", "openai/scripted", "hello"]);
+    assert!(output.stderr.contains("providers.openai.api = \"openai-chat\""), "{}", output.stderr);
+}
+
+#[test]
 fn plain_output_is_the_final_text_and_nothing_else() {
     let server = Server::new([hello()]);
     let output = Project::with(&server).aye(&["exec", "say hello"]).exits(0);

@@ -164,14 +164,15 @@ pub struct Request {
 impl Request {
     /// The messages as they were sent, as text to look for words in.
     pub fn messages(&self) -> String {
-        self.body["messages"].to_string()
+        let told = if self.body["input"].is_array() { &self.body["input"] } else { &self.body["messages"] };
+        told.to_string()
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// `(id, text)` of each tool result in it, in order, in either protocol.
+    /// `(id, text)` of each tool result in it, in order, in any protocol.
     pub fn tool_results(&self) -> Vec<(String, String)> {
         wire::tool_results(&self.body)
     }

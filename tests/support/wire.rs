@@ -1,4 +1,4 @@
-//! How the protocols look on the wire: Anthropic Messages, Chat Completions and Gemini, streamed.
+//! How the protocols look on the wire: Anthropic Messages, Chat Completions, Responses and Gemini, streamed.
 
 use serde_json::{Value, json};
 
@@ -7,6 +7,7 @@ pub(super) enum Protocol {
     Anthropic,
     Chat,
     Gemini,
+    Responses,
 }
 
 impl Protocol {
@@ -15,6 +16,7 @@ impl Protocol {
             path if path.ends_with("/v1/messages") => Some(Self::Anthropic),
             path if path.ends_with("/chat/completions") => Some(Self::Chat),
             path if path.ends_with(":streamGenerateContent") => Some(Self::Gemini),
+            path if path.ends_with("/responses") => Some(Self::Responses),
             _ => None,
         }
     }
@@ -24,7 +26,7 @@ impl Protocol {
 pub(super) struct Emitter {
     protocol: Protocol,
     model: String,
-    /// Content blocks (Anthropic) or calls (Chat Completions) until now.
+    /// Content blocks (Anthropic), calls (Chat Completions) or items (Responses) until now.
     count: usize,
 }
 
@@ -41,6 +43,10 @@ impl Emitter {
                 "usage": {"input_tokens": 1200, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 1}}})),
             Protocol::Chat => self.chunk(&json!({"role": "assistant", "content": ""}), &Value::Null),
             Protocol::Gemini => String::new(),
+            Protocol::Responses => {
+                let response = json!({"id": "resp_scripted", "model": self.model, "status": "in_progress", "output": []});
+                event(&json!({"type": "response.created", "response": response}))
+            }
         }
     }
 
@@ -52,6 +58,11 @@ impl Emitter {
             }
             Protocol::Chat => self.chunk(&json!({"content": text}), &Value::Null),
             Protocol::Gemini => self.parts(&json!([{"text": text}]), None),
+            Protocol::Responses => {
+                let item = |content: Value| json!({"type": "message", "role": "assistant", "content": content});
+                let delta = json!({"type": "response.output_text.delta", "content_index": 0, "delta": text});
+                self.item(&item(json!([])), vec![delta], &item(json!([{"type": "output_text", "text": text}])))
+            }
         }
     }
 
@@ -82,7 +93,25 @@ impl Emitter {
                     json!({"functionCall": {"id": id, "name": name, "args": args}, "thoughtSignature": format!("signed {id}")});
                 self.parts(&json!([call]), None)
             }
+            Protocol::Responses => {
+                let item =
+                    |arguments: &str| json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments});
+                let delta = |half| json!({"type": "response.function_call_arguments.delta", "delta": half});
+                self.item(&item(""), [first, second].map(delta).into(), &item(arguments))
+            }
         }
+    }
+
+    /// An item of Responses from its beginning to its end.
+    fn item(&mut self, start: &Value, deltas: Vec<Value>, whole: &Value) -> String {
+        let index = self.count;
+        self.count += 1;
+        let mut out = event(&json!({"type": "response.output_item.added", "output_index": index, "item": start}));
+        for mut delta in deltas {
+            delta["output_index"] = json!(index);
+            out.push_str(&event(&delta));
+        }
+        out + &event(&json!({"type": "response.output_item.done", "output_index": index, "item": whole}))
     }
 
     /// `reason` in Anthropic's words.
@@ -106,6 +135,13 @@ impl Emitter {
             }
             Protocol::Gemini => {
                 self.parts(&json!([{"text": ""}]), Some(if reason == "max_tokens" { "MAX_TOKENS" } else { "STOP" }))
+            }
+            Protocol::Responses => {
+                let status = if reason == "max_tokens" { "incomplete" } else { "completed" };
+                let details = if reason == "max_tokens" { json!({"reason": "max_output_tokens"}) } else { Value::Null };
+                let response = json!({"id": "resp_scripted", "model": self.model, "status": status, "incomplete_details": details,
+                    "usage": {"input_tokens": 1200, "output_tokens": 20, "total_tokens": 1220}});
+                event(&json!({"type": format!("response.{status}"), "response": response}))
             }
         }
     }
@@ -151,6 +187,9 @@ fn event(data: &Value) -> String {
 /// `(id, text)` of every tool result in a request, in order.
 pub(super) fn tool_results(body: &Value) -> Vec<(String, String)> {
     let mut results = Vec::new();
+    for item in body["input"].as_array().into_iter().flatten().filter(|item| item["type"] == "function_call_output") {
+        results.push((plain(&item["call_id"]), plain(&item["output"])));
+    }
     for message in body["messages"].as_array().into_iter().flatten() {
         if message["role"] == "tool" {
             results.push((plain(&message["tool_call_id"]), plain(&message["content"])));

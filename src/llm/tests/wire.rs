@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::ports::ModelRequest;
+use crate::protocol::{CallId, Message, MessageId, Role, TaskId, ToolResult};
+use serde_json::json;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -264,4 +266,103 @@ async fn pieces_that_are_there_together_come_as_one_delta() {
     let deltas: Vec<_> = model.stream(request()).map(Result::unwrap).collect().await;
     assert_eq!(deltas[0], Delta::Text("hello".to_owned()));
     assert_eq!(deltas.len(), 2);
+}
+
+/// What a Responses server streams: these items, whole.
+fn items(items: &[Value]) -> String {
+    let done = |(index, item): (usize, &Value)| json!({"type": "response.output_item.done", "output_index": index, "item": item});
+    let end = json!({"type": "response.completed", "response": {"status": "completed", "output": items,
+        "usage": {"input_tokens": 3, "output_tokens": 2}}});
+    let events: Vec<Value> = items.iter().enumerate().map(done).chain([end]).collect();
+    events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
+}
+
+/// Serves these replies one after the other, each on a connection of its own, and tells what was asked.
+async fn serve_all(replies: Vec<String>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        let mut requests = Vec::new();
+        for reply in replies {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            requests.push(read_request(&mut socket).await.unwrap());
+            socket.write_all(reply.as_bytes()).await.unwrap();
+        }
+        requests
+    });
+    (address, server)
+}
+
+fn said(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
+    Arc::new(Message {
+        message_id: MessageId::new(id),
+        role,
+        content,
+        token_count: 1,
+        task_id: TaskId::new("t"),
+        step_id: None,
+        timestamp: jiff::Timestamp::UNIX_EPOCH,
+    })
+}
+
+#[tokio::test]
+async fn a_responses_server_gets_its_thinking_and_its_call_back_with_the_result() {
+    let thinking = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "sealed", "summary": []});
+    let call =
+        json!({"type": "function_call", "id": "fc_1", "call_id": "call_abcdefghijkl", "name": "Grep", "arguments": "{\"a\":1}"});
+    let words =
+        json!({"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "hello"}]});
+    let head = format!("{HEAD}connection: close\r\n\r\n");
+    let (address, server) = serve_all(vec![head.clone() + &items(&[thinking.clone(), call]), head + &items(&[words])]).await;
+    let model = connect(spec(Api::OpenAiResponses, format!("{address}/v1"), LONG), "m").unwrap();
+    let ask = async |messages: Vec<Arc<Message>>| {
+        let mut asked = request();
+        asked.messages = messages;
+        match model.stream(asked).map(Result::unwrap).collect::<Vec<_>>().await.pop() {
+            Some(Delta::Completed(completion)) => completion,
+            other => panic!("no answer: {other:?}"),
+        }
+    };
+    let mut thread = vec![said("1", Role::User, vec![Part::Text { text: "find it".to_owned() }])];
+    let first = ask(thread.clone()).await;
+    assert_eq!((first.stop_reason, first.usage.input_tokens), (StopReason::ToolUse, 3));
+    thread.push(said("2", Role::Assistant, first.content));
+    let result = ToolResult::succeeded(CallId::new("call_abcdefghijkl"), "Grep", "found");
+    thread.push(said("3", Role::Tool, vec![Part::ToolResult(result)]));
+    let second = ask(thread).await;
+    assert_eq!((text(&second.content).as_str(), second.stop_reason), ("hello", StopReason::EndTurn));
+    let requests = server.await.unwrap();
+    assert!(requests[1].starts_with("POST /v1/responses HTTP/1.1\r\n"), "{}", requests[1]);
+    assert!(requests[1].contains("authorization: Bearer sekret\r\n"), "{}", requests[1]);
+    let body: Value = serde_json::from_str(requests[1].split_once("\r\n\r\n").unwrap().1).unwrap();
+    let expected = json!([
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "find it"}]},
+        thinking,
+        {"type": "function_call", "call_id": "call_abcdefghijkl", "name": "Grep", "arguments": "{\"a\":1}"},
+        {"type": "function_call_output", "call_id": "call_abcdefghijkl", "output": "found"},
+    ]);
+    assert_eq!((&body["input"], &body["store"]), (&expected, &json!(false)));
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_sealed_thinking_is_asked_again_without() {
+    let refusal = r#"{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error"}}"#;
+    let words = json!({"type": "message", "content": [{"type": "output_text", "text": "hello"}]});
+    let refused = format!("HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{refusal}", refusal.len());
+    let (address, server) = serve_all(vec![refused, format!("{HEAD}connection: close\r\n\r\n{}", items(&[words]))]).await;
+    let model = connect(spec(Api::OpenAiResponses, address, LONG), "m").unwrap();
+    let error = model.stream(request()).next().await.unwrap().unwrap_err();
+    assert!(error.failure.retryable && error.failure.message.contains("Encrypted content"), "{error:?}");
+    assert_eq!(model.stream(request()).next().await.unwrap(), Ok(Delta::Text("hello".to_owned())));
+    let requests = server.await.unwrap();
+    assert!(requests[0].contains("reasoning.encrypted_content") && !requests[1].contains("reasoning.encrypted_content"));
+}
+
+#[tokio::test]
+async fn a_gateway_without_the_responses_api_says_what_to_set() {
+    let reply = "HTTP/1.1 404 Not Found\r\ncontent-length: 18\r\n\r\n404 page not found".to_owned();
+    let address = serve(reply.into_bytes(), Then::Stall).await;
+    let error = ask(Api::OpenAiResponses, address, LONG).await.1.unwrap_err();
+    assert_eq!(error.failure.kind, FailureKind::NotFound);
+    assert!(error.failure.hint.contains("set `providers.p.api = \"openai-chat\"`"), "{error:?}");
 }

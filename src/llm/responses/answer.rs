@@ -1,0 +1,268 @@
+//! An answer of the Responses API, put together item by item.
+
+use super::item::{Item, Kind, Said, Slot};
+use super::kept::origin;
+use super::wire::{Response, Told, number, reason, usage_of};
+use crate::llm::deltas::Deltas;
+use crate::llm::fault::{Speaker, shown};
+use crate::llm::json::text_of;
+use crate::llm::listener::{Answer, Progress};
+use crate::llm::sse::Event;
+use crate::ports::{Completion, ModelError};
+use crate::protocol::{StopReason, Usage};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// Said where a provider fails without saying why.
+const WORDLESS: &str = r#"{"message":"the provider ended its answer with an error, and did not say which"}"#;
+
+pub(in crate::llm) struct Reader {
+    speaker: Speaker,
+    /// Whose items these are.
+    from: String,
+    items: Vec<Item>,
+    said: Said,
+    end: Option<End>,
+    usage: Usage,
+    model: Option<String>,
+}
+
+/// How the answer ended, in the provider's words.
+enum End {
+    Completed,
+    Incomplete(Option<String>),
+    Cancelled,
+}
+
+impl Reader {
+    pub fn new(speaker: Speaker) -> Self {
+        let from = origin(&speaker.provider, &speaker.base_url);
+        Self { speaker, from, items: Vec::new(), said: Said::default(), end: None, usage: Usage::default(), model: None }
+    }
+
+    fn unreadable(&self, event: &Event) -> ModelError {
+        if event.unfinished {
+            return self.speaker.cut();
+        }
+        self.speaker.garbage(&format!("expected an event of the Responses API, got `{}`", shown(event.data.as_bytes())))
+    }
+
+    /// An item begins.
+    fn begin(&mut self, told: &Told<'_>, deltas: &mut Deltas) {
+        let Some(map) = told.item.and_then(map_of) else { return };
+        let index = number(told.output_index).unwrap_or_else(|| self.next_index());
+        let known = self.items.iter().rfind(|item| item.index == index);
+        // Told twice, it is one; a server that numbers all alike begins another after one that is done.
+        if known.is_some_and(|item| !item.done && item.kind == Kind::of(&map)) {
+            return;
+        }
+        let item = Item::new(index, map);
+        item.announce(deltas);
+        self.items.push(item);
+    }
+
+    /// A piece of an item, or the whole of what came in pieces.
+    fn piece(&mut self, told: &Told<'_>, slot: Slot, raw: Option<&RawValue>, whole: bool, deltas: &mut Deltas) {
+        let Some(text) = raw.and_then(text_of) else { return };
+        let at = self.find(told, slot).unwrap_or_else(|| {
+            let index = number(told.output_index).unwrap_or_else(|| self.next_index());
+            self.items.push(Item::unannounced(index, slot));
+            self.items.len() - 1
+        });
+        let item = &mut self.items[at];
+        if whole {
+            item.settle(slot, &text, &mut self.said, deltas);
+        } else {
+            item.extend(slot, &text, &mut self.said, deltas);
+        }
+    }
+
+    /// The item that a piece belongs to. Their ids may change between events, their indexes do not.
+    fn find(&self, told: &Told<'_>, slot: Slot) -> Option<usize> {
+        if let Some(index) = number(told.output_index) {
+            return self.items.iter().rposition(|item| item.index == index && item.takes(slot));
+        }
+        let id = told.item_id.and_then(text_of).unwrap_or_default();
+        let named = self.items.iter().rposition(|item| !id.is_empty() && item.id() == id && item.takes(slot));
+        named.or_else(|| self.items.iter().rposition(|item| !item.done && item.takes(slot)))
+    }
+
+    /// What an item of the provider's own does meanwhile: only of a client's calls it is told how far they are.
+    fn progress(&mut self, told: &Told<'_>, deltas: &mut Deltas) {
+        let special = |item: &Item| matches!(item.kind, Kind::Special(_)) && !item.done;
+        if let Some(at) = self.find(told, Slot::Progress).filter(|&at| special(&self.items[at]))
+            && let Some(piece) = told.delta.and_then(text_of)
+        {
+            self.items[at].extend(Slot::Progress, &piece, &mut self.said, deltas);
+        }
+    }
+
+    /// An item is whole.
+    fn finish(&mut self, told: &Told<'_>, deltas: &mut Deltas) {
+        let Some(map) = told.item.and_then(map_of) else { return };
+        let kind = Kind::of(&map);
+        let told_as = |field: &str| map.get(field).and_then(Value::as_str).unwrap_or_default();
+        // Even the id of a call may change until it is whole; then another one is another call.
+        let same = |item: &Item| {
+            let alike = item.kind == kind || (!item.done && item.is_call() && kind.is_call());
+            let ids = [item.call_id(), told_as("call_id")];
+            alike && (!item.done || ids[0] == ids[1] || ids.contains(&""))
+        };
+        let open = match number(told.output_index) {
+            Some(index) => self.items.iter().rposition(|item| item.index == index && same(item)),
+            None => {
+                let id = told_as("id");
+                let named = self.items.iter().rposition(|item| !id.is_empty() && item.id() == id && same(item));
+                named.or_else(|| self.items.iter().position(|item| !item.done && same(item)))
+            }
+        };
+        let at = open.unwrap_or_else(|| {
+            let index = number(told.output_index).unwrap_or_else(|| self.next_index());
+            self.items.push(Item::new(index, Map::new()));
+            self.items.len() - 1
+        });
+        self.items[at].finish(map, &mut self.said, deltas);
+    }
+
+    fn next_index(&self) -> u64 {
+        self.items.iter().map(|item| item.index + 1).max().unwrap_or(0)
+    }
+
+    /// The end of the stream: its response object says how it went, and has all items once more.
+    fn end(&mut self, kind: &str, told: &Told<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let response: Option<Response<'_>> = told.response.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let Some(response) = response else {
+            // Nothing but the name of the event.
+            self.end = Some(self.ended(kind.trim_start_matches("response."), None)?);
+            return Ok(());
+        };
+        if let Some(usage) = response.usage.and_then(usage_of) {
+            self.usage = usage;
+        }
+        if let Some(model) = response.model.and_then(text_of).filter(|model| !model.is_empty()) {
+            self.model = Some(model.into_owned());
+        }
+        let named = kind.trim_start_matches("response.");
+        let status = response.status.and_then(text_of).unwrap_or_default();
+        // The event says it, where its name is one of an end's; `done` leaves it to the object.
+        let ended = if named == "done" || matches!(&*status, "failed" | "incomplete" | "cancelled") { &*status } else { named };
+        let end = if ended == "incomplete" {
+            End::Incomplete(reason(response.incomplete_details))
+        } else {
+            self.ended(ended, response.error)?
+        };
+        self.end = Some(end);
+        let output = response.output.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
+        self.complete_items(&output.unwrap_or_default(), deltas);
+        Ok(())
+    }
+
+    fn ended(&self, ended: &str, error: Option<&RawValue>) -> Result<End, ModelError> {
+        match ended {
+            "failed" => {
+                let said = error.map(RawValue::get).filter(|error| *error != "null").unwrap_or(WORDLESS);
+                let mut error = self.speaker.error_event(said);
+                error.usage = (self.usage != Usage::default()).then_some(self.usage);
+                Err(error)
+            }
+            "incomplete" => Ok(End::Incomplete(None)),
+            "cancelled" => Ok(End::Cancelled),
+            _ => Ok(End::Completed),
+        }
+    }
+
+    /// Items that never came whole, or never came, from the list at the end; those that did are as they came.
+    fn complete_items(&mut self, output: &[&RawValue], deltas: &mut Deltas) {
+        let more = output.len() > self.items.len();
+        for (index, raw) in (0..).zip(output) {
+            let at = self.items.iter().position(|item| item.index == index);
+            if at.is_some_and(|at| self.items[at].done) || (at.is_none() && !more) {
+                continue;
+            }
+            let Some(map) = map_of(raw) else { continue };
+            match at {
+                Some(at) if self.items[at].kind == Kind::of(&map) => self.items[at].finish(map, &mut self.said, deltas),
+                Some(_) => {}
+                None => {
+                    let mut item = Item::new(index, Map::new());
+                    item.finish(map, &mut self.said, deltas);
+                    self.items.push(item);
+                }
+            }
+        }
+    }
+}
+
+impl Answer for Reader {
+    fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError> {
+        let data = event.data.trim();
+        if data.is_empty() {
+            return Ok(Progress::More);
+        }
+        if data == "[DONE]" {
+            // What ends an answer came before it, or never.
+            return Err(self.speaker.cut());
+        }
+        let told: Told<'_> = serde_json::from_str(data).map_err(|_| self.unreadable(event))?;
+        let kind = told.kind.and_then(text_of);
+        let kind = kind.as_deref().or(event.name.as_deref()).unwrap_or_default();
+        let failed = told.error.is_some_and(|error| error.get() != "null");
+        let is_error = matches!(kind, "error" | "response.error") || told.object.and_then(text_of).as_deref() == Some("error");
+        if is_error || (failed && told.kind.is_none()) {
+            return Err(self.speaker.error_event(data));
+        }
+        let content = number(told.content_index).unwrap_or(0);
+        let summary = number(told.summary_index).unwrap_or(0);
+        match kind {
+            "response.output_item.added" => self.begin(&told, deltas),
+            "response.output_item.done" => self.finish(&told, deltas),
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.piece(&told, Slot::Text(content), told.delta, false, deltas);
+            }
+            "response.output_text.done" => self.piece(&told, Slot::Text(content), told.text, true, deltas),
+            "response.refusal.done" => self.piece(&told, Slot::Text(content), told.refusal, true, deltas),
+            "response.reasoning_summary_text.delta" => self.piece(&told, Slot::Summary(summary), told.delta, false, deltas),
+            "response.reasoning_summary_text.done" => self.piece(&told, Slot::Summary(summary), told.text, true, deltas),
+            "response.reasoning_text.delta" => self.piece(&told, Slot::Thought(content), told.delta, false, deltas),
+            "response.reasoning_text.done" => self.piece(&told, Slot::Thought(content), told.text, true, deltas),
+            "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
+                self.piece(&told, Slot::Input, told.delta, false, deltas);
+            }
+            "response.function_call_arguments.done" => self.piece(&told, Slot::Input, told.arguments, true, deltas),
+            "response.custom_tool_call_input.done" => self.piece(&told, Slot::Input, told.input, true, deltas),
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "response.done" => {
+                self.end(kind, &told, deltas)?;
+                return Ok(Progress::End);
+            }
+            _ if kind.ends_with(".delta") => self.progress(&told, deltas),
+            _ => {}
+        }
+        Ok(Progress::More)
+    }
+
+    fn complete(&mut self) -> Completion {
+        let mut items = std::mem::take(&mut self.items);
+        items.sort_by_key(|item| item.index);
+        let end = self.end.take().unwrap_or(End::Completed);
+        let stopped = match &end {
+            End::Completed => None,
+            End::Cancelled => Some(StopReason::Cancelled),
+            End::Incomplete(reason) => match reason.as_deref() {
+                Some("content_filter") => Some(StopReason::ContentFilter),
+                Some("max_output_tokens" | "max_tokens" | "length") | None => Some(StopReason::MaxTokens),
+                Some(_) => None,
+            },
+        };
+        let cut = stopped == Some(StopReason::MaxTokens);
+        let last = items.len().saturating_sub(1);
+        let parts = items.iter().enumerate().map(|(at, item)| item.parts(cut && at == last, &items, &self.from));
+        let content: Vec<_> = parts.flatten().collect();
+        let calls = content.iter().any(|part| matches!(part, crate::protocol::Part::ToolCall(_)));
+        let stop_reason = stopped.unwrap_or(if calls { StopReason::ToolUse } else { StopReason::EndTurn });
+        Completion { content, stop_reason, usage: self.usage, model: self.model.take() }
+    }
+}
+
+fn map_of(raw: &RawValue) -> Option<Map<String, Value>> {
+    serde_json::from_str(raw.get()).ok()
+}

@@ -1,0 +1,98 @@
+//! Calls that are no functions: items of their own kinds which a client is to answer, each with an item of its own kind.
+
+use super::kept::{kind_of, text_in};
+use crate::protocol::{Arguments, ToolStatus};
+use serde_json::{Map, Value, json};
+
+/// What a call of such a kind is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Special {
+    Custom,
+    LocalShell,
+    Shell,
+    ApplyPatch,
+    ToolSearch,
+    Computer,
+}
+
+impl Special {
+    pub fn named(kind: &str) -> Option<Self> {
+        Some(match kind {
+            "custom_tool_call" => Self::Custom,
+            "local_shell_call" => Self::LocalShell,
+            "shell_call" => Self::Shell,
+            "apply_patch_call" => Self::ApplyPatch,
+            "tool_search_call" => Self::ToolSearch,
+            "computer_call" => Self::Computer,
+            _ => return None,
+        })
+    }
+
+    /// The tool a call of this kind means.
+    pub fn tool(self, item: &Map<String, Value>) -> &str {
+        match self {
+            Self::Custom => text_in(item, "name"),
+            Self::LocalShell => "local_shell",
+            Self::Shell => "shell",
+            Self::ApplyPatch => "apply_patch",
+            Self::ToolSearch => "tool_search",
+            Self::Computer => "computer",
+        }
+    }
+
+    pub fn arguments(self, item: &mut Map<String, Value>) -> Arguments {
+        let field = match self {
+            // Free text, also where it looks like JSON.
+            Self::Custom => return Arguments::Malformed(text_in(item, "input").to_owned()),
+            Self::LocalShell | Self::Shell | Self::Computer => "action",
+            Self::ApplyPatch => "operation",
+            Self::ToolSearch => "arguments",
+        };
+        match item.get(field) {
+            Some(Value::Object(map)) => Arguments::Object(map.clone()),
+            Some(Value::String(text)) => Arguments::parse(text),
+            Some(_) | None => match item.get("actions") {
+                Some(actions) => Arguments::Object(Map::from_iter([("actions".to_owned(), actions.clone())])),
+                None => Arguments::Malformed(String::new()),
+            },
+        }
+    }
+
+    /// The item that answers it. `None`: no text can, so call and answer are told as those of a function.
+    pub fn answer(self, call_id: &str, text: &str, status: ToolStatus) -> Option<Value> {
+        let done = status == ToolStatus::Succeeded;
+        Some(match self {
+            Self::Custom => json!({"type": "custom_tool_call_output", "call_id": call_id, "output": text}),
+            Self::LocalShell => json!({"type": "local_shell_call_output", "call_id": call_id, "output": text}),
+            Self::Shell => {
+                let (stdout, stderr) = if done { (text, "") } else { ("", text) };
+                let outcome = json!({"type": "exit", "exit_code": i32::from(!done)});
+                let output = json!([{"stdout": stdout, "stderr": stderr, "outcome": outcome}]);
+                json!({"type": "shell_call_output", "call_id": call_id, "output": output})
+            }
+            Self::ApplyPatch => {
+                let status = if done { "completed" } else { "failed" };
+                json!({"type": "apply_patch_call_output", "call_id": call_id, "status": status, "output": text})
+            }
+            Self::ToolSearch => {
+                let status = "completed";
+                json!({"type": "tool_search_output", "call_id": call_id, "execution": "client", "status": status, "tools": []})
+            }
+            Self::Computer => return None,
+        })
+    }
+}
+
+/// Whether the provider runs this call itself: it says so, it runs it in a container of its own, or its output stands beside it.
+pub fn is_run_by_provider<'a>(item: &Map<String, Value>, all: impl IntoIterator<Item = &'a Map<String, Value>>) -> bool {
+    let container = item.get("environment").and_then(|environment| environment.get("type")).and_then(Value::as_str);
+    if text_in(item, "execution") == "server" || container.is_some_and(|kind| kind.starts_with("container")) {
+        return true;
+    }
+    let (output, call_id) = (output_of(kind_of(item)), text_in(item, "call_id"));
+    !call_id.is_empty() && all.into_iter().any(|other| kind_of(other) == output && text_in(other, "call_id") == call_id)
+}
+
+fn output_of(kind: &str) -> String {
+    if kind == "tool_search_call" { "tool_search_output".to_owned() } else { format!("{kind}_output") }
+}

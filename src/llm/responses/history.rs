@@ -1,0 +1,232 @@
+//! The messages of the thread as items of the input.
+
+use super::calls::Special;
+use super::ids;
+use super::kept::{kept, kind_of, text_in};
+use crate::llm::images;
+use crate::llm::json::{separate, write_json};
+use crate::ports::ModelRequest;
+use crate::protocol::{Arguments, Message, Part, Role, ToolCall, ToolResult};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::ptr;
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message {
+        role: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<&'a str>,
+        content: Vec<Piece<'a>>,
+    },
+    FunctionCall {
+        call_id: &'a str,
+        name: &'a str,
+        arguments: String,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: Output<'a>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Piece<'a> {
+    InputText {
+        text: &'a str,
+    },
+    OutputText {
+        text: &'a str,
+    },
+    InputImage {
+        /// The image itself, as a `data:` URL.
+        image_url: String,
+        detail: &'static str,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Text(&'a str),
+    Pieces(Vec<Piece<'a>>),
+}
+
+/// Writes the messages of one request.
+pub struct History<'a> {
+    pub request: &'a ModelRequest,
+    /// Whose items go back.
+    pub from: &'a str,
+    /// Whether the server takes ids of items it did not keep.
+    pub with_ids: bool,
+    /// The message that was written last.
+    at: Cell<Option<usize>>,
+}
+
+impl<'a> History<'a> {
+    pub fn new(request: &'a ModelRequest, from: &'a str, with_ids: bool) -> Self {
+        Self { request, from, with_ids, at: Cell::new(None) }
+    }
+
+    /// The items of one message of the request, with commas between.
+    pub fn write(&self, message: &Message, out: &mut Vec<u8>) {
+        let at = self.place(message);
+        match message.role {
+            Role::Assistant => self.write_answer(message, at, out),
+            Role::User | Role::Tool => self.write_told(message, at, out),
+        }
+    }
+
+    /// Where it stands. Messages are written in their order, so it is the next one nearly always.
+    fn place(&self, message: &Message) -> usize {
+        let messages = &self.request.messages;
+        let is_it = |at: &usize| messages.get(*at).is_some_and(|one| ptr::eq(&raw const **one, message));
+        let next = self.at.get().map(|at| at + 1).filter(is_it);
+        let at = next.or_else(|| messages.iter().rposition(|one| ptr::eq(&raw const **one, message))).unwrap_or(0);
+        self.at.set(Some(at));
+        at
+    }
+
+    fn write_answer(&self, message: &Message, at: usize, out: &mut Vec<u8>) {
+        let mut items: Vec<(bool, Vec<u8>)> = Vec::new();
+        let mut before: Option<&Map<String, Value>> = None;
+        for (place, part) in message.content.iter().enumerate() {
+            let item = before.take();
+            let mut json = Vec::new();
+            let mut thought = false;
+            match part {
+                Part::Text { text } => write_words(text, item, &mut json),
+                Part::ToolCall(call) => self.write_call(call, item.filter(|item| is_item_of(item, call)), at, &mut json),
+                Part::Reasoning { opaque, .. } => {
+                    let Some(item) = opaque.as_ref().and_then(|opaque| kept(opaque, self.from)) else { continue };
+                    before = Some(item);
+                    let belongs = matches!(message.content.get(place + 1), Some(Part::ToolCall(call)) if is_item_of(item, call));
+                    thought = kind_of(item) == "reasoning";
+                    if !belongs && kind_of(item) != "message" && (!thought || says_itself(item)) {
+                        self.write_kept(item, &mut json);
+                    }
+                }
+                Part::ToolResult(_) | Part::Image(_) => {}
+            }
+            if !json.is_empty() {
+                items.push((thought, json));
+            }
+        }
+        // Thinking that nothing follows is refused.
+        while items.last().is_some_and(|(thought, _)| *thought) {
+            items.pop();
+        }
+        for (_, json) in items {
+            separate(out);
+            out.extend_from_slice(&json);
+        }
+    }
+
+    fn write_kept(&self, item: &Map<String, Value>, out: &mut Vec<u8>) {
+        if self.with_ids {
+            write_json(out, item);
+        } else {
+            let mut item = item.clone();
+            item.shift_remove("id");
+            write_json(out, &item);
+        }
+    }
+
+    fn write_call(&self, call: &ToolCall, item: Option<&Map<String, Value>>, at: usize, out: &mut Vec<u8>) {
+        let call_id = ids::call_id(call.tool_call_id.as_str(), at, self.request);
+        // What no text can answer is told as a function, and so is its answer.
+        if let Some(item) = item.filter(|item| Special::named(kind_of(item)) != Some(Special::Computer)) {
+            let mut item = item.clone();
+            item.insert("call_id".to_owned(), Value::from(&*call_id));
+            return self.write_kept(&item, out);
+        }
+        let arguments = match &call.arguments {
+            Arguments::Object(map) => serde_json::to_string(map).unwrap_or_default(),
+            // Many servers read them; the result says what was wrong, and how they began.
+            Arguments::Malformed(_) => "{}".to_owned(),
+        };
+        let name = ids::function_name(&call.tool_name);
+        write_json(out, &Item::FunctionCall { call_id: &call_id, name: &name, arguments });
+    }
+
+    /// Results first, each an item; what the person says and shows after them.
+    fn write_told(&self, message: &Message, at: usize, out: &mut Vec<u8>) {
+        let mut said = Vec::new();
+        for part in &message.content {
+            match part {
+                Part::ToolResult(result) => self.write_result(result, at, out),
+                Part::Text { text } if !text.is_empty() => said.push(Piece::InputText { text }),
+                Part::Image(image) => said.push(match images::content(image, self.request) {
+                    Some(data) => picture((&image.media_type, data)),
+                    None => Piece::InputText { text: images::note(self.request) },
+                }),
+                Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => {}
+            }
+        }
+        if !said.is_empty() {
+            separate(out);
+            write_json(out, &Item::Message { role: "user", phase: None, content: said });
+        }
+    }
+
+    fn write_result(&self, result: &ToolResult, at: usize, out: &mut Vec<u8>) {
+        let (text, images) = images::told(result, self.request);
+        let answer_at = self.request.messages[..at].iter().rposition(|message| message.role == Role::Assistant);
+        let call_id = answer_at.map_or(Cow::Borrowed(result.tool_call_id.as_str()), |answer_at| {
+            ids::call_id(result.tool_call_id.as_str(), answer_at, self.request)
+        });
+        separate(out);
+        let special = answer_at.and_then(|answer_at| self.special(&self.request.messages[answer_at], result));
+        if let Some(item) = special.and_then(|special| special.answer(&call_id, &text, result.status)) {
+            return write_json(out, &item);
+        }
+        let output = if images.is_empty() {
+            Output::Text(&text)
+        } else {
+            let text = (!text.is_empty()).then_some(Piece::InputText { text: &text });
+            Output::Pieces(text.into_iter().chain(images.into_iter().map(picture)).collect())
+        };
+        write_json(out, &Item::FunctionCallOutput { call_id: &call_id, output });
+    }
+
+    /// What the call of a result was, where it was no function.
+    fn special(&self, answer: &Message, result: &ToolResult) -> Option<Special> {
+        answer.content.windows(2).find_map(|pair| match pair {
+            [Part::Reasoning { opaque: Some(opaque), .. }, Part::ToolCall(call)] if call.tool_call_id == result.tool_call_id => {
+                let item = kept(opaque, self.from).filter(|item| is_item_of(item, call))?;
+                Special::named(kind_of(item))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Whether this is the item that a call was read from. Of two calls with one id the later was given another.
+fn is_item_of(item: &Map<String, Value>, call: &ToolCall) -> bool {
+    let rest = call.tool_call_id.as_str().strip_prefix(text_in(item, "call_id"));
+    Special::named(kind_of(item)).is_some_and(|special| special.tool(item) == call.tool_name)
+        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+/// Whether an item of thinking needs nothing that the server would have kept: it is sealed in it, or said in full.
+fn says_itself(item: &Map<String, Value>) -> bool {
+    !text_in(item, "encrypted_content").is_empty()
+        || item.get("content").and_then(Value::as_array).is_some_and(|content| !content.is_empty())
+}
+
+fn write_words(text: &str, item: Option<&Map<String, Value>>, out: &mut Vec<u8>) {
+    if text.is_empty() {
+        return;
+    }
+    let phase =
+        item.filter(|item| kind_of(item) == "message").map(|item| text_in(item, "phase")).filter(|phase| !phase.is_empty());
+    write_json(out, &Item::Message { role: "assistant", phase, content: vec![Piece::OutputText { text }] });
+}
+
+fn picture<'a>((media_type, data): (&str, &str)) -> Piece<'a> {
+    Piece::InputImage { image_url: format!("data:{media_type};base64,{data}"), detail: "auto" }
+}

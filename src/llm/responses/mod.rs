@@ -1,0 +1,24 @@
+//! The Responses API: its address and its headers.
+
+mod answer;
+mod calls;
+mod history;
+mod ids;
+mod item;
+mod kept;
+mod request;
+mod server;
+mod wire;
+
+pub(super) use answer::Reader;
+pub(super) use request::{Asked, body};
+pub(super) use server::Lacks;
+
+pub(super) const PATH: &str = "/responses";
+
+pub(super) fn headers(key: Option<String>) -> Vec<(&'static str, String)> {
+    key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! A request to the Responses API, joined from the messages' own items. Nothing of it is kept by the provider.
+
+use super::history::History;
+use super::server::{Extra, Lacks};
+use crate::llm::json::{separate, write_json};
+use crate::llm::thread::Thread;
+use crate::ports::ModelRequest;
+use crate::protocol::{Effort, ToolDefinition};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// The API refuses a lower limit.
+const LEAST_OUTPUT_TOKENS: u64 = 16;
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    strict: bool,
+}
+
+/// Whom a request is for.
+#[derive(Clone, Copy)]
+pub(in crate::llm) struct Asked<'a> {
+    pub model: &'a str,
+    pub provider: &'a str,
+    pub base_url: &'a str,
+    pub lacks: &'a Lacks,
+}
+
+/// The whole body.
+pub(in crate::llm) fn body(asked: Asked<'_>, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
+    let Asked { model, provider, base_url, lacks } = asked;
+    let from = if lacks.has(Extra::Kept) { String::new() } else { super::kept::origin(provider, base_url) };
+    let history = History::new(request, &from, !lacks.has(Extra::ItemIds));
+    let fragments = thread.update(request, |message, _, out| history.write(message, out));
+    let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 1).sum();
+    let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
+    out.extend_from_slice(br#"{"model":"#);
+    write_json(&mut out, model);
+    out.extend_from_slice(br#","stream":true,"store":false"#);
+    if seals_thinking(model) && !lacks.has(Extra::Sealed) {
+        out.extend_from_slice(br#","include":["reasoning.encrypted_content"]"#);
+    }
+    if !lacks.has(Extra::Limit) {
+        out.extend_from_slice(br#","max_output_tokens":"#);
+        write_json(&mut out, &request.max_output_tokens.max(LEAST_OUTPUT_TOKENS));
+    }
+    if let Some(effort) = request.effort.filter(|_| !lacks.has(Extra::Effort)) {
+        let effort = effort_word(model, effort);
+        let reasoning =
+            if lacks.has(Extra::Summary) { json!({"effort": effort}) } else { json!({"effort": effort, "summary": "auto"}) };
+        out.extend_from_slice(br#","reasoning":"#);
+        write_json(&mut out, &reasoning);
+    }
+    if let Some(key) = cache_key(request).filter(|_| !lacks.has(Extra::CacheKey)) {
+        out.extend_from_slice(br#","prompt_cache_key":"#);
+        write_json(&mut out, &key);
+    }
+    write_tools(&mut out, &request.tools, !lacks.has(Extra::Parallel));
+    if !request.system.trim().is_empty() {
+        out.extend_from_slice(br#","instructions":"#);
+        write_json(&mut out, &*request.system);
+    }
+    out.extend_from_slice(br#","input":["#);
+    for fragment in fragments.iter().filter(|fragment| !fragment.json.is_empty()) {
+        separate(&mut out);
+        out.extend_from_slice(&fragment.json);
+    }
+    out.extend_from_slice(b"]}");
+    out
+}
+
+fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition], parallel: bool) {
+    if tools.is_empty() {
+        return;
+    }
+    if parallel {
+        out.extend_from_slice(br#","parallel_tool_calls":true"#);
+    }
+    out.extend_from_slice(br#","tools":["#);
+    for tool in tools {
+        separate(out);
+        let ToolDefinition { tool_name: name, description, input_schema: parameters } = tool;
+        write_json(out, &Tool { kind: "function", name, description, parameters, strict: false });
+    }
+    out.push(b']');
+}
+
+/// Finds the machine that has the beginning of this thread already: the same for all requests that begin alike.
+fn cache_key(request: &ModelRequest) -> Option<String> {
+    let first = request.messages.first()?;
+    let beginning = format!("{} {} {}", first.task_id, first.message_id, first.timestamp);
+    Some(format!("aye-{}", &blake3::hash(beginning.as_bytes()).to_hex()[..32]))
+}
+
+/// The name of a model without what stands before it at a gateway, in lower case.
+fn bare(model: &str) -> String {
+    model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase()
+}
+
+/// Whether a model may think, so that its thinking can be sealed and carried over; older ones refuse to be asked for it.
+fn seals_thinking(model: &str) -> bool {
+    let name = bare(model);
+    let before = ["gpt-3", "gpt-4", "gpt3", "gpt4", "chatgpt", "gpt-35"];
+    !before.iter().any(|family| name.contains(family)) && !name.contains("-chat")
+}
+
+/// How a model is told how hard to think. The least that one takes is not the least of another.
+fn effort_word(model: &str, effort: Effort) -> &'static str {
+    match effort {
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+        Effort::Off => {
+            let name = bare(model);
+            let always = ["o1", "o3", "o4", "gpt-oss", "grok"].iter().any(|family| name.starts_with(family));
+            if always || name.contains("codex") {
+                "low"
+            } else if name == "gpt-5" || name.starts_with("gpt-5-") {
+                "minimal"
+            } else {
+                "none"
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The events of the Responses API as servers really write them, each read for what is used of it.
+
+use crate::protocol::Usage;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Any event: whatever is missing, null or of another type must not stop the stream.
+#[derive(Deserialize)]
+pub struct Told<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub kind: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub object: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub output_index: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub item_id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub content_index: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub summary_index: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub delta: Option<&'a RawValue>,
+    /// The whole of what came in deltas, at the end of a part: one of these four.
+    #[serde(borrow, default)]
+    pub text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub refusal: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub arguments: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub input: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub item: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub response: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub error: Option<&'a RawValue>,
+}
+
+/// The response object that ends the stream.
+#[derive(Deserialize)]
+pub struct Response<'a> {
+    #[serde(borrow, default)]
+    pub model: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub status: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub incomplete_details: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub output: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub usage: Option<&'a RawValue>,
+}
+
+/// A whole number; `None` for anything else.
+pub fn number(raw: Option<&RawValue>) -> Option<u64> {
+    raw?.get().parse().ok()
+}
+
+/// Why an answer is incomplete.
+pub fn reason(details: Option<&RawValue>) -> Option<String> {
+    let details: Value = serde_json::from_str(details?.get()).ok()?;
+    details.get("reason").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// A usage object; `None` when it is of another shape.
+pub fn usage_of(raw: &RawValue) -> Option<Usage> {
+    let Ok(Value::Object(wire)) = serde_json::from_str(raw.get()) else { return None };
+    let wire = Value::Object(wire);
+    // The second name is that of Chat Completions, which some gateways put here.
+    let count = |paths: [&str; 2]| paths.iter().find_map(|path| wire.pointer(path).and_then(Value::as_u64)).unwrap_or(0);
+    Some(Usage {
+        input_tokens: count(["/input_tokens", "/prompt_tokens"]),
+        cache_read_tokens: count(["/input_tokens_details/cached_tokens", "/prompt_tokens_details/cached_tokens"]),
+        cache_write_tokens: count(["/input_tokens_details/cache_write_tokens", "/prompt_tokens_details/cache_write_tokens"]),
+        output_tokens: count(["/output_tokens", "/completion_tokens"]),
+        reasoning_tokens: count(["/output_tokens_details/reasoning_tokens", "/completion_tokens_details/reasoning_tokens"]),
+    })
+}
