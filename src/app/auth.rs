@@ -109,11 +109,14 @@ fn which(place: &Place, key_on_stdin: bool) -> Result<String, Trouble> {
 
 /// The name under which the key of a provider is kept. What looks like a key is never repeated.
 fn key_name(place: &Place, provider: &str) -> Result<String, Trouble> {
-    if provider.len() > 40 || provider.starts_with("sk-") {
-        let message = "that looks like a key, not like a provider; a key is typed when it is asked for, or given on stdin with `--key-stdin`: change it, for the history of your shell has it now";
-        return Err(Trouble::usage(message));
+    let long = provider.len() > 20 && provider.contains(|letter: char| letter.is_ascii_digit());
+    match place.settings.key_name(provider) {
+        Ok(name) => Ok(name.to_owned()),
+        Err(_) if long || provider.len() > 40 || provider.starts_with("sk-") => Err(Trouble::usage(
+            "that looks like a key, not like a provider; a key is typed when it is asked for, or given on stdin with `--key-stdin`: change it, for the history of your shell has it now",
+        )),
+        Err(error) => Err(error.into()),
     }
-    Ok(place.settings.key_name(provider)?.to_owned())
 }
 
 fn typed(name: &str) -> Result<String, Trouble> {

@@ -38,6 +38,10 @@ pub fn begins(listed: &str, asked: &str) -> bool {
     asked.strip_prefix(plain(listed).as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
+/// `-20260630` or `-2026-06-30`.
 fn is_date(rest: &str) -> bool {
-    rest.strip_prefix('-').is_some_and(|date| date.len() >= 8 && date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
+    let Some(date) = rest.strip_prefix('-') else { return false };
+    let dashes: Vec<usize> = date.match_indices('-').map(|(at, _)| at).collect();
+    let digits = date.bytes().filter(u8::is_ascii_digit).count();
+    digits == 8 && (date.len() == 8 || (date.len() == 10 && dashes == [4, 7]))
 }

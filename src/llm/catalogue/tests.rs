@@ -38,7 +38,7 @@ fn a_model_is_found_by_its_name_its_dated_name_and_under_the_compatible_provider
         assert_eq!((facts(name).context_window, facts(name).price.map(|price| price.input)), (128_000, Some(2.5)), "{name}");
         assert_eq!(facts(name).name, name);
     }
-    for name in ["x/y", "x/claude-next-9", "openai/gpt-4o-extra", "openai"] {
+    for name in ["x/y", "x/claude-next-9", "openai/gpt-4o-extra", "anthropic/claude-sonnet-4-9-20270101", "openai"] {
         assert_eq!((facts(name).context_window, facts(name).price), (UNKNOWN_WINDOW, None), "{name}");
     }
 }
