@@ -4,10 +4,13 @@ mod artifacts;
 mod calls;
 mod changes;
 mod commands;
+mod guides;
+mod mentions;
 mod models;
 mod previews;
 mod rules;
 mod stalled;
+mod teller;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +20,9 @@ use super::secrets::LastNet;
 use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, SandboxStatus, Unfinished};
 use crate::policy::Enforcer;
 use crate::policy::redact::Redactor;
-use crate::ports::{Artifacts, Delta, Durability, Journal, Model, ModelError, ModelStream, Models, Record, Rules, ToolRouter};
+use crate::ports::{
+    Artifacts, Delta, Durability, Guidance, Journal, Model, ModelError, ModelStream, Models, Record, Rules, ToolRouter,
+};
 use crate::protocol::{
     Command, Event, EventKind, Failure, FailureKind, Mode, RunningCommand, SessionId, StepId, TaskId, ToolResult, ToolUses,
     WorkspaceId,
@@ -25,11 +30,14 @@ use crate::protocol::{
 use calls::Runs;
 use commands::next_list;
 use futures_util::{StreamExt, TryStreamExt};
+use guides::Guides;
 use jiff::Timestamp;
 use previews::Previews;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+pub use teller::EVENTS;
+use teller::Teller;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -42,6 +50,8 @@ pub struct Setup {
     /// Those that can take its place.
     pub models: Arc<dyn Models>,
     pub router: Arc<dyn ToolRouter>,
+    /// What the project says of its parts, where it is trusted.
+    pub guidance: Option<Arc<dyn Guidance>>,
     /// Where the images lie that results name.
     pub artifacts: Option<Arc<dyn Artifacts>>,
     pub journal: Arc<dyn Journal>,
@@ -117,6 +127,7 @@ struct Host {
     redactor: Arc<Redactor>,
     last_net: LastNet,
     pictures: Pictures,
+    guides: Guides,
     reload: Option<Arc<Notify>>,
     modes: Option<watch::Sender<Mode>>,
     /// What spawned work brings back.
@@ -165,6 +176,7 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         redactor: setup.redactor,
         last_net: LastNet::default(),
         pictures: Pictures::new(setup.artifacts),
+        guides: Guides::new(setup.guidance),
         reload,
         modes,
         inputs,
@@ -371,6 +383,8 @@ impl Host {
             | Input::ToolFinished { .. }
             | Input::Kept(_)
             | Input::ModelOpened(_)
+            | Input::MentionsPlanned { .. }
+            | Input::MentionsRead { .. }
             | Input::Woken { .. } => {
                 let effects = self.machine.handle(input, moment());
                 self.keep(effects);
@@ -424,6 +438,9 @@ impl Host {
                 if let EventKind::ToolCompleted { tool_name, status, latency_ms, .. } = &kind {
                     self.tool_uses.note(tool_name, *status, *latency_ms);
                 }
+                if let EventKind::ContextCompacted(_) | EventKind::ContextTruncated { .. } = &kind {
+                    self.guides.forget();
+                }
                 if let Some(task) = &task_id {
                     self.note_task(task);
                 }
@@ -463,6 +480,8 @@ impl Host {
                     tracing::warn!(%error, "draft");
                 }
             }
+            Effect::PlanMentions { ticket, calls } => self.plan_mentions(ticket, calls),
+            Effect::ReadMentions { ticket, runs } => self.read_mentions(ticket, runs),
             Effect::OpenModel { name } => self.open_model(&name),
             Effect::ListModels { ask } => self.list_models(ask),
             Effect::ReloadPolicy => {
@@ -483,28 +502,5 @@ impl Host {
 
     fn teller(&self) -> Teller {
         self.teller.clone()
-    }
-}
-
-/// Whoever has something to tell of the session.
-#[derive(Clone)]
-struct Teller {
-    workspace_id: WorkspaceId,
-    session_id: SessionId,
-    events: mpsc::UnboundedSender<Event>,
-}
-
-impl Teller {
-    fn tell(&self, task_id: Option<TaskId>, step_id: Option<StepId>, kind: EventKind) {
-        let event = Event {
-            workspace_id: self.workspace_id.clone(),
-            session_id: self.session_id.clone(),
-            task_id,
-            step_id,
-            timestamp: Timestamp::now(),
-            kind,
-        };
-        // A front end that is gone does not stop the work.
-        let _ = self.events.send(event);
     }
 }

@@ -8,6 +8,8 @@ pub const STEP_WARNING_PERCENT: u32 = 80;
 pub const PARTIAL_SAVE_MS: i64 = 1_000;
 /// Prompts that may wait behind a running task.
 pub const MAX_QUEUED: usize = 100;
+/// Files that a prompt may name to be read along.
+pub const MAX_MENTIONS: usize = 20;
 /// After a cut of the thread it fills this share of the window, in percent, so that not every step cuts again.
 pub const WINDOW_FILL_PERCENT: u64 = 70;
 /// Bytes a token stands for in the estimate that the provider's own count corrects.

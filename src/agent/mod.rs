@@ -2,6 +2,7 @@
 
 mod host;
 mod limits;
+mod mentions;
 mod pictures;
 mod prompt;
 mod replay;
@@ -10,7 +11,7 @@ mod secrets;
 mod thread;
 mod turn;
 
-pub use host::{PolicyUpdate, PolicyUpdates, Setup, spawn};
+pub use host::{EVENTS, PolicyUpdate, PolicyUpdates, Setup, spawn};
 pub use limits::{CHANNEL_DEPTH, MAX_STEPS};
 pub use prompt::{Surroundings, system_prompt};
 pub use replay::replay;

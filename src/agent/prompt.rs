@@ -11,8 +11,8 @@ pub struct Surroundings {
     pub system: &'static str,
     /// Today, so that the model does not guess.
     pub date: String,
-    /// Branch of the git repository, where there is one.
-    pub branch: Option<String>,
+    /// Branch and commit of the git repository, and what is under way in it, where there is one.
+    pub git: Option<String>,
     /// What reads the lines of commands, where it is not `bash`.
     pub shell: Option<&'static str>,
     /// Programs that commands can use.
@@ -25,12 +25,12 @@ pub struct Surroundings {
 
 /// The system prompt. It stays the same through a session, so that providers can cache it.
 pub fn system_prompt(surroundings: &Surroundings) -> String {
-    let Surroundings { workspace, system, date, branch, shell, programs, missing, instructions } = surroundings;
+    let Surroundings { workspace, system, date, git, shell, programs, missing, instructions } = surroundings;
     let mut prompt = include_str!("../../assets/system.md").to_owned();
     // Writing to a string cannot fail.
     let _ = writeln!(prompt, "\n## Where you are\n\n- Workspace: {workspace}\n- System: {system}\n- Date: {date}");
-    if let Some(branch) = branch {
-        let _ = writeln!(prompt, "- Git branch: {branch}");
+    if let Some(git) = git {
+        let _ = writeln!(prompt, "- Git: {git}");
     }
     if let Some(shell) = shell {
         let _ = writeln!(prompt, "- Shell of commands: {shell}, not bash");
@@ -57,7 +57,7 @@ mod tests {
             workspace: "/home/me/shop".to_owned(),
             system: "linux",
             date: "2026-11-21".to_owned(),
-            branch: None,
+            git: None,
             shell: Some("zsh"),
             programs: vec!["git", "cargo"],
             missing: vec![("npm", "package-lock.json")],

@@ -65,7 +65,7 @@ impl Replay<'_> {
                 self.at = prompt.timestamp;
                 self.task = Some(prompt.task_id.clone());
                 self.step = None;
-                self.tell(EventKind::TaskStarted { prompt: prompt.text(), max_steps: *max_steps });
+                self.tell(EventKind::TaskStarted { prompt: prompt.typed().to_owned(), max_steps: *max_steps });
             }
             Record::StepStarted { step_id, .. } => {
                 self.discard("aye ended here");

@@ -72,6 +72,7 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         unfinished,
         max_steps: common.max_steps,
         instructions,
+        guidance: project.guidance(),
         rules,
         standing: standing.clone(),
     };

@@ -245,6 +245,7 @@ impl Backstage {
             unfinished: Unfinished::Wait,
             max_steps,
             instructions,
+            guidance: project.guidance(),
             rules,
             standing: standing.clone(),
         };

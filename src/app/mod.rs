@@ -7,9 +7,11 @@ mod demo;
 mod doctor;
 mod exec;
 mod exit;
+mod git;
 mod interactive;
 mod layers;
 mod logging;
+mod manual;
 mod models;
 mod models_list;
 mod pick;
@@ -93,6 +95,11 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
         Action::ConfigShow => configuration::show(&Place::find(common)?),
         Action::ConfigSchema => configuration::schema(),
         Action::Doctor { json } => doctor::run(common, json),
+        Action::Completions { shell } => {
+            say(&cli::completions(shell));
+            Ok(Exit::Completed)
+        }
+        Action::Man { dir } => manual::run(dir.as_deref()),
     }
 }
 

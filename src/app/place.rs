@@ -1,6 +1,7 @@
 //! Where a run happens: the workspace, the person's directories and what is set there.
 
 use super::cli::Common;
+use super::git::Repository;
 use super::layers::{self, Policy, Sources};
 use super::project::Brought;
 use super::toolset::Toolset;
@@ -10,13 +11,7 @@ use crate::policy::{Context, Enforcer, Layer, Sandbox, ToolLimit, ToolNames, Too
 use crate::protocol::{Mode, WorkspaceId};
 use crate::sys::process::Shell;
 use crate::tools;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// What git writes about a branch is one line.
-const HEAD_BYTES: u64 = 1024;
-/// A longer name of a branch is not shown to anyone.
-const BRANCH_BYTES: usize = 120;
 
 #[derive(Clone)]
 pub struct Place {
@@ -130,17 +125,9 @@ impl Place {
         }
     }
 
-    /// The branch that is checked out, read from `.git` alone. A project says what it likes there, and nobody was asked
-    /// about it yet: only what git itself would have written is taken.
+    /// The branch that is checked out.
     pub fn branch(&self) -> Option<String> {
-        let level = self.workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok())?;
-        let git = level.join(".git").canonicalize().ok()?;
-        let git = match one_line(&git) {
-            // A work tree beside its repository: the file says where that is.
-            Some(pointer) => level.join(pointer.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?,
-            None => git,
-        };
-        branch_of(&one_line(&git.join("HEAD"))?)
+        Repository::of(&self.workspace)?.branch()
     }
 }
 
@@ -151,24 +138,6 @@ fn aliases(layers: &[Layer]) -> Vec<ToolLimit> {
         Some(ToolLimit { rule: layer.scope.rule(pattern.line), names: ToolNames::Disabled(vec![name.to_owned()]) })
     };
     layers.iter().flat_map(|layer| layer.bundle.disabled.iter().filter_map(move |pattern| limit(layer, pattern))).collect()
-}
-
-/// The only line of a small plain file. Nothing else is opened, so that nothing can make the start wait.
-fn one_line(real: &Path) -> Option<String> {
-    let mut text = String::new();
-    crate::sys::path::open_file(real).ok()?.take(HEAD_BYTES).read_to_string(&mut text).ok()?;
-    let line = text.trim_end();
-    (!line.contains(|letter: char| letter.is_control())).then(|| line.to_owned())
-}
-
-/// What a `HEAD` means: a branch, or the start of a commit's name.
-fn branch_of(head: &str) -> Option<String> {
-    if let Some(name) = head.strip_prefix("ref: refs/heads/") {
-        let odd = |letter: char| letter.is_whitespace() || "~^:?*[\\".contains(letter);
-        return (1..=BRANCH_BYTES).contains(&name.len()).then(|| name.to_owned()).filter(|name| !name.contains(odd));
-    }
-    let commit = matches!(head.len(), 40 | 64) && head.bytes().all(|byte| byte.is_ascii_hexdigit());
-    commit.then(|| head.chars().take(9).collect())
 }
 
 /// Sessions belong to a directory by the hash of its real path.

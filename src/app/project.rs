@@ -7,6 +7,7 @@ use super::trouble::Trouble;
 use crate::config::trust::{Item, Kind, Project, Standing, Trusted};
 use crate::config::{ConfigError, InstructionFile, ToolLists};
 use crate::policy::{Bundle, Layer, Scope};
+use crate::ports::{Guidance, Guide};
 use crate::protocol::cut_before;
 use crate::tui::BroughtFile;
 use std::collections::BTreeMap;
@@ -33,6 +34,18 @@ pub struct Manifests<'a> {
     pub files: Vec<(PathBuf, &'a [u8])>,
     /// What is different from what was trusted, in words.
     pub changes: Vec<String>,
+}
+
+/// The directories below a trusted workspace.
+struct Parts {
+    workspace: PathBuf,
+}
+
+impl Guidance for Parts {
+    fn on_the_way_to(&self, file: &Path) -> Vec<Guide> {
+        let found = crate::config::instructions_on_the_way(&self.workspace, file);
+        found.into_iter().map(|InstructionFile { path, text, .. }| Guide { file: path, text }).collect()
+    }
 }
 
 impl Brought {
@@ -83,6 +96,11 @@ impl Brought {
 
     pub fn instructions(&self) -> Vec<InstructionFile> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.instructions(proof).to_vec())
+    }
+
+    /// What it says of its parts, once trusted.
+    pub fn guidance(&self) -> Option<Arc<dyn Guidance>> {
+        self.proof.as_ref().map(|_| Arc::new(Parts { workspace: self.root().to_owned() }) as Arc<dyn Guidance>)
     }
 
     pub fn root(&self) -> &Path {

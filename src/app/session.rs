@@ -1,6 +1,7 @@
 //! A session made ready: its store, its claim, its model, its tools; nothing runs yet.
 
 use super::cli::{Nesting, SessionChoice};
+use super::git::Repository;
 use super::layers::Policy;
 use super::models::ModelsHere;
 use super::place::Place;
@@ -11,7 +12,7 @@ use super::trouble::Trouble;
 use crate::agent::{self, Approver, Backoff, Options, Setup, Surroundings, Unfinished};
 use crate::config::{InstructionFile, Settings};
 use crate::policy::{self, Enforcer, Layer};
-use crate::ports::{Artifacts, Checkpoints, Model, Record, ToolRouter};
+use crate::ports::{Artifacts, Checkpoints, Guidance, Model, Record, ToolRouter};
 use crate::protocol::{Action, CallId, Event, Mode, SessionId, Target, ToolDefinition, VerdictKind};
 use crate::store::{ArtifactStore, Claim, Loaded, NewSession, SessionSummary, Snapshots, Store};
 use crate::sys::http::fetch::Fetcher;
@@ -164,6 +165,8 @@ pub struct Terms {
     pub unfinished: Unfinished,
     pub max_steps: Option<u32>,
     pub instructions: Vec<InstructionFile>,
+    /// What the project says of its parts.
+    pub guidance: Option<Arc<dyn Guidance>>,
     /// Where "always allow" is kept.
     pub rules: Arc<PersonsRules>,
     /// What commands are held with.
@@ -208,6 +211,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         model,
         models: Arc::new(ModelsHere::new(place)),
         router,
+        guidance: terms.guidance,
         artifacts,
         journal: session.store.journal(session.claim.id(), place.mode),
         rules: terms.rules,
@@ -371,7 +375,7 @@ fn system_prompt(place: &Place, project: Vec<InstructionFile>) -> String {
         workspace: place.workspace.display().to_string(),
         system: std::env::consts::OS,
         date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
-        branch: place.branch(),
+        git: Repository::of(&place.workspace).and_then(|repository| repository.words()),
         shell: Some(place.settings.tools.shell).filter(|shell| *shell != Shell::Bash).map(Shell::name),
         programs: toolchain.programs,
         missing: toolchain.missing,

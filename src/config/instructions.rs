@@ -45,21 +45,38 @@ pub(super) fn of_project(workspace: &Path) -> Found {
     levels.reverse();
     let mut found = Found::default();
     for level in levels {
-        for path in NAMES.map(|name| level.join(name)) {
-            match path.canonicalize() {
-                Ok(real) if !real.starts_with(root) => found.outside.push((path, real)),
-                // A link in a project must not bring in a file from elsewhere, such as a key.
-                Ok(real) => {
-                    if let Some(file) = read(&real) {
-                        found.files.push(InstructionFile { path, ..file });
-                        break;
-                    }
-                }
-                Err(_) => {}
-            }
-        }
+        look(level, root, &mut found);
     }
     found
+}
+
+/// Those between a workspace and a file below it, the outermost first; not the workspace's own. Only for those who know that the
+/// project is trusted.
+pub fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> {
+    let between = file.ancestors().skip(1).take(LEVELS).take_while(|level| *level != workspace && level.starts_with(workspace));
+    let mut levels: Vec<&Path> = between.collect();
+    levels.reverse();
+    let mut found = Found::default();
+    for level in levels {
+        look(level, workspace, &mut found);
+    }
+    found.files
+}
+
+/// The file of one directory. A link in a project must not bring in a file from elsewhere, such as a key.
+fn look(level: &Path, root: &Path, found: &mut Found) {
+    for path in NAMES.map(|name| level.join(name)) {
+        match path.canonicalize() {
+            Ok(real) if !real.starts_with(root) => found.outside.push((path, real)),
+            Ok(real) => {
+                if let Some(file) = read(&real) {
+                    found.files.push(InstructionFile { path, ..file });
+                    break;
+                }
+            }
+            Err(_) => {}
+        }
+    }
 }
 
 /// The nearest directory above that has a `.git`.

@@ -17,7 +17,7 @@ pub use credentials::{Credentials, Kept, NotKept};
 pub use directories::Directories;
 pub use environment::{Environment, Secret};
 pub use error::ConfigError;
-pub use instructions::{InstructionFile, of_person as instructions_of_person};
+pub use instructions::{InstructionFile, of_person as instructions_of_person, on_the_way as instructions_on_the_way};
 pub use keys::schema;
 pub use provider::{Api, KeyPlace, ModelChoice, NoModel};
 pub use settings::{Settings, TextTools, ToolLists};

@@ -3,6 +3,7 @@
 mod artifacts;
 mod baselines;
 mod checkpoints;
+mod guidance;
 mod journal;
 mod model;
 mod router;
@@ -11,6 +12,7 @@ mod rules;
 pub use artifacts::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, KeptArtifact, NewArtifact};
 pub use baselines::{Baselines, Difference, Differences, Noted, Owner, Span};
 pub use checkpoints::{Changed, Checkpoint, CheckpointError, Checkpoints, ContentId, Stood};
+pub use guidance::{Guidance, Guide};
 pub use journal::{Durability, Journal, JournalError, Record, TaskEnd};
 pub use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
 pub use router::{Plan, RunContext, ToolRouter};

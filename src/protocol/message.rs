@@ -39,6 +39,14 @@ impl Message {
             .collect()
     }
 
+    /// What the person typed: the words without what goes with them.
+    pub fn typed(&self) -> &str {
+        match self.content.first() {
+            Some(Part::Text { text }) => text,
+            Some(Part::Reasoning { .. } | Part::ToolCall(_) | Part::ToolResult(_) | Part::Image(_)) | None => "",
+        }
+    }
+
     /// What it shows, its results' images among it.
     pub fn images(&self) -> impl DoubleEndedIterator<Item = &Image> {
         self.content.iter().flat_map(|part| match part {

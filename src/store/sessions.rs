@@ -210,7 +210,7 @@ impl SessionStatus {
 /// The first line of the first prompt, without control characters.
 pub(super) fn title_of(record: &Record) -> Option<String> {
     let Record::TaskStarted { prompt, .. } = record else { return None };
-    let text = prompt.text();
+    let text = prompt.typed();
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(no text)");
     let plain: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if plain.chars().count() <= TITLE_CHARS {

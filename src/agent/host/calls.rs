@@ -72,7 +72,7 @@ impl Host {
 
     pub(super) fn run(&mut self, index: usize, plan: Plan, permit: Permit) {
         let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
-        let redactor = self.redactor.clone();
+        let (redactor, guides) = (self.redactor.clone(), self.guides.clone());
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
         let patience = match (plan.changes, plan.timeout_seconds) {
             (false, _) => Patience::Short,
@@ -86,8 +86,11 @@ impl Host {
         self.runs.insert(index, Running { id: id.clone(), is_command, since, background: background.clone() });
         tokio::spawn(async move {
             let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
+            let hidden = redactor.clone();
             let work = tokio::spawn(async move {
-                router.run(plan, permit, RunContext { tool_call_id: None, output, kill, background }).await
+                let actions = plan.actions.clone();
+                let result = router.run(plan, permit, RunContext { tool_call_id: None, output, kill, background }).await;
+                guides.add(result, &actions, &hidden)
             });
             let told = inputs.clone();
             let done = async move {
@@ -131,7 +134,7 @@ pub(super) async fn tell(
 
 /// How long a call is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Patience {
+pub(super) enum Patience {
     /// It only reads, and is given up.
     Short,
     /// It changes files: it is told to stop, and its end is waited for.
@@ -141,7 +144,7 @@ enum Patience {
 }
 
 /// What came of the work; `None` where it was given up. Who takes too long is told to `stop`.
-async fn in_time<T>(work: impl Future<Output = T>, patience: Patience, stop: &CancellationToken) -> Option<T> {
+pub(super) async fn in_time<T>(work: impl Future<Output = T>, patience: Patience, stop: &CancellationToken) -> Option<T> {
     let seconds = match patience {
         Patience::Short => READ_SECONDS,
         Patience::Long => CHANGE_SECONDS,
@@ -155,12 +158,12 @@ async fn in_time<T>(work: impl Future<Output = T>, patience: Patience, stop: &Ca
     if patience == Patience::Short { None } else { Some(work.await) }
 }
 
-fn late() -> ToolError {
+pub(super) fn late() -> ToolError {
     let message = format!("stopped after {READ_SECONDS} s; nothing was changed, ask for less at once or another place");
     ToolError::new(ErrorCode::ToolExecutionTimeout, message)
 }
 
-fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
+pub(super) fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
     tracing::error!(%error, "a tool panicked while it planned");
     Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it did anything; do it in another way"))
 }

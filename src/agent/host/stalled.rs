@@ -56,6 +56,8 @@ impl Host {
                 | Effect::Wake { .. }
                 | Effect::ReloadPolicy
                 | Effect::OpenModel { .. }
+                | Effect::PlanMentions { .. }
+                | Effect::ReadMentions { .. }
                 | Effect::ListModels { .. }
                 | Effect::SaveDraft(_) => {}
             }
@@ -123,6 +125,8 @@ impl Host {
             | Effect::ListGrants
             | Effect::Wake { .. }
             | Effect::SaveDraft(_)
+            | Effect::PlanMentions { .. }
+            | Effect::ReadMentions { .. }
             | Effect::OpenModel { .. }
             | Effect::ListModels { .. }
             | Effect::ReloadPolicy

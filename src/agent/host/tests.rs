@@ -191,6 +191,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         model,
         models: Arc::new(NoModels),
         router,
+        guidance: None,
         artifacts: None,
         journal,
         rules: Arc::new(NoRules),

@@ -7,6 +7,9 @@ use crate::protocol::{Command, ErrorCode};
 impl Machine {
     /// The model is stopped and nothing new is started; what runs finishes.
     pub(super) fn cancel(&mut self, at: Moment) {
+        if self.opening.take().is_some() {
+            return self.give_back_queue();
+        }
         let Some(task) = &mut self.task else { return };
         task.cancelling = true;
         self.give_back_queue();
@@ -129,6 +132,8 @@ impl Machine {
             | Input::Previewed { .. }
             | Input::PolicyChanged(_)
             | Input::ModelOpened(_)
+            | Input::MentionsPlanned { .. }
+            | Input::MentionsRead { .. }
             | Input::Woken { .. } => {}
         }
     }

@@ -10,6 +10,7 @@ mod calls;
 mod cancel;
 mod compact;
 mod grants;
+mod mentions;
 mod model;
 mod opened;
 mod policy;
@@ -103,6 +104,15 @@ pub enum Input {
     },
     /// What became of `Effect::OpenModel`, or what a server told of the model that is asked.
     ModelOpened(Result<ModelFacts, Failure>),
+    /// What became of `Effect::PlanMentions`, in the order of its calls.
+    MentionsPlanned {
+        ticket: u64,
+        plans: Vec<Result<Plan, ToolError>>,
+    },
+    MentionsRead {
+        ticket: u64,
+        results: Vec<ToolResult>,
+    },
 }
 
 /// What to do.
@@ -157,6 +167,15 @@ pub enum Effect {
         ticket: u64,
     },
     SaveDraft(String),
+    /// Plans the reading of files that a prompt names.
+    PlanMentions {
+        ticket: u64,
+        calls: Vec<ToolCall>,
+    },
+    ReadMentions {
+        ticket: u64,
+        runs: Vec<(Plan, Permit)>,
+    },
     /// Ask this model from now on; answered by `Input::ModelOpened`.
     OpenModel {
         name: String,
@@ -179,6 +198,8 @@ pub struct Machine {
     /// What the session cost, as far as prices were known.
     cost_usd: Option<f64>,
     task: Option<Task>,
+    /// A prompt that becomes a task once the files it names are read.
+    opening: Option<mentions::Opening>,
     /// The last task that ended before it was done; `Continue` takes it up again.
     ended: Option<Task>,
     /// Whether the journal says which policy is in force.
@@ -346,6 +367,7 @@ impl Machine {
             usage: Usage::default(),
             cost_usd: None,
             task: None,
+            opening: None,
             ended: None,
             policy_noted: false,
             quitting: false,
@@ -369,6 +391,8 @@ impl Machine {
             Input::PolicyChanged(change) => self.policy_changed(*change, at),
             Input::Kept(kept) => self.kept(kept),
             Input::Woken { ticket } => self.woken(ticket, at),
+            Input::MentionsPlanned { ticket, plans } => self.mentions_planned(ticket, plans, at),
+            Input::MentionsRead { ticket, results } => self.mentions_read(ticket, results, at),
             Input::ModelOpened(opened) => self.model_opened(opened),
         }
         std::mem::take(&mut self.out)

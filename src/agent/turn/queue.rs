@@ -33,7 +33,7 @@ impl Machine {
         self.save_queue();
     }
 
-    fn note_queue(&mut self) {
+    pub(super) fn note_queue(&mut self) {
         self.note(Record::Queue { prompts: self.queue.iter().cloned().collect() });
     }
 
@@ -52,7 +52,7 @@ impl Machine {
         if let Some(next) = self.queue.pop_front() {
             self.note_queue();
             self.tell_queue();
-            self.start(next.text, at);
+            self.begin(next.text, at);
         }
     }
 

@@ -18,14 +18,20 @@ impl Machine {
             // A new prompt is an answer to the pause: the old task ends where it stands.
             self.end(TaskEnd::Cancelled);
         }
-        if self.task.is_some() {
+        if self.is_busy() {
             self.enqueue(text, false);
         } else {
-            self.start(text, at);
+            self.begin(text, at);
         }
     }
 
-    pub(super) fn start(&mut self, text: String, at: Moment) {
+    /// Whether a prompt has to wait.
+    pub(super) fn is_busy(&self) -> bool {
+        self.task.is_some() || self.opening.is_some()
+    }
+
+    /// `attached`: what the model is shown with the words.
+    pub(super) fn start(&mut self, text: String, attached: Vec<Part>, at: Moment) {
         self.counters.tasks += 1;
         self.ended = None;
         self.task = Some(Task {
@@ -40,7 +46,8 @@ impl Machine {
         });
         let max_steps = self.options.max_steps;
         self.note_policy();
-        if let Some(message) = self.message(Role::User, vec![Part::Text { text: text.clone() }], at) {
+        let content = std::iter::once(Part::Text { text: text.clone() }).chain(attached).collect();
+        if let Some(message) = self.message(Role::User, content, at) {
             self.note(Record::TaskStarted { prompt: message.clone(), max_steps });
             self.thread.push(message);
         }
@@ -229,7 +236,7 @@ impl Machine {
     /// The person says go on: with what is paused, with the task that ended before it was done, or with what waits.
     pub(super) fn go_on(&mut self, at: Moment) {
         let paused = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
-        if self.task.is_some() && !paused {
+        if self.is_busy() && !paused {
             return self.emit(EventKind::Notice { message: "the task is running already".to_owned() });
         }
         if !paused {

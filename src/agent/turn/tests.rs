@@ -184,6 +184,15 @@ impl Sim {
                 };
                 Input::Command(Command::Resolve { tool_call_id: CallId::new(id), resolution })
             }
+            // Plans of the files a prompt names, then what was read.
+            "mentioned" => {
+                let plans = rest.split("; ").map(|item| self.plan(item).1).collect();
+                Input::MentionsPlanned { ticket: self.ticket, plans }
+            }
+            "read-along" => {
+                let read = |text: &str| ToolResult::succeeded(CallId::new("mention_0"), "ReadFile", text);
+                Input::MentionsRead { ticket: self.ticket, results: rest.split("; ").map(read).collect() }
+            }
             "cancel" => Input::Command(Command::Cancel),
             "kill" => Input::Command(Command::Kill),
             "continue" => Input::Command(Command::Continue),
@@ -335,7 +344,11 @@ impl Sim {
                 }
                 Effect::Emit { kind, .. } => format!("emit {}", show(&kind)),
                 Effect::Request(request) => {
-                    let roles: Vec<_> = request.messages.iter().map(|message| format!("{:?}", message.role)).collect();
+                    let role = |message: &Arc<Message>| match message.content.len() {
+                        parts if message.role == Role::User && parts > 1 => format!("User×{parts}"),
+                        _ => format!("{:?}", message.role),
+                    };
+                    let roles: Vec<_> = request.messages.iter().map(role).collect();
                     format!("request {}", roles.join(" "))
                 }
                 Effect::StopModel => "stop the model".to_owned(),
@@ -367,6 +380,17 @@ impl Sim {
                 Effect::Wake { after_ms, ticket } => format!("wake after {after_ms} ms with {ticket}"),
                 Effect::SaveDraft(text) => format!("save draft {text:?}"),
                 Effect::ReloadPolicy => "reload the policy".to_owned(),
+                Effect::PlanMentions { ticket, calls } => {
+                    self.ticket = ticket;
+                    let names: Vec<_> = calls.iter().map(|call| format!("{} {:?}", call.tool_name, call.arguments)).collect();
+                    self.calls = calls;
+                    format!("plan mentions {}", names.join("; "))
+                }
+                Effect::ReadMentions { runs, .. } => {
+                    let names: Vec<_> =
+                        runs.iter().map(|(plan, permit)| format!("{} by {}", plan.summary, permit.rule())).collect();
+                    format!("read mentions {}", names.join("; "))
+                }
                 Effect::OpenModel { name } => format!("open model {name}"),
                 Effect::ListModels { ask } => format!("list models, ask {ask}"),
                 Effect::End => "end".to_owned(),

@@ -4,6 +4,7 @@ use super::auth::AuthAction;
 use super::definition::{CommonArgs, ConfigSub, FormatArg, Line, OutputArgs, Resume, SessionArgs, SessionsSub, Sub, ToolSub};
 use super::policy::PolicyAction;
 use crate::protocol::Mode;
+use clap_complete::Shell;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +64,8 @@ pub enum Action {
     ConfigShow,
     ConfigSchema,
     Doctor { json: bool },
+    Completions { shell: Shell },
+    Man { dir: Option<PathBuf> },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +110,7 @@ pub enum SessionScope {
 }
 
 /// Subcommands to come: the word alone is not a prompt anybody means.
-const PLANNED: [&str; 7] = ["acp", "completions", "man", "mcp", "rewind", "serve", "setup"];
+const PLANNED: [&str; 5] = ["acp", "mcp", "rewind", "serve", "setup"];
 
 impl Line {
     pub(super) fn check(self) -> Result<Invocation, String> {
@@ -187,6 +190,8 @@ impl Sub {
             Self::Config { config: ConfigSub::Show } => Action::ConfigShow,
             Self::Config { config: ConfigSub::Schema } => Action::ConfigSchema,
             Self::Doctor { json } => Action::Doctor { json },
+            Self::Completions { shell } => Action::Completions { shell },
+            Self::Man { dir } => Action::Man { dir },
         })
     }
 }
@@ -254,6 +259,8 @@ impl Invocation {
             | Action::ConfigPath
             | Action::ConfigShow
             | Action::ConfigSchema
+            | Action::Completions { .. }
+            | Action::Man { .. }
             | Action::Doctor { .. } => false,
         };
         let checks = [

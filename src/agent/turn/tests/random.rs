@@ -224,6 +224,7 @@ impl World {
                 }
                 Effect::Forget(_) | Effect::ListGrants => self.keeping.push(effect),
                 Effect::KillTools | Effect::ReloadPolicy | Effect::Background { .. } | Effect::StopCommand { .. } => {}
+                Effect::PlanMentions { .. } | Effect::ReadMentions { .. } => {}
                 Effect::StopPreview { .. } | Effect::OpenModel { .. } | Effect::ListModels { .. } => {}
                 Effect::End => self.ended = true,
             }

@@ -1,0 +1,53 @@
+//! Instructions of the parts of a project: told with the first result from there.
+
+use crate::policy::redact::Redactor;
+use crate::ports::{Guidance, Guide};
+use crate::protocol::{Action, Place, ToolResult, ToolStatus};
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Which of them the model has seen. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Guides {
+    guidance: Option<Arc<dyn Guidance>>,
+    told: Arc<Mutex<HashSet<PathBuf>>>,
+}
+
+impl Guides {
+    pub fn new(guidance: Option<Arc<dyn Guidance>>) -> Self {
+        Self { guidance, told: Arc::default() }
+    }
+
+    /// The model lost sight of what it was told: it is told again when it comes by.
+    pub fn forget(&self) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The result of a call that read or changed these files, with what its model should know of their place. It looks at the disk.
+    pub fn add(&self, mut result: ToolResult, actions: &[Action], redactor: &Redactor) -> ToolResult {
+        let Some(guidance) = self.guidance.as_ref().filter(|_| result.status == ToolStatus::Succeeded) else { return result };
+        for action in actions {
+            let (Action::Read { target } | Action::Write { target }) = action else { continue };
+            if !matches!(target.place, Place::File { .. } | Place::Missing) {
+                continue;
+            }
+            for Guide { file, text } in guidance.on_the_way_to(&target.real) {
+                // Who reads the file itself has seen it.
+                let own = file == target.real;
+                if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone()) && !own {
+                    let text = redactor.redact(text.trim_end()).text;
+                    let below = file.parent().unwrap_or(&file).display();
+                    // Writing to a string cannot fail.
+                    let _ = write!(
+                        result.output_text,
+                        "\n\n[Instructions of the project for all that is below {below}, from {}]\n{text}",
+                        file.display()
+                    );
+                }
+            }
+        }
+        result
+    }
+}

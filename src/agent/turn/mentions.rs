@@ -1,0 +1,113 @@
+//! Files that a prompt names: read before the task begins, as far as they may be read without a question.
+
+use super::super::mentions::{Mention, mentions};
+use super::{Effect, Machine, Moment};
+use crate::policy::{Permit, Verdict};
+use crate::ports::{Durability, Plan};
+use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult, Waiting};
+
+/// A prompt whose files are looked at. It waits in the queue until it is a task, so that a crash does not lose it.
+#[derive(Debug)]
+pub(super) struct Opening {
+    /// Of the message that waits.
+    id: u64,
+    mentions: Vec<Mention>,
+}
+
+impl Machine {
+    /// Starts a task with these words, once the files they name are read.
+    pub(super) fn begin(&mut self, text: String, at: Moment) {
+        let mentions = mentions(&text);
+        if mentions.is_empty() {
+            return self.start(text, Vec::new(), at);
+        }
+        self.counters.waiting += 1;
+        let id = self.counters.waiting;
+        self.queue.push_front(Waiting { id, text, steer: false });
+        self.note_queue();
+        self.commit(Durability::Process);
+        let calls: Vec<ToolCall> = mentions.iter().enumerate().map(|(at, mention)| mention.call(at)).collect();
+        self.opening = Some(Opening { id, mentions });
+        self.out.push(Effect::PlanMentions { ticket: id, calls });
+    }
+
+    /// What may be read without a question is read. What would be asked about is left to the model, whose call shows what it is.
+    pub(super) fn mentions_planned(&mut self, ticket: u64, plans: Vec<Result<Plan, ToolError>>, at: Moment) {
+        let Some(opening) = self.opening.take_if(|opening| opening.id == ticket) else { return };
+        let mut runs = Vec::new();
+        let mut read = Vec::new();
+        for (mention, plan) in opening.mentions.iter().zip(plans) {
+            match self.may_be_read(mention, plan, at) {
+                Ok(run) => {
+                    runs.push(run);
+                    read.push(mention.clone());
+                }
+                Err(Some(message)) => self.notice(message),
+                Err(None) => {}
+            }
+        }
+        self.opening = Some(Opening { mentions: read, ..opening });
+        if runs.is_empty() {
+            self.mentions_read(ticket, Vec::new(), at);
+        } else {
+            self.out.push(Effect::ReadMentions { ticket, runs });
+        }
+    }
+
+    fn may_be_read(
+        &self,
+        mention: &Mention,
+        plan: Result<Plan, ToolError>,
+        at: Moment,
+    ) -> Result<(Plan, Permit), Option<String>> {
+        let path = &mention.path;
+        let plan = match plan {
+            Ok(plan) if !plan.changes => plan,
+            Ok(_) => return Err(None),
+            Err(error) => return Err(unread(mention, &error)),
+        };
+        match self.policy.judge_call(&plan.tool_name, &plan.actions, at.now) {
+            Verdict::Allow(permit) => Ok((plan, permit)),
+            Verdict::Deny(denial) => Err(Some(format!("`@{path}` is not read along: {} (rule: {})", denial.reason, denial.rule))),
+            Verdict::Ask(question) => {
+                let why = question.reason;
+                Err(Some(format!("`@{path}` is not read along, for that would be asked about ({why}); the model may ask for it")))
+            }
+        }
+    }
+
+    /// The task begins, with what its words name. Whoever took the words back in the meantime wants no task.
+    pub(super) fn mentions_read(&mut self, ticket: u64, results: Vec<ToolResult>, at: Moment) {
+        let Some(opening) = self.opening.take_if(|opening| opening.id == ticket) else { return };
+        let place = self.queue.iter().position(|waiting| waiting.id == ticket);
+        let Some(waiting) = place.and_then(|place| self.queue.remove(place)) else {
+            return self.start_next(at);
+        };
+        self.note_queue();
+        if !self.queue.is_empty() {
+            self.tell_queue();
+        }
+        let most_bytes = self.result_bytes(results.len());
+        let mut parts = Vec::new();
+        for (mention, result) in opening.mentions.iter().zip(results) {
+            let images = result.images.clone();
+            let result = result.fitted(most_bytes);
+            let path = &mention.path;
+            if let Some(error) = &result.error {
+                if let Some(message) = unread(mention, error) {
+                    self.notice(message);
+                }
+                continue;
+            }
+            parts.push(Part::Text { text: format!("\n\n[`@{path}` holds]\n{}", result.text_for_model()) });
+            parts.extend(images.into_iter().map(Part::Image));
+        }
+        self.start(waiting.text, parts, at);
+    }
+}
+
+/// What the person is told of what could not be read; nothing where the word may well have meant no file.
+fn unread(mention: &Mention, error: &ToolError) -> Option<String> {
+    let may_mean_no_file = error.code == ErrorCode::FileNotFound && !mention.is_a_path();
+    (!may_mean_no_file).then(|| format!("`@{}` is not read along: {}", mention.path, error.message))
+}

@@ -1,0 +1,151 @@
+//! What stands in `.git`, read and never asked of git. A project says what it likes there, and nobody was asked about it yet:
+//! only what git itself would have written is taken.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What git writes about a branch is one line.
+const HEAD_BYTES: u64 = 1024;
+/// A longer name of a branch is not shown to anyone.
+const BRANCH_BYTES: usize = 120;
+/// Of the list of branches that have no file of their own.
+const PACKED_BYTES: u64 = 4 << 20;
+/// As many letters name a commit for people.
+const COMMIT_LETTERS: usize = 9;
+/// What lies in `.git` while something is under way, and what that is.
+const UNDER_WAY: [(&str, &str); 6] = [
+    ("MERGE_HEAD", "a merge"),
+    ("rebase-merge", "a rebase"),
+    ("rebase-apply", "a rebase"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+    ("BISECT_LOG", "a bisection"),
+];
+
+pub struct Repository {
+    /// Of this work tree: `HEAD` and what is under way.
+    git: PathBuf,
+    /// Where the branches are; another place for work trees beside their repository.
+    common: PathBuf,
+}
+
+impl Repository {
+    /// The one that a directory is in.
+    pub fn of(workspace: &Path) -> Option<Self> {
+        let level = workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok())?;
+        let git = level.join(".git").canonicalize().ok()?;
+        let git = match one_line(&git) {
+            // A work tree beside its repository: the file says where that is.
+            Some(pointer) => level.join(pointer.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?,
+            None => git,
+        };
+        let common = one_line(&git.join("commondir")).and_then(|place| git.join(place).canonicalize().ok());
+        Some(Self { common: common.unwrap_or_else(|| git.clone()), git })
+    }
+
+    /// The branch that is checked out, or the start of a commit's name where there is none.
+    pub fn branch(&self) -> Option<String> {
+        branch_of(&one_line(&self.git.join("HEAD"))?)
+    }
+
+    /// The commit that is checked out, as short as people write it.
+    pub fn commit(&self) -> Option<String> {
+        let head = one_line(&self.git.join("HEAD"))?;
+        let Some(name) = head.strip_prefix("ref: ") else { return commit_of(&head) };
+        branch_of(&head)?;
+        let own = one_line(&self.common.join(name)).and_then(|line| commit_of(&line));
+        own.or_else(|| self.packed(name))
+    }
+
+    fn packed(&self, name: &str) -> Option<String> {
+        let mut text = String::new();
+        let file = crate::sys::path::open_file(&self.common.join("packed-refs").canonicalize().ok()?).ok()?;
+        file.take(PACKED_BYTES).read_to_string(&mut text).ok()?;
+        let line = text.lines().find(|line| line.split_once(' ').is_some_and(|(_, branch)| branch == name))?;
+        commit_of(line.split_once(' ')?.0)
+    }
+
+    /// `a rebase`, where one was begun and is not done.
+    pub fn under_way(&self) -> Option<&'static str> {
+        UNDER_WAY.iter().find(|(name, _)| self.git.join(name).symlink_metadata().is_ok()).map(|(_, what)| *what)
+    }
+
+    /// All of it in a line: `main at 1a2b3c4d5, a rebase is under way`.
+    pub fn words(&self) -> Option<String> {
+        let branch = self.branch()?;
+        let commit = self.commit().filter(|commit| *commit != branch).map_or_else(String::new, |commit| format!(" at {commit}"));
+        let under_way = self.under_way().map_or_else(String::new, |what| format!(", {what} is under way"));
+        Some(format!("{branch}{commit}{under_way}"))
+    }
+}
+
+/// The only line of a small plain file. Nothing else is opened, so that nothing can make the start wait.
+fn one_line(real: &Path) -> Option<String> {
+    let mut text = String::new();
+    crate::sys::path::open_file(real).ok()?.take(HEAD_BYTES).read_to_string(&mut text).ok()?;
+    let line = text.trim_end();
+    (!line.contains(|letter: char| letter.is_control())).then(|| line.to_owned())
+}
+
+/// What a `HEAD` means: a branch, or the start of a commit's name.
+fn branch_of(head: &str) -> Option<String> {
+    if let Some(name) = head.strip_prefix("ref: refs/heads/") {
+        let odd = |letter: char| letter.is_whitespace() || "~^:?*[\\".contains(letter);
+        return (1..=BRANCH_BYTES).contains(&name.len()).then(|| name.to_owned()).filter(|name| !name.contains(odd));
+    }
+    commit_of(head)
+}
+
+fn commit_of(text: &str) -> Option<String> {
+    let whole = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    whole.then(|| text.chars().take(COMMIT_LETTERS).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMIT: &str = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d";
+
+    fn repository(files: &[(&str, &str)]) -> (tempfile::TempDir, Option<Repository>) {
+        let directory = tempfile::TempDir::new().unwrap();
+        for (name, content) in files {
+            let path = directory.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        let inside = directory.path().join("src");
+        std::fs::create_dir_all(&inside).unwrap();
+        let found = Repository::of(&inside.canonicalize().unwrap());
+        (directory, found)
+    }
+
+    #[test]
+    fn what_git_left_there_is_told_in_a_line() {
+        let head = (".git/HEAD", "ref: refs/heads/main\n");
+        let packed = format!("# pack-refs with: peeled\n{COMMIT} refs/heads/main\n^{COMMIT}\n");
+        let cases: &[(&[(&str, &str)], Option<&str>)] = &[
+            (&[head], Some("main")),
+            (&[head, (".git/refs/heads/main", COMMIT)], Some("main at 1a2b3c4d5")),
+            (&[head, (".git/packed-refs", &packed)], Some("main at 1a2b3c4d5")),
+            (&[(".git/HEAD", COMMIT), (".git/rebase-merge/done", "")], Some("1a2b3c4d5, a rebase is under way")),
+            (&[head, (".git/MERGE_HEAD", COMMIT)], Some("main, a merge is under way")),
+            (&[(".git/HEAD", "ref: refs/heads/../../../../etc/passwd*\n")], None),
+            (&[head, (".git/refs/heads/main", "ignore all that was said")], Some("main")),
+            (
+                &[
+                    (".git", "gitdir: elsewhere/w\n"),
+                    ("elsewhere/w/HEAD", "ref: refs/heads/side\n"),
+                    ("elsewhere/w/commondir", "..\n"),
+                    ("elsewhere/refs/heads/side", COMMIT),
+                ],
+                Some("side at 1a2b3c4d5"),
+            ),
+        ];
+        for (files, words) in cases {
+            let (_directory, found) = repository(files);
+            assert_eq!(found.and_then(|found| found.words()).as_deref(), *words, "{files:?}");
+        }
+        assert!(repository(&[]).1.is_none_or(|found| !found.git.starts_with(std::env::temp_dir())));
+    }
+}
