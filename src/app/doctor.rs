@@ -9,7 +9,7 @@ use super::policy;
 use super::project::Brought;
 use super::standing::{Standing, tier};
 use super::trouble::Trouble;
-use crate::config::{Directories, Environment, NoModel};
+use crate::config::{Directories, Environment, KeyPlace, NoModel};
 use crate::protocol::SandboxTier;
 use crate::store::{Health, health};
 use crate::sys::process::Helper;
@@ -235,9 +235,14 @@ fn store(directory: &Path) -> Check {
 
 /// Which model would be asked, and where its key comes from; the key itself is nobody's business.
 fn model(place: &Place, common: &Common) -> Check {
-    match place.settings.choose_model(common.model.as_deref(), &place.environment) {
-        Ok(choice) if choice.key.is_some() => {
-            Check::good("model", format!("{}, with the key in {}", choice.name(), choice.key_variable))
+    match place.settings.choose_model(common.model.as_deref(), &place.environment, &place.credentials) {
+        Ok(choice) if choice.key_place != KeyPlace::Nowhere => {
+            let from = match choice.key_place {
+                KeyPlace::Keyring => "the keyring",
+                KeyPlace::File => "credentials.toml",
+                KeyPlace::Environment | KeyPlace::Nowhere => &choice.key_variable,
+            };
+            Check::good("model", format!("{}, with the key in {from}", choice.name()))
         }
         Ok(choice) => Check::good("model", format!("{}, without a key", choice.name())),
         Err(NoModel::NoKey { message }) => Check::missing("model", message, None),

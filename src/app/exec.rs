@@ -56,6 +56,9 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
         NoModel::Wrong(error) => error.into(),
     })?;
+    if let Some(ask) = super::models::key_to_ask_for(&place, model.name()) {
+        ask();
+    }
     let project = Brought::look(&place, common.trust);
     let policy = place.policy(common.policy.as_deref(), Some(&project))?;
     place.with_tools_of(&project);

@@ -248,6 +248,9 @@ impl Backstage {
                 }
             }
         }
+        if let Some(ask) = super::models::key_to_ask_for(&place, model.name()) {
+            let _ = tokio::task::spawn_blocking(ask).await;
+        }
         let instructions = project.instructions();
         let draft = std::mem::take(&mut session.draft);
         let terms = Terms {

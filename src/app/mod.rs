@@ -1,5 +1,6 @@
 //! The command line, wiring, exit codes; decides nothing.
 
+mod auth;
 mod cli;
 mod configuration;
 mod demo;
@@ -13,6 +14,7 @@ mod local;
 mod logging;
 mod manual;
 mod models;
+mod models_list;
 mod pick;
 mod place;
 mod policy;
@@ -88,6 +90,8 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
         Action::SessionsList { json, scope } => sessions::list(&Place::find(common)?, json, scope),
         Action::SessionsShow { id } => sessions::show(&Place::find(common)?, &id),
         Action::SessionsDelete { id } => sessions::delete(&Place::find(common)?, &id),
+        Action::Auth(asked) => auth::run(&Place::find(common)?, asked),
+        Action::Models { ask, json, filter } => models_list::run(&Place::find(common)?, ask, json, filter.as_deref()),
         Action::ConfigPath => configuration::path(&Place::find(common)?),
         Action::ConfigShow => configuration::show(&Place::find(common)?),
         Action::ConfigSchema => configuration::schema(),

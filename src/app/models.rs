@@ -1,27 +1,54 @@
-//! Which model answers: chosen by the flag, the session or the settings, and opened at its provider.
+//! Which model answers: chosen by the flag, the session or the settings, and opened at its provider; and which there are.
 
 use super::local::LOCAL;
 use super::place::Place;
-use crate::config::{Api, Environment, ModelChoice, NoModel, Settings};
-use crate::llm::{self, ProviderSpec};
+use crate::config::{Api, ConfigError, Credentials, Environment, KeyPlace, ModelChoice, NoModel, Settings};
+use crate::llm::discover::local_servers;
+use crate::llm::{self, Catalogue, ProviderSpec, Told};
 use crate::ports::{BoxFuture, Model, Models};
-use crate::protocol::{Failure, FailureKind, ListedModel};
+use crate::protocol::{Failure, FailureKind, ListedModel, ModelFacts};
 use crate::store::SessionSummary;
 use crate::sys::http::Timeouts;
+use futures_util::future::join_all;
+use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The provider name of the recorded model.
 pub const DEMO: &str = "demo";
 
+/// The person's own list of models is small; what is larger is something else.
+const FILE_BYTES: u64 = 1 << 20;
+/// Nobody waits longer for one provider's list.
+const ASKING: Duration = Duration::from_secs(5);
+/// Who says that a model is there.
+const CATALOGUE: &str = "catalogue";
+const CONFIG: &str = "config.toml";
+
 /// The models a person can ask from here.
+#[derive(Clone)]
 pub struct ModelsHere {
     settings: Settings,
     environment: Environment,
+    credentials: Credentials,
+    catalogue: Result<Catalogue, ConfigError>,
 }
 
 impl ModelsHere {
+    /// Reads the person's own list of models, where there is one; the built-in one is read when it is needed.
     pub fn new(place: &Place) -> Self {
-        Self { settings: place.settings.clone(), environment: place.environment.clone() }
+        Self {
+            settings: place.settings.clone(),
+            environment: place.environment.clone(),
+            credentials: place.credentials.clone(),
+            catalogue: catalogue(&place.directories.config.join("models.toml")),
+        }
+    }
+
+    /// What is wrong with the person's own list of models.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.catalogue.clone().map(drop)
     }
 
     /// The model to ask: the flag's, the resumed session's, or the one that is set.
@@ -34,10 +61,20 @@ impl ModelsHere {
                 .map(|demo| Arc::new(demo) as Arc<dyn Model>)
                 .map_err(|failure| NoModel::NoKey { message: failure.message });
         }
-        self.connect(self.settings.choose_model(asked, &self.environment)?)
+        let catalogue = self.catalogue.clone()?;
+        let choice = self.settings.choose_model(asked, &self.environment, &self.credentials)?;
+        let model = choice.model.clone();
+        let spec = self.spec(choice)?;
+        let connected = if spec.name == LOCAL && !self.settings.says_where_local_is() {
+            llm::connect_local(spec, &model, self.settings.local_ports(), &catalogue)
+        } else {
+            llm::connect_knowing(spec, &model, &catalogue)
+        };
+        connected.map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
     }
 
-    fn connect(&self, choice: ModelChoice) -> Result<Arc<dyn Model>, NoModel> {
+    /// The server of a model, and how it is spoken to.
+    fn spec(&self, choice: ModelChoice) -> Result<ProviderSpec, ConfigError> {
         let api = match choice.api {
             Api::Anthropic => llm::Api::Anthropic,
             Api::OpenAiChat => llm::Api::OpenAiChat,
@@ -45,21 +82,166 @@ impl ModelsHere {
             Api::Gemini => llm::Api::Gemini,
         };
         let llm = self.settings.llm;
-        let spec = ProviderSpec {
+        let key = match choice.key_place {
+            KeyPlace::Keyring => Some(self.in_keyring(&choice.provider)),
+            KeyPlace::Environment | KeyPlace::File | KeyPlace::Nowhere => choice.key.map(|key| llm::Secret::new(key.reveal())),
+        };
+        Ok(ProviderSpec {
             name: choice.provider,
             api,
             base_url: choice.base_url,
-            key: choice.key.map(|key| llm::Secret::new(key.reveal())),
-            key_variable: choice.key_variable,
+            key,
+            // What is to be looked at where the key is refused.
+            key_variable: match choice.key_place {
+                KeyPlace::Keyring => "keyring".to_owned(),
+                KeyPlace::File => "credentials.toml".to_owned(),
+                KeyPlace::Environment | KeyPlace::Nowhere => choice.key_variable,
+            },
             timeouts: Timeouts { connect: llm.connect_timeout, idle: llm.idle_timeout },
-        };
-        let connected = if spec.name == LOCAL && !self.settings.says_where_local_is() {
-            llm::connect_local(spec, &choice.model, self.settings.local_ports())
-        } else {
-            llm::connect(spec, &choice.model)
-        };
-        connected.map_err(|failure| NoModel::NoKey { message: format!("{}; {}", failure.message, failure.hint) })
+        })
     }
+
+    /// Asked for by the first request.
+    fn in_keyring(&self, provider: &str) -> llm::Secret {
+        let name = self.settings.key_name(provider).unwrap_or(provider).to_owned();
+        let credentials = self.credentials.clone();
+        llm::Secret::later(move || {
+            let key = credentials.secret(&name)?;
+            Ok(key.map(|key| key.reveal().to_owned()).unwrap_or_default())
+        })
+    }
+
+    /// The server of a provider, or what it lacks to be asked.
+    pub fn provider(&self, name: &str) -> Result<ProviderSpec, NoModel> {
+        let model = format!("{name}/{}", self.settings.default_of(name).unwrap_or("default"));
+        let choice = self.settings.choose_model(Some(&model), &self.environment, &self.credentials)?;
+        Ok(self.spec(choice)?)
+    }
+
+    /// What is known without asking anybody: the one that would be asked, then those that can be, then the others.
+    fn known(&self, catalogue: &Catalogue) -> Vec<ListedModel> {
+        let default = self.settings.choose_model(None, &self.environment, &self.credentials).ok();
+        let first = default.map(|choice| {
+            let source = if catalogue.lists(&choice.name()) { CATALOGUE } else { CONFIG };
+            listed(catalogue.facts(&choice.name()), None, source)
+        });
+        let (mut ready, mut lacking) = (Vec::from_iter(first), Vec::new());
+        for provider in self.settings.providers() {
+            let own = self.settings.models_of(&provider);
+            // Two languages of one provider would tell the same twice.
+            let twice = provider == "openai-chat" && own.is_empty();
+            let lacks = match self.provider(&provider) {
+                _ if twice => continue,
+                Ok(_) => None,
+                Err(NoModel::NoKey { .. }) => Some(self.lack(&provider)),
+                Err(NoModel::Wrong(error)) => Some(error.to_string()),
+            };
+            let list = if lacks.is_some() { &mut lacking } else { &mut ready };
+            let own = own.iter().map(|model| listed(catalogue.facts(&format!("{provider}/{model}")), lacks.clone(), CONFIG));
+            let of_catalogue = catalogue.of_provider(&provider).into_iter().map(|facts| listed(facts, lacks.clone(), CATALOGUE));
+            for model in own.chain(of_catalogue) {
+                if !list.iter().any(|known: &ListedModel| known.facts.name == model.facts.name) {
+                    list.push(model);
+                }
+            }
+        }
+        ready.extend(lacking);
+        ready
+    }
+
+    fn lack(&self, provider: &str) -> String {
+        let key = self.settings.key_name(provider).unwrap_or(provider);
+        match self.settings.key_variable(provider, &self.environment) {
+            Some(variable) => format!("set {variable} or `aye auth login {key}`"),
+            None => format!("`aye auth login {key}`"),
+        }
+    }
+
+    /// What the servers tell that can be asked.
+    async fn told(&self, catalogue: &Catalogue, models: &mut Vec<ListedModel>) -> Vec<String> {
+        let mut asked = Vec::new();
+        for name in self.settings.providers() {
+            // One server is asked once, in whatever language.
+            let Ok(spec) = self.provider(&name) else { continue };
+            if name != LOCAL && !asked.iter().any(|(_, known): &(String, ProviderSpec)| known.base_url == spec.base_url) {
+                asked.push((name, spec));
+            }
+        }
+        let answers = asked.into_iter().map(|(name, spec)| async move {
+            let address = spec.base_url.clone();
+            let told = tokio::time::timeout(ASKING, llm::list_models(spec)).await;
+            (name, address, told)
+        });
+        let ports = self.settings.local_ports();
+        let (answers, local) = tokio::join!(join_all(answers), local_servers(&ports));
+        let mut notices = Vec::new();
+        for (provider, address, told) in answers {
+            match told {
+                Ok(Ok(told)) => add(catalogue, models, &provider, &address, told),
+                Ok(Err(failure)) => notices.push(format!("{provider}: {}; {}", failure.message, failure.hint)),
+                Err(_) => notices.push(format!("{provider}: `{address}` did not answer within {} s", ASKING.as_secs())),
+            }
+        }
+        // Those that listen; that others do not is no news.
+        for server in local {
+            let told = server.models.into_iter().map(|model| Told {
+                id: model.name,
+                context_window: model.context_window,
+                ..Told::default()
+            });
+            add(catalogue, models, LOCAL, &server.base_url, told.collect());
+        }
+        notices
+    }
+}
+
+/// What a server tells, after what was known already of its provider.
+fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, address: &str, told: Vec<Told>) {
+    for told in told {
+        let name = format!("{provider}/{}", told.id);
+        if models.iter().any(|known| known.facts.name == name) {
+            continue;
+        }
+        let known = catalogue.facts(&name);
+        let facts = if catalogue.lists(&name) { known } else { catalogue.over(told.over(known)) };
+        let model = listed(facts, None, &format!("asked at {address}"));
+        let before = models.iter().rposition(|known| known.lacks.is_none());
+        models.insert(before.map_or(0, |place| place + 1), model);
+    }
+}
+
+fn listed(facts: ModelFacts, lacks: Option<String>, source: &str) -> ListedModel {
+    ListedModel { facts, lacks, source: source.to_owned() }
+}
+
+/// The built-in list with the person's own on top.
+fn catalogue(own: &Path) -> Result<Catalogue, ConfigError> {
+    let wrong = |reason: String| ConfigError::one(format!("`{}`{reason}", own.display()));
+    match own.metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Catalogue::default()),
+        Err(error) => return Err(wrong(format!(": {error}"))),
+        Ok(metadata) if !metadata.is_file() => return Err(wrong(": it is not a file; expected a TOML file".to_owned())),
+        Ok(metadata) if metadata.len() > FILE_BYTES => return Err(wrong(": it is larger than 1 MiB".to_owned())),
+        Ok(_) => {}
+    }
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(own).and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes));
+    read.map_err(|error| wrong(format!(": {error}")))?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| wrong(": it is not UTF-8 text".to_owned()))?;
+    Catalogue::with_own(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|problems| {
+        let lines = problems.into_iter().map(|(line, what)| format!("`{}` line {line}: {what}", own.display()));
+        ConfigError::one(lines.collect::<Vec<_>>().join("\n"))
+    })
+}
+
+/// Asks the keyring for the key of a model, where it is kept there, so that it is known before anything is said; `None`: there is
+/// nothing to ask for.
+pub fn key_to_ask_for(place: &Place, model: &str) -> Option<impl FnOnce() + Send + 'static> {
+    let choice = place.settings.choose_model(Some(model), &place.environment, &place.credentials).ok()?;
+    let name = place.settings.key_name(&choice.provider).ok()?.to_owned();
+    let credentials = place.credentials.clone();
+    // What goes wrong is told by the first request.
+    (choice.key_place == KeyPlace::Keyring).then_some(move || drop(credentials.secret(&name)))
 }
 
 impl Models for ModelsHere {
@@ -73,7 +255,16 @@ impl Models for ModelsHere {
         })
     }
 
-    fn list(&self, _ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)> {
-        Box::pin(std::future::ready((Vec::new(), Vec::new())))
+    fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)> {
+        let here = self.clone();
+        Box::pin(async move {
+            let catalogue = match &here.catalogue {
+                Ok(catalogue) => catalogue.clone(),
+                Err(error) => return (Vec::new(), vec![error.to_string()]),
+            };
+            let mut models = here.known(&catalogue);
+            let notices = if ask { here.told(&catalogue, &mut models).await } else { Vec::new() };
+            (models, notices)
+        })
     }
 }

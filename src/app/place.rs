@@ -6,7 +6,7 @@ use super::layers::{self, Policy, Sources};
 use super::project::Brought;
 use super::toolset::Toolset;
 use super::trouble::Trouble;
-use crate::config::{ConfigError, Directories, Environment, Settings};
+use crate::config::{ConfigError, Credentials, Directories, Environment, Settings};
 use crate::policy::{Context, Enforcer, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern};
 use crate::protocol::{Mode, WorkspaceId};
 use crate::sys::process::Shell;
@@ -18,6 +18,8 @@ pub struct Place {
     pub environment: Environment,
     pub directories: Directories,
     pub settings: Settings,
+    /// The keys that `aye auth` keeps.
+    pub credentials: Credentials,
     /// The real path of the directory aye works in.
     pub workspace: PathBuf,
     /// The workspace and what `--add-dir` added, as real paths.
@@ -44,7 +46,8 @@ impl Place {
         let home = home.canonicalize().unwrap_or(home);
         let (mode, set) = (common.mode.unwrap_or_default(), common.set.clone());
         let tools = Toolset::read(&directories, &settings, None);
-        Ok(Self { environment, directories, settings, workspace, roots, home, mode, tools, set })
+        let credentials = Credentials::at(&directories);
+        Ok(Self { environment, directories, settings, credentials, workspace, roots, home, mode, tools, set })
     }
 
     pub fn workspace_id(&self) -> WorkspaceId {

@@ -11,7 +11,7 @@ const KEY_FILE: &str = "redaction.key";
 /// A shorter value of a variable stands in too many texts by chance.
 const LEAST_BYTES: usize = 8;
 
-/// `known`: values besides those of the environment that are secret whatever they look like.
+/// `known`: values besides those of the environment and of `aye auth` that are secret whatever they look like.
 pub fn redactor(place: &Place, rules: Vec<Rule>, known: &[String]) -> Arc<Redactor> {
     let keys = place.settings.key_variables();
     let own = place.environment.variables().filter(|(name, value)| {
@@ -19,7 +19,9 @@ pub fn redactor(place: &Place, rules: Vec<Rule>, known: &[String]) -> Arc<Redact
         value.len() >= LEAST_BYTES && (own || (names_a_secret(name) && is_no_word(value)))
     });
     let data = place.directories.data.clone();
-    Arc::new(Redactor::new(rules, own.map(|(_, value)| value).chain(known.iter().map(String::as_str)), move || key(&data)))
+    let kept = place.credentials.known_values();
+    let known = kept.iter().chain(known).map(String::as_str);
+    Arc::new(Redactor::new(rules, own.map(|(_, value)| value).chain(known), move || key(&data)))
 }
 
 /// A variable whose name says secret may hold a path, a word or a number, which other texts have too.

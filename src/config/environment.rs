@@ -38,6 +38,10 @@ impl Environment {
 pub struct Secret(String);
 
 impl Secret {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -66,6 +66,12 @@ pub(super) const KEYS: &[Key] = &[
     key(&["providers", "*", "api_key_env"], Kind::Text, "", "the environment variable that holds its key"),
     key(&["providers", "*", "models"], Kind::TextList, "[]", "names of its models; the first is its default"),
     key(
+        &["auth", "keyring"],
+        Kind::Flag,
+        "true",
+        "false: `aye auth login` keeps keys in credentials.toml, also where the system has a keyring",
+    ),
+    key(
         &["llm", "idle_timeout_seconds"],
         Kind::Number { min: 1, max: 3600 },
         "120",

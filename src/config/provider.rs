@@ -1,7 +1,7 @@
 //! Which model answers, where it is, and with which key.
 
 use super::document::Value;
-use super::{ConfigError, Environment, Secret, Settings, address};
+use super::{ConfigError, Credentials, Environment, Kept, Secret, Settings, address};
 use std::fmt;
 
 /// The language a server speaks.
@@ -22,10 +22,21 @@ pub struct ModelChoice {
     pub api: Api,
     /// Without a slash at its end.
     pub base_url: String,
-    /// Absent where a server needs none.
+    /// Absent where a server needs none, and where the keyring is still to be asked for it.
     pub key: Option<Secret>,
+    pub key_place: KeyPlace,
     /// The variable the key is read from.
     pub key_variable: String,
+}
+
+/// Where a key comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyPlace {
+    Environment,
+    /// It was not asked yet: that may take a while.
+    Keyring,
+    File,
+    Nowhere,
 }
 
 impl ModelChoice {
@@ -67,7 +78,8 @@ struct BuiltIn {
     /// Empty where only its variable says.
     home: &'static str,
     url_variable: &'static str,
-    key_variable: &'static str,
+    /// The first is named where none is set.
+    key_variables: &'static [&'static str],
     default_model: &'static str,
 }
 
@@ -76,10 +88,10 @@ const fn built_in(
     api: Api,
     home: &'static str,
     url_variable: &'static str,
-    key_variable: &'static str,
+    key_variables: &'static [&'static str],
     default_model: &'static str,
 ) -> BuiltIn {
-    BuiltIn { name, api, home, url_variable, key_variable, default_model }
+    BuiltIn { name, api, home, url_variable, key_variables, default_model }
 }
 
 const OPENAI: &str = "https://api.openai.com/v1";
@@ -92,30 +104,66 @@ const BUILT_IN: &[BuiltIn] = &[
         Api::Anthropic,
         "https://api.anthropic.com",
         "ANTHROPIC_BASE_URL",
-        "ANTHROPIC_API_KEY",
+        &["ANTHROPIC_API_KEY"],
         "claude-sonnet-5",
     ),
-    built_in("openai-chat", Api::OpenAiChat, OPENAI, "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-5.5"),
-    built_in("gateway", Api::OpenAiChat, "", "LLM_GATEWAY_ENDPOINT", "LLM_GATEWAY_AUTH_TOKEN", "claude-sonnet-5"),
-    built_in("openai", Api::OpenAiResponses, OPENAI, "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-5.5"),
-    built_in("gemini", Api::Gemini, "https://generativelanguage.googleapis.com", "", "GEMINI_API_KEY", "gemini-2.5-pro"),
-    built_in("local", Api::OpenAiChat, LOCAL, "", "", "default"),
+    built_in("openai-chat", Api::OpenAiChat, OPENAI, "OPENAI_BASE_URL", &["OPENAI_API_KEY"], "gpt-5.5"),
+    built_in("gateway", Api::OpenAiChat, "", "LLM_GATEWAY_ENDPOINT", &["LLM_GATEWAY_AUTH_TOKEN"], "claude-sonnet-5"),
+    built_in("openai", Api::OpenAiResponses, OPENAI, "OPENAI_BASE_URL", &["OPENAI_API_KEY"], "gpt-5.5"),
+    built_in(
+        "gemini",
+        Api::Gemini,
+        "https://generativelanguage.googleapis.com",
+        "",
+        &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        "gemini-2.5-pro",
+    ),
+    built_in(
+        "openrouter",
+        Api::OpenAiChat,
+        "https://openrouter.ai/api/v1",
+        "",
+        &["OPENROUTER_API_KEY"],
+        "anthropic/claude-sonnet-5",
+    ),
+    built_in("deepseek", Api::OpenAiChat, "https://api.deepseek.com", "", &["DEEPSEEK_API_KEY"], "deepseek-chat"),
+    built_in("mistral", Api::OpenAiChat, "https://api.mistral.ai/v1", "", &["MISTRAL_API_KEY"], "devstral-medium-latest"),
+    built_in("xai", Api::OpenAiChat, "https://api.x.ai/v1", "", &["XAI_API_KEY"], "grok-4"),
+    built_in("groq", Api::OpenAiChat, "https://api.groq.com/openai/v1", "", &["GROQ_API_KEY"], "openai/gpt-oss-120b"),
+    built_in("local", Api::OpenAiChat, LOCAL, "", &[], "default"),
 ];
 
 impl Settings {
-    /// The model to ask: the flag, else the configured default, else what the environment has a key for.
-    pub fn choose_model(&self, flag: Option<&str>, environment: &Environment) -> Result<ModelChoice, NoModel> {
+    /// The model to ask: the flag, else the configured default, else what there is a key for, in the environment before what
+    /// `aye auth` keeps. The keyring is not asked.
+    pub fn choose_model(
+        &self,
+        flag: Option<&str>,
+        environment: &Environment,
+        credentials: &Credentials,
+    ) -> Result<ModelChoice, NoModel> {
         if let Some(asked) = flag.or_else(|| self.text(&["model", "default"])) {
             let Some((provider, model)) = asked.split_once('/') else {
                 return Err(ConfigError::one(format!("`{asked}` is no model; expected PROVIDER/NAME")).into());
             };
-            return self.at_provider(provider, model, environment);
+            return self.at_provider(provider, model, environment, credentials);
         }
-        let with_key = BUILT_IN.iter().find(|known| environment.get(known.key_variable).is_some());
-        let with_address = || BUILT_IN.iter().find(|known| environment.get(known.url_variable).is_some());
-        match with_key.or_else(with_address) {
-            Some(known) => self.at_provider(known.name, self.default_model(known), environment),
-            None => Err(no_key("no key was found", "ANTHROPIC_API_KEY or OPENAI_API_KEY")),
+        let is_set = |variable: &&str| environment.get(variable).is_some();
+        let with_key = BUILT_IN.iter().find(|known| known.key_variables.iter().any(|name| is_set(name)));
+        let with_address = || BUILT_IN.iter().find(|known| is_set(&known.url_variable));
+        if let Some(known) = with_key.or_else(with_address) {
+            return self.at_provider(known.name, self.default_model(known), environment, credentials);
+        }
+        let kept: Vec<&str> = credentials.names()?.collect();
+        let usable =
+            |known: &&BuiltIn| kept.contains(&kept_as(known.name)) && self.base_url(known.name, Some(known), environment).is_ok();
+        if let Some(known) = BUILT_IN.iter().find(usable) {
+            return self.at_provider(known.name, self.default_model(known), environment, credentials);
+        }
+        let configured = kept.into_iter().find_map(|name| Some((name, self.models_of(name).first()?)));
+        match configured {
+            Some((provider, model)) => self.at_provider(provider, model, environment, credentials),
+            None => Err(no_key("no key was found", "ANTHROPIC_API_KEY or OPENAI_API_KEY", "PROVIDER")),
         }
     }
 
@@ -125,20 +173,68 @@ impl Settings {
             ([table, _, name], Value::Text(variable)) if table == "providers" && name == "api_key_env" => Some(variable.clone()),
             _ => None,
         });
-        let built_in = BUILT_IN.iter().map(|known| known.key_variable).filter(|name| !name.is_empty()).map(ToOwned::to_owned);
+        let built_in = BUILT_IN.iter().flat_map(|known| known.key_variables).map(|&name| name.to_owned());
         built_in.chain(configured).collect()
     }
 
-    fn default_model(&self, known: &BuiltIn) -> &str {
-        match self.entry(&["providers", known.name, "models"]).map(|entry| &entry.value) {
-            Some(Value::List(models)) => models.first().map_or(known.default_model, String::as_str),
-            Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_)) | None => {
-                known.default_model
+    /// The providers there are, in the order in which a default is searched, then those of the settings.
+    pub fn providers(&self) -> Vec<String> {
+        let mut names: Vec<String> = BUILT_IN.iter().map(|known| known.name.to_owned()).collect();
+        for path in self.values.keys() {
+            if let [table, name, _] = path.as_slice()
+                && table == "providers"
+                && !names.contains(name)
+            {
+                names.push(name.clone());
             }
+        }
+        names
+    }
+
+    /// The name under which `aye auth` keeps the key of a provider, or what is wrong with the name.
+    pub fn key_name<'a>(&self, provider: &'a str) -> Result<&'a str, ConfigError> {
+        if self.providers().iter().any(|name| name == provider) {
+            Ok(kept_as(provider))
+        } else {
+            Err(self.unknown_provider(provider))
         }
     }
 
-    fn at_provider(&self, provider: &str, model: &str, environment: &Environment) -> Result<ModelChoice, NoModel> {
+    /// The variable that holds the key of a provider, or would: the first of them that is set, else the first.
+    pub fn key_variable(&self, provider: &str, environment: &Environment) -> Option<String> {
+        if let Some(named) = self.text(&["providers", provider, "api_key_env"]) {
+            return Some(named.to_owned());
+        }
+        let names = BUILT_IN.iter().find(|known| known.name == provider)?.key_variables;
+        let set = names.iter().find(|name| environment.get(name).is_some());
+        set.or(names.first()).map(|&name| name.to_owned())
+    }
+
+    /// What is asked of a provider that nobody named a model of.
+    pub fn default_of(&self, provider: &str) -> Option<&str> {
+        let known = BUILT_IN.iter().find(|known| known.name == provider);
+        known.map(|known| self.default_model(known)).or_else(|| self.models_of(provider).first().map(String::as_str))
+    }
+
+    /// `[providers.NAME] models`.
+    pub fn models_of(&self, provider: &str) -> &[String] {
+        match self.entry(&["providers", provider, "models"]).map(|entry| &entry.value) {
+            Some(Value::List(models)) => models,
+            Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_)) | None => &[],
+        }
+    }
+
+    fn default_model<'a>(&'a self, known: &'a BuiltIn) -> &'a str {
+        self.models_of(known.name).first().map_or(known.default_model, String::as_str)
+    }
+
+    fn at_provider(
+        &self,
+        provider: &str,
+        model: &str,
+        environment: &Environment,
+        credentials: &Credentials,
+    ) -> Result<ModelChoice, NoModel> {
         let known = BUILT_IN.iter().find(|known| known.name == provider);
         let api = match (self.text(&["providers", provider, "api"]), known) {
             (Some(named), _) => api_named(named),
@@ -147,18 +243,21 @@ impl Settings {
         };
         let Some(api) = api else { return Err(self.unknown_provider(provider).into()) };
         let base_url = self.base_url(provider, known, environment)?;
-        let key_variable = self
-            .text(&["providers", provider, "api_key_env"])
-            .or(known.map(|known| known.key_variable))
-            .unwrap_or_default()
-            .to_owned();
-        let key = environment.secret(&key_variable);
+        let key_variable = self.key_variable(provider, environment).unwrap_or_default();
+        let (key, key_place) = match environment.secret(&key_variable) {
+            Some(key) => (Some(key), KeyPlace::Environment),
+            None => match credentials.kept(kept_as(provider))? {
+                Some(Kept::Keyring) => (None, KeyPlace::Keyring),
+                Some(Kept::File) => (credentials.of_file(kept_as(provider))?, KeyPlace::File),
+                None => (None, KeyPlace::Nowhere),
+            },
+        };
         // A server of one's own may need no key; the provider itself always does.
         let at_home = known.is_some_and(|known| known.home == base_url);
-        if key.is_none() && at_home && !key_variable.is_empty() && !address::is_local(&base_url) {
-            return Err(no_key(&format!("no key for `{provider}`"), &key_variable));
+        if key_place == KeyPlace::Nowhere && at_home && !key_variable.is_empty() && !address::is_local(&base_url) {
+            return Err(no_key(&format!("no key for `{provider}`"), &key_variable, kept_as(provider)));
         }
-        Ok(ModelChoice { provider: provider.to_owned(), model: model.to_owned(), api, base_url, key, key_variable })
+        Ok(ModelChoice { provider: provider.to_owned(), model: model.to_owned(), api, base_url, key, key_place, key_variable })
     }
 
     fn base_url(&self, provider: &str, known: Option<&BuiltIn>, environment: &Environment) -> Result<String, NoModel> {
@@ -173,7 +272,7 @@ impl Settings {
         }
         match known {
             Some(known) if !known.home.is_empty() => Ok(known.home.to_owned()),
-            Some(_) => Err(no_key(&format!("no address for `{provider}`"), variable)),
+            Some(_) => Err(NoModel::NoKey { message: format!("no address for `{provider}`: set {variable}, {OTHERWISE}") }),
             None => {
                 Err(ConfigError::one(format!("provider `{provider}` has no address; set `providers.{provider}.base_url`")).into())
             }
@@ -215,8 +314,14 @@ fn api_named(name: &str) -> Option<Api> {
     super::keys::APIS.iter().zip(apis).find(|(known, _)| **known == name).map(|(_, api)| api)
 }
 
-fn no_key(what: &str, variable: &str) -> NoModel {
-    let message =
-        format!("{what}: set {variable}, or OPENAI_BASE_URL={LOCAL} for a local server, or see it work without one: `aye demo`");
+/// `openai` and `openai-chat` are two languages of one provider.
+fn kept_as(provider: &str) -> &str {
+    if provider == "openai-chat" { "openai" } else { provider }
+}
+
+const OTHERWISE: &str = "or OPENAI_BASE_URL=http://localhost:11434/v1 for a local server, or see it work without one: `aye demo`";
+
+fn no_key(what: &str, variable: &str, provider: &str) -> NoModel {
+    let message = format!("{what}: `aye auth login {provider}` keeps one, or set {variable}, {OTHERWISE}");
     NoModel::NoKey { message }
 }

@@ -127,6 +127,11 @@ impl Settings {
         Some(u32::try_from(steps).unwrap_or(u32::MAX))
     }
 
+    /// Whether the keyring of the system may be given keys.
+    pub fn uses_keyring(&self) -> bool {
+        flag(&self.values, &["auth", "keyring"])
+    }
+
     /// The lists of tools that are to be had and that are not.
     pub fn tool_lists(&self) -> ToolLists {
         ToolLists::of(&self.values)

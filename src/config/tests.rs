@@ -237,10 +237,55 @@ fn a_model_is_chosen_by_flag_then_configuration_then_environment() {
             ("anthropic/x", Api::Anthropic, "https://env.example.com", Some("ka")),
         ),
     ] {
-        let choice = load(toml, &[]).unwrap().choose_model(flag, &environment(pairs)).unwrap();
+        let choice = load(toml, &[]).unwrap().choose_model(flag, &environment(pairs), &Credentials::none()).unwrap();
         let key = choice.key.as_ref().map(Secret::reveal);
         assert_eq!((choice.name().as_str(), choice.api, choice.base_url.as_str(), key), expected);
     }
+}
+
+#[test]
+fn providers_that_are_known_need_nothing_but_their_key() {
+    for (flag, variable, api, address) in [
+        ("openrouter/anthropic/claude-sonnet-5", "OPENROUTER_API_KEY", Api::OpenAiChat, "https://openrouter.ai/api/v1"),
+        ("deepseek/deepseek-chat", "DEEPSEEK_API_KEY", Api::OpenAiChat, "https://api.deepseek.com"),
+        ("mistral/x", "MISTRAL_API_KEY", Api::OpenAiChat, "https://api.mistral.ai/v1"),
+        ("xai/grok-4", "XAI_API_KEY", Api::OpenAiChat, "https://api.x.ai/v1"),
+        ("groq/openai/gpt-oss-120b", "GROQ_API_KEY", Api::OpenAiChat, "https://api.groq.com/openai/v1"),
+        ("gemini/x", "GOOGLE_API_KEY", Api::Gemini, "https://generativelanguage.googleapis.com"),
+        ("gemini/x", "GEMINI_API_KEY", Api::Gemini, "https://generativelanguage.googleapis.com"),
+    ] {
+        let settings = load("", &[]).unwrap();
+        let choice = settings.choose_model(Some(flag), &environment(&[(variable, "k")]), &Credentials::none()).unwrap();
+        assert_eq!((choice.name().as_str(), choice.api, choice.base_url.as_str()), (flag, api, address));
+        assert_eq!((choice.key_place, choice.key_variable.as_str()), (KeyPlace::Environment, variable));
+        assert!(settings.key_variables().iter().any(|name| name == variable));
+        let default = settings.choose_model(None, &environment(&[(variable, "k")]), &Credentials::none()).unwrap();
+        assert_eq!(default.provider, choice.provider);
+    }
+    let gateway = [("LLM_GATEWAY_ENDPOINT", "https://gate"), ("LLM_GATEWAY_AUTH_TOKEN", "kg")];
+    let settings = load("[providers.gateway]\napi = 'anthropic'\nmodels = ['large']\n", &[]).unwrap();
+    let choice = settings.choose_model(None, &environment(&gateway), &Credentials::none()).unwrap();
+    assert_eq!((choice.name().as_str(), choice.api, choice.base_url.as_str()), ("gateway/large", Api::Anthropic, "https://gate"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_that_is_kept_counts_where_the_environment_has_none() {
+    let dir = TempDir::new().unwrap();
+    let kept = Credentials::at(&Directories { config: dir.path().to_owned(), data: dir.path().to_owned() });
+    kept.keep_in_file("openai", &Secret::new("kept-key")).unwrap();
+    kept.keep_in_file("mine", &Secret::new("mine-key")).unwrap();
+    let choose = |toml: &str, flag, pairs: &[(&str, &str)]| {
+        let choice = load(toml, &[]).unwrap().choose_model(flag, &environment(pairs), &kept).unwrap();
+        (choice.name(), choice.key_place, choice.key.map(|key| key.reveal().to_owned()).unwrap_or_default())
+    };
+    let found = |name: &str, place, key: &str| (name.to_owned(), place, key.to_owned());
+    let environment = [("OPENAI_API_KEY", "ko")];
+    assert_eq!(choose("", Some("openai/x"), &environment), found("openai/x", KeyPlace::Environment, "ko"));
+    assert_eq!(choose("", Some("openai-chat/x"), &[]), found("openai-chat/x", KeyPlace::File, "kept-key"));
+    assert_eq!(choose("", None, &[]), found("openai-chat/gpt-5.5", KeyPlace::File, "kept-key"));
+    assert_eq!(choose("", None, &[("ANTHROPIC_API_KEY", "ka")]).1, KeyPlace::Environment, "what is set goes first");
+    assert_eq!(choose(MINE, Some("mine/m"), &[]), found("mine/m", KeyPlace::File, "mine-key"));
 }
 
 #[test]
@@ -252,11 +297,12 @@ fn a_missing_key_is_told_with_what_else_there_is() {
         (Some("gemini/x"), "GEMINI_API_KEY"),
         (Some("gateway/x"), "LLM_GATEWAY_ENDPOINT"),
     ] {
-        let error = load("", &[]).unwrap().choose_model(flag, &environment(&[])).unwrap_err();
+        let error = load("", &[]).unwrap().choose_model(flag, &environment(&[]), &Credentials::none()).unwrap_err();
         let NoModel::NoKey { message } = error else { panic!("{flag:?}: {error:?}") };
         for part in [variable, "OPENAI_BASE_URL=http://localhost:11434/v1", "aye demo"] {
             assert!(message.contains(part), "{message}");
         }
+        assert_eq!(message.contains("aye auth login"), flag != Some("gateway/x"), "{message}");
     }
 }
 
@@ -270,7 +316,7 @@ fn a_provider_that_cannot_be_asked_is_named() {
         ("anthropic/x", &[("ANTHROPIC_BASE_URL", "http://example.com")], "ANTHROPIC_BASE_URL: `http://example.com` would send"),
         ("openai-chat/x", &[("OPENAI_BASE_URL", "localhost:80")], "OPENAI_BASE_URL: `localhost:80` starts with `localhost:`"),
     ] {
-        let error = load(MINE, &[]).unwrap().choose_model(Some(flag), &environment(pairs)).unwrap_err();
+        let error = load(MINE, &[]).unwrap().choose_model(Some(flag), &environment(pairs), &Credentials::none()).unwrap_err();
         assert!(matches!(&error, NoModel::Wrong(error) if error.to_string().contains(said)), "{flag}: {error}");
     }
 }
@@ -302,7 +348,10 @@ fn keys_leave_this_machine_encrypted_only() {
 
 #[test]
 fn a_key_is_never_printed() {
-    let choice = load("", &[]).unwrap().choose_model(None, &environment(&[("ANTHROPIC_API_KEY", "sk-hush")])).unwrap();
+    let choice = load("", &[])
+        .unwrap()
+        .choose_model(None, &environment(&[("ANTHROPIC_API_KEY", "sk-hush")]), &Credentials::none())
+        .unwrap();
     assert!(!format!("{choice:?}").contains("hush"));
 }
 

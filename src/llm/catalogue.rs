@@ -1,79 +1,145 @@
-//! What each well-known model can take and costs.
+//! What each well-known model can take and costs, and what a person knows better.
+
+mod card;
+mod name;
 
 use crate::protocol::{ModelFacts, Price};
-use serde::Deserialize;
-use std::sync::OnceLock;
+use card::{Card, Cards};
+use std::sync::{Arc, OnceLock};
 
 const MODELS: &str = include_str!("../../assets/models.toml");
 /// Assumed of a model that nobody knows.
 const UNKNOWN_WINDOW: u64 = 200_000;
-
-/// A server of this machine costs nothing, unless the list says that it does.
+/// The seller of models that everybody may serve; what stands after it is the start of their names.
+const OPEN: &str = "any";
+/// A server of this machine costs nothing, unless a list says that it does.
 const LOCAL: &str = "local/";
 const NOTHING: Price = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
 
-/// A model as the list has it.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Card {
-    /// `anthropic/claude-sonnet-5`; dated names of it begin so.
-    name: String,
-    context_window: u64,
-    max_output_tokens: Option<u64>,
-    price: Option<Price>,
-    #[serde(default)]
-    images: bool,
-    #[serde(default)]
-    reasoning: bool,
+/// The models that are known: the built-in list, read when it is first asked, under a list of the person's own. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Catalogue {
+    own: Option<Arc<Cards>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Catalogue {
-    /// Parts of the names of models that take images, for those that are not listed.
-    image_families: Vec<String>,
-    models: Vec<Card>,
+impl Catalogue {
+    /// With a person's list on top; what is wrong with that, each with its line.
+    pub fn with_own(text: &str) -> Result<Self, Vec<(usize, String)>> {
+        Ok(Self { own: Some(Arc::new(card::read(text)?)) })
+    }
+
+    /// What is known of `provider/name`; of a model that is not listed, what its family can, the assumed window and no price.
+    pub fn facts(&self, full_name: &str) -> ModelFacts {
+        let mut facts = built_in().facts(
+            full_name,
+            ModelFacts {
+                name: full_name.to_owned(),
+                context_window: UNKNOWN_WINDOW,
+                max_output_tokens: None,
+                price: full_name.starts_with(LOCAL).then_some(NOTHING),
+                images: false,
+                reasoning: false,
+            },
+        );
+        if let Some(own) = &self.own {
+            facts = own.facts(full_name, facts);
+        }
+        facts
+    }
+
+    /// Whether a list has the model itself, so that nobody needs to be asked.
+    pub fn lists(&self, full_name: &str) -> bool {
+        let own = self.own.as_ref().and_then(|own| own.exactly(full_name)).is_some_and(|card| card.context_window.is_some());
+        own || built_in().exactly(full_name).is_some()
+    }
+
+    /// What the person wrote down of a model, over what others say.
+    pub fn over(&self, facts: ModelFacts) -> ModelFacts {
+        match self.own.as_ref().and_then(|own| own.exactly(&facts.name)) {
+            Some(card) => card.over(facts),
+            None => facts,
+        }
+    }
+
+    /// The models of a provider that are listed, with those of the person first.
+    pub fn of_provider(&self, provider: &str) -> Vec<ModelFacts> {
+        let mut names: Vec<String> = Vec::new();
+        for card in self.own.iter().flat_map(|own| &own.models).chain(&built_in().models) {
+            let name = card.name.split_once('/').filter(|(seller, _)| *seller == name::seller(provider)).map(|(_, name)| name);
+            let name = name.map(|name| format!("{provider}/{name}"));
+            names.extend(name.filter(|name| !names.contains(name)));
+        }
+        names.iter().map(|name| self.facts(name)).collect()
+    }
+
+    /// The listed model of the same provider whose name is nearest to one that its provider does not know.
+    pub fn nearest(&self, full_name: &str) -> Option<String> {
+        let (provider, asked) = super::split_name(full_name)?;
+        let asked = asked.to_ascii_lowercase();
+        let distance = |name: &str| strsim::damerau_levenshtein(&name.to_ascii_lowercase(), &asked);
+        let names = self.of_provider(provider).into_iter().filter_map(|facts| Some(facts.name.split_once('/')?.1.to_owned()));
+        let near = names.filter(|name| distance(name) > 0 && distance(name) <= 1 + name.len() / 5);
+        near.min_by_key(|name| distance(name)).map(|name| format!("{provider}/{name}"))
+    }
 }
 
-/// What is known of `provider/name`; of a model that is not listed, the assumed window and no price.
-pub fn facts(full_name: &str) -> ModelFacts {
-    let Catalogue { image_families, models } = catalogue();
-    if let Some(card) = models.iter().find(|card| is_named(&card.name, full_name)) {
-        return ModelFacts {
-            name: full_name.to_owned(),
-            context_window: card.context_window,
-            max_output_tokens: card.max_output_tokens,
-            price: card.price,
-            images: card.images,
-            reasoning: card.reasoning,
+impl Cards {
+    fn exactly(&self, full_name: &str) -> Option<&Card> {
+        self.models.iter().find(|card| name::is_named(&card.name, full_name))
+    }
+
+    /// What this list says, over what was known before.
+    fn facts(&self, full_name: &str, before: ModelFacts) -> ModelFacts {
+        let lower = full_name.to_ascii_lowercase();
+        let of = |families: &[String]| families.iter().any(|family| lower.contains(family.as_str()));
+        let by_family = ModelFacts {
+            images: before.images || of(&self.image_families),
+            reasoning: before.reasoning || of(&self.reasoning_families),
+            ..before
         };
+        if let Some(card) = self.exactly(full_name) {
+            return card.over(by_family);
+        }
+        match self.sold_by_another(full_name) {
+            Some(card) => Card { price: None, ..card.clone() }.over(by_family),
+            None => by_family,
+        }
     }
-    let name = full_name.to_ascii_lowercase();
-    ModelFacts {
-        name: full_name.to_owned(),
-        context_window: UNKNOWN_WINDOW,
-        max_output_tokens: None,
-        price: name.starts_with(LOCAL).then_some(NOTHING),
-        images: image_families.iter().any(|family| name.contains(family)),
-        reasoning: false,
+
+    /// The same model at its maker, or an open one: it takes the same, but what it costs is another matter.
+    fn sold_by_another(&self, full_name: &str) -> Option<&Card> {
+        let asked = name::bare(full_name);
+        let made = self.models.iter().find(|card| {
+            let (seller, listed) = card.name.split_once('/').unwrap_or_default();
+            seller != OPEN && name::is_bare(listed, &asked)
+        });
+        made.or_else(|| {
+            let open = self.models.iter().filter_map(|card| {
+                let listed = card.name.strip_prefix(OPEN)?.strip_prefix('/')?;
+                name::begins(listed, &asked).then_some((listed.len(), card))
+            });
+            open.max_by_key(|(length, _)| *length).map(|(_, card)| card)
+        })
     }
 }
 
-fn catalogue() -> &'static Catalogue {
-    static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
-    // A test reads the built-in list, so it does parse.
-    CATALOGUE.get_or_init(|| toml::from_str(MODELS).unwrap_or_default())
+impl Card {
+    fn over(&self, facts: ModelFacts) -> ModelFacts {
+        ModelFacts {
+            name: facts.name,
+            context_window: self.context_window.unwrap_or(facts.context_window),
+            max_output_tokens: self.max_output_tokens.or(facts.max_output_tokens),
+            price: self.price.or(facts.price),
+            images: self.images.unwrap_or(facts.images),
+            reasoning: self.reasoning.unwrap_or(facts.reasoning),
+        }
+    }
 }
 
-/// `claude-sonnet-5` is also called `claude-sonnet-5-20260630`; `openai-chat` and `openai` name the same models.
-fn is_named(listed: &str, asked: &str) -> bool {
-    let asked = asked.strip_prefix("openai-chat/").map_or(asked, |_| &asked["openai-chat/".len()..]);
-    let listed_name = listed.strip_prefix("openai/").filter(|_| !asked.starts_with("openai/")).unwrap_or(listed);
-    asked.strip_prefix(listed_name).is_some_and(|rest| rest.is_empty() || is_date(rest))
-}
-
-fn is_date(rest: &str) -> bool {
-    rest.strip_prefix('-').is_some_and(|date| date.len() >= 8 && date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
+fn built_in() -> &'static Cards {
+    static CARDS: OnceLock<Cards> = OnceLock::new();
+    // A test reads the built-in list, so it can be read.
+    CARDS.get_or_init(|| card::read(MODELS).unwrap_or_default())
 }
 
 #[cfg(test)]

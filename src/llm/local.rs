@@ -1,6 +1,7 @@
 //! A model of this machine, at whichever of its servers has it. They are asked when the first request is, not before.
 
 use super::ProviderSpec;
+use super::catalogue::Catalogue;
 use super::discover::{LocalServer, local_servers};
 use super::remote::Remote;
 use crate::ports::{BoxFuture, Model, ModelError, ModelRequest, ModelStream};
@@ -23,6 +24,7 @@ struct Inner {
     spec: ProviderSpec,
     model: String,
     ports: Vec<u16>,
+    catalogue: Catalogue,
     /// At the address that is set, for what no server lists.
     elsewhere: Remote,
     found: OnceCell<Found>,
@@ -34,10 +36,10 @@ struct Found {
 }
 
 impl Local {
-    pub fn new(spec: ProviderSpec, model: &str, ports: Vec<u16>) -> Result<Self, Failure> {
-        let elsewhere = Remote::new(spec.clone(), model)?;
+    pub fn new(spec: ProviderSpec, model: &str, ports: Vec<u16>, catalogue: Catalogue) -> Result<Self, Failure> {
+        let elsewhere = Remote::new(spec.clone(), model, catalogue.clone())?;
         let name = elsewhere.name().to_owned();
-        let inner = Inner { spec, model: model.to_owned(), ports, elsewhere, found: OnceCell::new() };
+        let inner = Inner { spec, model: model.to_owned(), ports, catalogue, elsewhere, found: OnceCell::new() };
         Ok(Self { name, inner: Arc::new(inner) })
     }
 }
@@ -99,7 +101,7 @@ impl Inner {
             return if servers.is_empty() || there { Ok(&self.elsewhere) } else { Err(self.nobody_has_it(&servers).into()) };
         };
         let spec = ProviderSpec { base_url: server.base_url.clone(), ..self.spec.clone() };
-        let remote = Remote::new(spec, &model.name)?;
+        let remote = Remote::new(spec, &model.name, self.catalogue.clone())?;
         let context_window = model.context_window;
         let found = self.found.get_or_init(|| std::future::ready(Found { remote, context_window })).await;
         Ok(&found.remote)

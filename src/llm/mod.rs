@@ -12,7 +12,9 @@ mod gemini;
 mod ids;
 mod images;
 mod json;
+mod key;
 mod listener;
+mod listing;
 mod local;
 mod quirks;
 mod remote;
@@ -20,6 +22,8 @@ mod responses;
 mod sse;
 mod thread;
 
+pub use catalogue::Catalogue;
+pub use listing::{Told, models as list_models};
 pub use local::said as said_of_servers;
 
 use crate::ports::Model;
@@ -63,16 +67,23 @@ impl Api {
 }
 
 /// A key; nothing prints it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+#[derive(Clone)]
+pub struct Secret(Held);
+
+#[derive(Clone)]
+enum Held {
+    Text(String),
+    Later(Arc<dyn Fn() -> Result<String, String> + Send + Sync>),
+}
 
 impl Secret {
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self(Held::Text(text.into()))
     }
 
-    fn reveal(&self) -> &str {
-        self.0.trim()
+    /// One that the first request asks for, in a thread where it may take a moment.
+    pub fn later(ask: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
+        Self(Held::Later(Arc::new(ask)))
     }
 }
 
@@ -103,13 +114,29 @@ pub fn split_name(full: &str) -> Option<(&str, &str)> {
 }
 
 /// A model at a provider; `model` is the name the provider knows. Nothing is sent yet.
+pub fn connect_knowing(spec: ProviderSpec, model: &str, catalogue: &Catalogue) -> Result<Arc<dyn Model>, Failure> {
+    Ok(Arc::new(remote::Remote::new(spec, model, catalogue.clone())?))
+}
+
+/// The same with what everybody knows.
+#[cfg(test)]
 pub fn connect(spec: ProviderSpec, model: &str) -> Result<Arc<dyn Model>, Failure> {
-    Ok(Arc::new(remote::Remote::new(spec, model)?))
+    connect_knowing(spec, model, &Catalogue::default())
+}
+
+/// How a key travels.
+fn headers_of(api: Api) -> fn(Option<String>) -> key::Headers {
+    match api {
+        Api::Anthropic => anthropic::headers,
+        Api::OpenAiChat => chat::headers,
+        Api::OpenAiResponses => responses::headers,
+        Api::Gemini => gemini::headers,
+    }
 }
 
 /// A model of this machine: at the first of the servers at `ports` that has it, else where `spec` says. Nobody is asked yet.
-pub fn connect_local(spec: ProviderSpec, model: &str, ports: Vec<u16>) -> Result<Arc<dyn Model>, Failure> {
-    Ok(Arc::new(local::Local::new(spec, model, ports)?))
+pub fn connect_local(spec: ProviderSpec, model: &str, ports: Vec<u16>, catalogue: &Catalogue) -> Result<Arc<dyn Model>, Failure> {
+    Ok(Arc::new(local::Local::new(spec, model, ports, catalogue.clone())?))
 }
 
 #[cfg(test)]

@@ -1,16 +1,19 @@
 //! One request to a provider, from the thread to the last delta.
 
-use super::catalogue;
+use super::catalogue::Catalogue;
 use super::fault::{self, Speaker};
+use super::key::Key;
 use super::listener::{Answer, Listener};
+use super::listing::{List, Told};
 use super::quirks::Quirks;
 use super::sse::{self, Events};
 use super::thread::Thread;
-use super::{Api, ProviderSpec, Secret, anthropic, chat, gemini, responses};
-use crate::ports::{Delta, Model, ModelError, ModelRequest, ModelStream};
+use super::{Api, ProviderSpec, anthropic, chat, gemini, headers_of, responses};
+use crate::ports::{BoxFuture, Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts};
 use crate::sys::http::Server;
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
@@ -19,6 +22,8 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 /// A model behind HTTP.
 pub(super) struct Remote {
     name: String,
+    catalogue: Catalogue,
+    /// By the catalogue.
     known: OnceLock<ModelFacts>,
     inner: Arc<Inner>,
 }
@@ -26,55 +31,58 @@ pub(super) struct Remote {
 struct Inner {
     api: Api,
     server: Server,
-    headers: Vec<(&'static str, String)>,
+    key: Key,
     model: String,
     speaker: Speaker,
     thread: Mutex<Thread>,
     quirks: Mutex<Quirks>,
+    /// Whether its server was asked what it knows of the model.
+    asked: AtomicBool,
+    /// What it said.
+    told: OnceLock<ModelFacts>,
     lacks: responses::Lacks,
 }
 
 impl Remote {
-    pub fn new(spec: ProviderSpec, model: &str) -> Result<Self, Failure> {
+    pub fn new(spec: ProviderSpec, model: &str, catalogue: Catalogue) -> Result<Self, Failure> {
         if model.trim().is_empty() {
             let message = format!("there is no model name after `{}/`", spec.name);
             return Err(Failure::new(FailureKind::InvalidRequest, message, "name a model as `provider/name`"));
         }
-        let key = spec.key.as_ref().map(Secret::reveal).filter(|key| !key.is_empty()).map(str::to_owned);
+        let key = Key::new(spec.key, headers_of(spec.api));
         let mut speaker = Speaker {
             provider: spec.name.clone(),
             model: model.to_owned(),
             key_variable: spec.key_variable.clone(),
             base_url: spec.base_url.clone(),
         };
-        if key.is_none() && spec.base_url.trim_end_matches('/') == spec.api.home() {
+        if key.is_absent() && spec.base_url.trim_end_matches('/') == spec.api.home() {
             let message = format!("there is no key for provider `{}`", spec.name);
-            let hint = format!("set `{}`, or use a server of your own, or see `aye demo`", spec.key_variable);
+            let hint = format!(
+                "keep one with `aye auth login {}`, or set `{}`, or use a server of your own, or see `aye demo`",
+                spec.name, spec.key_variable
+            );
             return Err(Failure::new(FailureKind::Authentication, message, hint));
         }
         let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
         server.address().clone_into(&mut speaker.base_url);
-        let headers = match spec.api {
-            Api::Anthropic => anthropic::headers(key),
-            Api::OpenAiChat => chat::headers(key),
-            Api::OpenAiResponses => responses::headers(key),
-            Api::Gemini => gemini::headers(key),
-        };
         let inner = Inner {
             api: spec.api,
             server,
-            headers,
+            key,
             model: model.to_owned(),
             speaker,
             thread: Mutex::default(),
             quirks: Mutex::default(),
+            asked: AtomicBool::new(false),
+            told: OnceLock::new(),
             lacks: responses::Lacks::default(),
         };
-        Ok(Self { name: format!("{}/{model}", spec.name), known: OnceLock::new(), inner: Arc::new(inner) })
+        Ok(Self { name: format!("{}/{model}", spec.name), catalogue, known: OnceLock::new(), inner: Arc::new(inner) })
     }
 
     fn known(&self) -> &ModelFacts {
-        self.known.get_or_init(|| catalogue::facts(&self.name))
+        self.inner.told.get().unwrap_or_else(|| self.known.get_or_init(|| self.catalogue.facts(&self.name)))
     }
 }
 
@@ -87,6 +95,27 @@ impl Model for Remote {
         self.known().clone()
     }
 
+    fn look_up(&self) -> BoxFuture<'static, Option<ModelFacts>> {
+        if self.catalogue.lists(&self.name) || self.inner.asked.swap(true, Ordering::Relaxed) {
+            return Box::pin(std::future::ready(None));
+        }
+        let (inner, known, own) = (Arc::clone(&self.inner), self.facts(), self.catalogue.clone());
+        Box::pin(async move {
+            let listed = List::new(inner.api, &inner.server, &inner.key, &inner.speaker).all().await;
+            let listed = match listed {
+                Ok(listed) => listed,
+                Err(failure) => {
+                    tracing::debug!(provider = inner.speaker.provider, message = failure.message, "models were not told");
+                    return None;
+                }
+            };
+            let told = told_of(&inner.model, &listed)?.over(known.clone());
+            // What the person wrote down holds whatever a server says.
+            let facts = own.over(told);
+            (facts != known).then(|| inner.told.get_or_init(|| facts).clone())
+        })
+    }
+
     fn stream(&self, mut request: ModelRequest) -> ModelStream {
         if let Some(limit) = self.known().max_output_tokens {
             request.max_output_tokens = request.max_output_tokens.min(limit);
@@ -94,8 +123,10 @@ impl Model for Remote {
         // A model that cannot be told so refuses the request.
         request.effort = request.effort.filter(|_| self.known().reasoning);
         let inner = Arc::clone(&self.inner);
+        let (name, catalogue) = (self.name.clone(), self.catalogue.clone());
         Box::pin(async_stream::try_stream! {
-            let events = inner.send(&request).await?;
+            let sent = inner.send(&request).await;
+            let events = sent.map_err(|error| with_nearest(inner.key.hidden_in(error), &name, &catalogue))?;
             drop(request);
             let mut listener = Listener::new(inner.speaker.clone(), events, inner.answer(), inner.server.timeouts().idle);
             while !listener.at_end() {
@@ -103,11 +134,29 @@ impl Model for Remote {
                 for delta in listener.take() {
                     yield delta;
                 }
-                outcome?;
+                outcome.map_err(|error| inner.key.hidden_in(error))?;
             }
             yield Delta::Completed(listener.finish()?);
         })
     }
+}
+
+/// A model that its provider does not know may be one whose name was mistyped.
+fn with_nearest(mut error: ModelError, name: &str, catalogue: &Catalogue) -> ModelError {
+    if error.failure.kind == FailureKind::NotFound
+        && !catalogue.lists(name)
+        && let Some(nearest) = catalogue.nearest(name)
+    {
+        error.failure.hint = format!("did you mean `{nearest}`? {}", error.failure.hint);
+    }
+    error
+}
+
+/// The entry of a model. A server that has but one answers with it whatever it is called.
+fn told_of<'a>(model: &str, listed: &'a [Told]) -> Option<&'a Told> {
+    let bare = |name: &str| name.strip_suffix(":latest").unwrap_or(name).to_ascii_lowercase();
+    let named = listed.iter().find(|told| told.id == model).or_else(|| listed.iter().find(|told| bare(&told.id) == bare(model)));
+    named.or(if let [only] = listed { Some(only) } else { None }).filter(|told| told.says_something())
 }
 
 impl Inner {
@@ -120,7 +169,7 @@ impl Inner {
             Api::OpenAiResponses => Cow::Borrowed(responses::PATH),
             Api::Gemini => Cow::Owned(gemini::path(self.server.address(), &self.model)),
         };
-        let mut headers = self.headers.clone();
+        let mut headers = self.key.headers(&self.speaker).await?.clone();
         if self.api == Api::Anthropic {
             headers.extend(anthropic::beta(&self.model, request, &quirks));
         }
@@ -179,12 +228,12 @@ impl Inner {
         match self.api {
             Api::Anthropic => anthropic::body(&self.model, request, quirks, &mut thread),
             Api::OpenAiChat => chat::body(&self.model, &self.speaker.base_url, request, quirks, &mut thread),
+            Api::Gemini => gemini::body(&self.model, request, &mut thread),
             Api::OpenAiResponses => {
                 let Speaker { provider, base_url, .. } = &self.speaker;
                 let asked = responses::Asked { model: &self.model, provider, base_url, lacks: &self.lacks };
                 responses::body(asked, request, &mut thread)
             }
-            Api::Gemini => gemini::body(&self.model, request, &mut thread),
         }
     }
 

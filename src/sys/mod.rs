@@ -3,6 +3,7 @@
 pub mod file;
 pub mod http;
 pub mod instance;
+pub mod keyring;
 pub mod layer;
 pub mod locale;
 pub mod opener;
@@ -11,5 +12,6 @@ pub mod process;
 pub mod programs;
 pub mod proxy;
 pub mod sandbox;
+pub mod secret_prompt;
 pub mod tree_watch;
 pub mod watch;

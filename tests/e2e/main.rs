@@ -7,6 +7,7 @@ mod support;
 
 mod approve;
 mod artifacts;
+mod auth;
 mod bad_input;
 mod bounds;
 mod changes;
@@ -26,6 +27,7 @@ mod logging;
 mod manual;
 mod mechanisms;
 mod mentions;
+mod models;
 mod opening;
 mod patches;
 mod paths;

@@ -182,9 +182,10 @@ impl Request {
 struct Shared {
     script: Mutex<VecDeque<Answer>>,
     requests: Mutex<Vec<Request>>,
+    /// What is told of models to who asks for their list, and who did.
+    models: Mutex<Option<String>>,
+    lists: Mutex<Vec<Request>>,
     asked: Condvar,
-    /// What it says at `/v1/models`; without any it knows no such place.
-    models: Mutex<Vec<String>>,
     /// Opens when the server goes, so that stalled answers end.
     over: Gate,
 }
@@ -221,8 +222,9 @@ impl Server {
     }
 
     /// Lists these models from now on.
-    pub fn lists(&self, models: &[&str]) {
-        *lock(&self.shared.models) = models.iter().map(|name| (*name).to_owned()).collect();
+    pub fn has_models(&self, models: &[&str]) {
+        let entries: Vec<Value> = models.iter().map(|name| serde_json::json!({"id": name, "max_model_len": 8192})).collect();
+        *lock(&self.shared.models) = Some(serde_json::json!({"object": "list", "data": entries}).to_string());
     }
 
     pub fn port(&self) -> u16 {
@@ -232,6 +234,17 @@ impl Server {
     /// Adds an answer to the end of the script.
     pub fn push(&self, answer: Answer) {
         lock(&self.shared.script).push_back(answer);
+    }
+
+    /// Tells this to who asks for the list of its models.
+    pub fn tells_models(self, body: &Value) -> Self {
+        *lock(&self.shared.models) = Some(body.to_string());
+        self
+    }
+
+    /// Who asked for the list of models until now.
+    pub fn lists(&self) -> Vec<Request> {
+        lock(&self.shared.lists).clone()
     }
 
     /// All that was asked until now.
@@ -273,10 +286,11 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let Some(request) = read_request(&mut reader)? else { return Ok(()) };
     let path = request.path.clone();
     let model = request.body["model"].as_str().unwrap_or("none").to_owned();
-    let models = lock(&shared.models).clone();
-    if path == "/v1/models" && !models.is_empty() {
-        let entries: Vec<Value> = models.iter().map(|name| serde_json::json!({"id": name, "max_model_len": 8192})).collect();
-        return send_whole(stream, 200, &[], &serde_json::json!({"object": "list", "data": entries}).to_string());
+    if path.ends_with("/models")
+        && let Some(models) = lock(&shared.models).clone()
+    {
+        lock(&shared.lists).push(request);
+        return send_whole(stream, 200, &[("content-type".into(), "application/json".into())], &models);
     }
     let Some(protocol) = wire::Protocol::of(&path) else {
         return send_whole(stream, 404, &[], r#"{"error":{"message":"no such path","type":"not_found_error"}}"#);

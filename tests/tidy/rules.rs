@@ -31,6 +31,11 @@ const OWNERS: &[Owner] = &[
         places: &["src/sys/proxy"],
         why: "only the proxy of commands serves anyone",
     },
+    Owner {
+        words: &["keyring::Entry"],
+        places: &["src/sys/keyring"],
+        why: "a keyring may hang; `sys` waits for it with a limit",
+    },
     Owner { words: &["rusqlite"], places: &["src/store/"], why: "the database belongs to `store`" },
     Owner {
         words: &["tree_sitter", "tree_sitter_bash"],

@@ -1,5 +1,6 @@
 //! What may stand on the command line, as clap reads it.
 
+use super::auth::AuthSub;
 use super::looks_like_an_id;
 use super::policy::PolicySub;
 use crate::protocol::{Effort, Mode};
@@ -139,6 +140,22 @@ pub(super) enum Sub {
     Sessions {
         #[command(subcommand)]
         sessions: SessionsSub,
+    },
+    /// Keys of providers
+    Auth {
+        #[command(subcommand)]
+        auth: AuthSub,
+    },
+    /// The models that can be asked, with their limits and prices
+    Models {
+        /// Ask the providers and the servers of this machine too
+        #[arg(long)]
+        ask: bool,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        /// Only those whose name has this in it
+        filter: Option<String>,
     },
     /// What is set, and where
     Config {

@@ -1,5 +1,6 @@
 //! What was asked for, after everything that can be checked without looking at the machine was checked.
 
+use super::auth::AuthAction;
 use super::definition::{CommonArgs, ConfigSub, FormatArg, Line, OutputArgs, Resume, SessionArgs, SessionsSub, Sub, ToolSub};
 use super::policy::PolicyAction;
 use crate::protocol::Mode;
@@ -57,6 +58,8 @@ pub enum Action {
     SessionsList { json: bool, scope: SessionScope },
     SessionsShow { id: String },
     SessionsDelete { id: String },
+    Auth(AuthAction),
+    Models { ask: bool, json: bool, filter: Option<String> },
     ConfigPath,
     ConfigShow,
     ConfigSchema,
@@ -107,7 +110,7 @@ pub enum SessionScope {
 }
 
 /// Subcommands to come: the word alone is not a prompt anybody means.
-const PLANNED: [&str; 6] = ["acp", "auth", "mcp", "rewind", "serve", "setup"];
+const PLANNED: [&str; 5] = ["acp", "mcp", "rewind", "serve", "setup"];
 
 impl Line {
     pub(super) fn check(self) -> Result<Invocation, String> {
@@ -181,6 +184,8 @@ impl Sub {
             }
             Self::Sessions { sessions: SessionsSub::Show { id } } => Action::SessionsShow { id },
             Self::Sessions { sessions: SessionsSub::Delete { id } } => Action::SessionsDelete { id },
+            Self::Auth { auth } => Action::Auth(auth.check()),
+            Self::Models { ask, json, filter } => Action::Models { ask, json, filter },
             Self::Config { config: ConfigSub::Path } => Action::ConfigPath,
             Self::Config { config: ConfigSub::Show } => Action::ConfigShow,
             Self::Config { config: ConfigSub::Schema } => Action::ConfigSchema,
@@ -253,6 +258,8 @@ impl Invocation {
             | Action::SessionsList { .. }
             | Action::SessionsShow { .. }
             | Action::SessionsDelete { .. }
+            | Action::Auth(_)
+            | Action::Models { .. }
             | Action::ConfigPath
             | Action::ConfigShow
             | Action::ConfigSchema
@@ -265,6 +272,7 @@ impl Invocation {
             ("--policy", self.common.policy.is_some()),
             ("--mode auto", matches!(self.common.mode, Some(Mode::AutoEdit | Mode::Auto))),
             ("--yes", says_yes),
+            ("aye auth", matches!(&self.action, Action::Auth(auth) if auth.changes_keys())),
             ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_the_policy())),
         ];
         match checks.iter().find(|(_, given)| *given) {

@@ -1,10 +1,12 @@
 //! From the words on the command line to one checked invocation.
 
+mod auth;
 mod definition;
 mod invocation;
 mod pages;
 mod policy;
 
+pub use auth::{AuthAction, LogOut};
 pub use invocation::{Action, Answers, Color, Common, ExecPrompt, Invocation, OutputFormat, SessionChoice, SessionScope, Trust};
 pub use pages::{completions, manual, write_manual};
 pub use policy::{GrantsAction, InitPlace, PolicyAction, Preset, ShowForm, Subject, Template};

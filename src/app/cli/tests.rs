@@ -107,6 +107,16 @@ fn words_become_actions() {
         ("sessions list --json --all", Action::SessionsList { json: true, scope: SessionScope::All }),
         ("sessions show 7f3a01", Action::SessionsShow { id: "7f3a01".to_owned() }),
         ("sessions delete 7f3a01", Action::SessionsDelete { id: "7f3a01".to_owned() }),
+        ("auth login", Action::Auth(AuthAction::LogIn { provider: None, key_on_stdin: false })),
+        (
+            "auth login anthropic --key-stdin",
+            Action::Auth(AuthAction::LogIn { provider: Some("anthropic".to_owned()), key_on_stdin: true }),
+        ),
+        ("auth logout openai", Action::Auth(AuthAction::LogOut(LogOut::Of("openai".to_owned())))),
+        ("auth logout --all", Action::Auth(AuthAction::LogOut(LogOut::All))),
+        ("auth status --check", Action::Auth(AuthAction::Status { json: false, check: true })),
+        ("models", Action::Models { ask: false, json: false, filter: None }),
+        ("models --ask --json qwen", Action::Models { ask: true, json: true, filter: Some("qwen".to_owned()) }),
         ("config path", Action::ConfigPath),
         ("config show", Action::ConfigShow),
         ("config schema", Action::ConfigSchema),
@@ -196,12 +206,14 @@ fn a_command_that_aye_runs_may_not_widen_what_is_allowed() {
         "exec --mode=auto hi",
         "demo --yes",
         "tool call X --yes",
+        "auth login anthropic --key-stdin",
+        "auth logout --all",
     ] {
         let message = usage_error(line, Nesting::InsideAye);
         assert!(message.contains("AYE=1"), "aye {line}: {message}");
         assert!(parse(words(line), Nesting::Outermost).is_ok(), "aye {line}");
     }
-    for line in ["exec hi", "--mode plan exec hi", "tool call X", "policy check --jsonl"] {
+    for line in ["exec hi", "--mode plan exec hi", "tool call X", "policy check --jsonl", "auth status", "models --ask"] {
         assert!(parse(words(line), Nesting::InsideAye).is_ok(), "aye {line}");
     }
 }

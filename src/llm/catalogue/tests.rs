@@ -1,41 +1,67 @@
 use super::*;
-use crate::protocol::Usage;
+use crate::protocol::{Price, Usage};
+
+fn facts(name: &str) -> ModelFacts {
+    Catalogue::default().facts(name)
+}
 
 #[test]
 fn the_built_in_list_parses_and_each_price_makes_sense() {
-    let catalogue: Catalogue = toml::from_str(MODELS).unwrap();
-    assert!(catalogue.models.len() >= 12);
-    for card in &catalogue.models {
-        assert!(
-            card.name.split_once('/').is_some_and(|(provider, name)| !provider.is_empty() && !name.is_empty()),
-            "{}",
-            card.name
-        );
-        assert!(card.max_output_tokens.is_some_and(|limit| limit < card.context_window), "{}", card.name);
+    let cards = card::read(MODELS).unwrap();
+    assert!(cards.models.len() >= 80);
+    for card in &cards.models {
+        let window = card.context_window.unwrap();
+        assert!(card.max_output_tokens.is_none_or(|limit| limit < window), "{}", card.name);
+        assert!(card.price.is_none() || !card.name.starts_with(OPEN), "{}: nobody in particular sells it", card.name);
         if let Some(price) = card.price {
             assert!(
-                price.cache_read < price.input && price.input <= price.cache_write && price.input < price.output,
+                price.cache_read <= price.input && price.input <= price.cache_write && price.input < price.output,
                 "{}",
                 card.name
             );
         }
     }
-    let unique: std::collections::BTreeSet<_> = super::catalogue().models.iter().map(|card| &card.name).collect();
-    assert_eq!(unique.len(), catalogue.models.len());
+    let unique: std::collections::BTreeSet<_> = cards.models.iter().map(|card| &card.name).collect();
+    assert_eq!(unique.len(), cards.models.len());
 }
 
 #[test]
 fn a_model_is_found_by_its_name_its_dated_name_and_under_the_compatible_provider() {
     for name in ["anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5-20250929"] {
-        assert_eq!(facts(name).max_output_tokens, Some(64_000), "{name}");
+        assert_eq!(
+            (facts(name).max_output_tokens, facts(name).price.map(|price| price.input)),
+            (Some(64_000), Some(3.0)),
+            "{name}"
+        );
     }
     for name in ["openai/gpt-4o", "openai-chat/gpt-4o", "openai/gpt-4o-2024-08-06"] {
-        assert_eq!(facts(name).context_window, 128_000, "{name}");
+        assert_eq!((facts(name).context_window, facts(name).price.map(|price| price.input)), (128_000, Some(2.5)), "{name}");
+        assert_eq!(facts(name).name, name);
     }
-    for name in ["openai/gpt-4o-mini", "anthropic/gpt-4o", "mine/claude-sonnet-4-5", "x/y"] {
-        let card = facts(name);
-        assert_eq!((card.context_window, card.price, card.name.as_str()), (UNKNOWN_WINDOW, None, name));
+    for name in ["x/y", "x/claude-next-9", "openai/gpt-4o-extra", "anthropic/claude-sonnet-4-9-20270101", "openai"] {
+        assert_eq!((facts(name).context_window, facts(name).price), (UNKNOWN_WINDOW, None), "{name}");
     }
+}
+
+#[test]
+fn what_another_one_sells_takes_the_same_and_has_no_price() {
+    for (name, window, output) in [
+        ("gateway/claude-haiku-4-5", 200_000, Some(64_000)),
+        ("openrouter/anthropic/claude-sonnet-4.5", 200_000, Some(64_000)),
+        ("openrouter/openai/gpt-5-mini:free", 400_000, Some(128_000)),
+        ("mine/us.anthropic.claude-sonnet-4-5-20250929-v1:0", 200_000, Some(64_000)),
+        ("mine/claude-sonnet-4-5@20250929", 200_000, Some(64_000)),
+        ("openrouter/google/gemini-2.5-pro-preview", 1_048_576, Some(65_536)),
+        ("local/gpt-oss:20b", 131_072, None),
+        ("local/qwen3-coder:30b", 262_144, None),
+        ("local/Qwen/Qwen3-Coder-480B-A35B-Instruct", 262_144, None),
+        ("local/qwen3:8b", 40_960, None),
+    ] {
+        let facts = facts(name);
+        assert_eq!((facts.context_window, facts.max_output_tokens, facts.price), (window, output, None), "{name}");
+        assert!(!Catalogue::default().lists(name), "{name}: its server may know better");
+    }
+    assert_eq!(facts("groq/openai/gpt-oss-120b").price.map(|price| price.output), Some(0.6), "its own price");
 }
 
 #[test]
@@ -54,17 +80,85 @@ fn cached_tokens_cost_what_they_cost() {
 }
 
 #[test]
-fn who_takes_images_is_known_by_the_list_or_by_the_family() {
-    for (name, images) in [
-        ("anthropic/claude-sonnet-5", true),
-        ("anthropic/claude-next-9", true),
-        ("gateway/claude-sonnet-5", true),
-        ("openai-chat/gpt-5.5", true),
-        ("local/Qwen3-VL:8b", true),
-        ("openai/deepseek-flash", false),
-        ("local/qwen3-coder", false),
-        ("local/some-model", false),
+fn what_a_model_takes_is_known_by_the_list_or_by_the_family() {
+    for (name, images, reasoning) in [
+        ("anthropic/claude-sonnet-5", true, true),
+        ("anthropic/claude-3-5-haiku-20241022", true, false),
+        ("anthropic/claude-sonnet-4-9", true, true),
+        ("anthropic/claude-next-9", true, false),
+        ("gateway/claude-sonnet-5", true, true),
+        ("openai-chat/gpt-5.5", true, true),
+        ("openai/gpt-4.1", true, false),
+        ("openai/gpt-5.9-turbo", true, true),
+        ("xai/grok-4", true, false),
+        ("local/Qwen3-VL:8b", true, false),
+        ("openai/deepseek-flash", false, false),
+        ("local/qwen3-coder", false, false),
+        ("local/some-model", false, false),
+        ("local/gpt-oss:120b", false, true),
     ] {
-        assert_eq!(facts(name).images, images, "{name}");
+        assert_eq!((facts(name).images, facts(name).reasoning), (images, reasoning), "{name}");
+    }
+}
+
+const OWN: &str = r#"
+reasoning_families = ["thinker"]
+
+[[models]]
+name = "anthropic/claude-sonnet-4-5"
+price = { input = 1, output = 2.5 }
+
+[[models]]
+name = "mine/small"
+context_window = 32_000
+images = true
+"#;
+
+#[test]
+fn a_persons_list_overrides_and_adds() {
+    let own = Catalogue::with_own(OWN).unwrap();
+    let sonnet = own.facts("anthropic/claude-sonnet-4-5");
+    let price = Price { input: 1.0, output: 2.5, cache_read: 1.0, cache_write: 1.0 };
+    assert_eq!((sonnet.price, sonnet.context_window, sonnet.max_output_tokens), (Some(price), 200_000, Some(64_000)));
+    let small = own.facts("mine/small");
+    assert_eq!((small.context_window, small.images, small.reasoning), (32_000, true, false));
+    assert!(own.lists("mine/small") && !own.lists("mine/other") && own.facts("mine/big-thinker").reasoning);
+    assert_eq!(own.of_provider("mine").len(), 1);
+    assert_eq!(own.of_provider("openai-chat").len(), own.of_provider("openai").len());
+    assert_eq!(own.over(ModelFacts { context_window: 8_000, ..small.clone() }), small, "whatever a server says");
+}
+
+#[test]
+fn a_slip_in_a_list_is_told_with_its_line_and_what_was_meant() {
+    for (text, line, said) in [
+        ("[[models]]\nname = \"a/b\"\ncontext_windw = 1\n", 3, "unknown key `context_windw`; did you mean `context_window`?"),
+        ("[[modls]]\nname = \"a/b\"\n", 1, "unknown key `modls`; did you mean `models`?"),
+        ("[[models]]\nname = \"b\"\n", 2, "`name`: expected a text like"),
+        ("\n[[models]]\nimages = true\n", 2, "no `name`"),
+        ("[[models]]\nname = \"a/b\"\nimages = \"yes\"\n", 3, "expected true or false"),
+        ("[[models]]\nname = \"a/b\"\ncontext_window = -1\n", 3, "a number of tokens"),
+        ("[[models]]\nname = \"a/b\"\nprice = { input = 1 }\n", 3, "expected dollars for a million tokens"),
+        ("[[models]]\nname = \"a/b\"\nprice = { input = nan, output = 1 }\n", 3, "expected dollars"),
+        ("[[models]]\nname = \"a/b\"\nprice = { inptu = 1, output = 1 }\n", 3, "did you mean `input`?"),
+        ("models = 3\n", 1, "expected tables"),
+        ("[[models]\n", 1, "expected TOML"),
+    ] {
+        let problems = Catalogue::with_own(text).unwrap_err();
+        assert!(problems.iter().any(|(at, what)| *at == line && what.contains(said)), "{text}: {problems:?}");
+    }
+}
+
+#[test]
+fn a_name_that_is_nearly_right_is_known() {
+    let catalogue = Catalogue::default();
+    for (asked, meant) in [
+        ("anthropic/claude-sonet-4-5", Some("anthropic/claude-sonnet-4-5")),
+        ("openai-chat/gpt5", Some("openai-chat/gpt-5")),
+        ("gemini/gemini-2.5-flahs", Some("gemini/gemini-2.5-flash")),
+        ("anthropic/gpt-5", None),
+        ("mine/claude-sonet-4-5", None),
+        ("anthropic/something-else", None),
+    ] {
+        assert_eq!(catalogue.nearest(asked).as_deref(), meant, "{asked}");
     }
 }

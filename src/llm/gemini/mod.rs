@@ -12,9 +12,14 @@ pub(super) use request::body;
 /// What the interface's own version stands as in an address; `base` may end with it already.
 const VERSIONS: [&str; 3] = ["/v1beta", "/v1alpha", "/v1"];
 
+/// The version that is missing at the end of `base`.
+pub(super) fn version_below(base: &str) -> &'static str {
+    if VERSIONS.iter().any(|version| base.ends_with(version)) { "" } else { VERSIONS[0] }
+}
+
 /// Where `model` is asked, below `base`.
 pub(super) fn path(base: &str, model: &str) -> String {
-    let version = if VERSIONS.iter().any(|version| base.ends_with(version)) { "" } else { VERSIONS[0] };
+    let version = version_below(base);
     // A name may say itself whether it is a model or one of one's own.
     let kind = if model.starts_with("models/") || model.starts_with("tunedModels/") { "" } else { "models/" };
     let mut path = format!("{version}/{kind}");

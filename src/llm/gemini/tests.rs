@@ -1,4 +1,5 @@
 use super::*;
+use crate::llm::fault::Asked;
 use crate::llm::tests::{play, speaker};
 use crate::llm::thread::Thread;
 use crate::ports::{Completion, ModelError, ModelRequest};
@@ -400,8 +401,7 @@ fn a_refusal_of_the_api_is_what_it_says() {
         (504, error(504, "DEADLINE_EXCEEDED", "Deadline expired before operation could complete."), Timeout),
     ] {
         let said = body.get("error").or(body.get(0).map(|first| &first["error"])).unwrap()["message"].clone();
-        let failure =
-            speaker().refused(status, "status", body.to_string().as_bytes(), crate::llm::fault::Asked::default()).failure;
+        let failure = speaker().refused(status, "status", body.to_string().as_bytes(), Asked::default()).failure;
         assert_eq!((failure.kind, json!(failure.message)), (kind, said), "{status} {body}");
     }
 }

@@ -21,7 +21,7 @@ fn local(model: &str, home: u16, ports: &[u16]) -> Local {
         key_variable: String::new(),
         timeouts: Timeouts::default(),
     };
-    Local::new(spec, model, ports.to_vec()).unwrap()
+    Local::new(spec, model, ports.to_vec(), crate::llm::Catalogue::default()).unwrap()
 }
 
 async fn ask(model: &Local) -> Result<(), ModelError> {

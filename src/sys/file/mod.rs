@@ -4,6 +4,7 @@ pub mod append;
 mod attributes;
 mod fingerprint;
 mod own_secret;
+pub mod private;
 mod replace;
 pub mod several;
 #[cfg(test)]

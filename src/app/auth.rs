@@ -1,0 +1,287 @@
+//! `aye auth`: the keys of providers, kept where only the person gets at them.
+
+use super::cli::{AuthAction, LogOut};
+use super::exit::Exit;
+use super::models::ModelsHere;
+use super::place::Place;
+use super::trouble::Trouble;
+use crate::config::{ConfigError, Kept, NotKept, Secret};
+use crate::protocol::FailureKind;
+use crate::sys::keyring::KeyringError;
+use crate::sys::secret_prompt;
+use crate::text::clean;
+use futures_util::future::join_all;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+/// A longer one is a file that was taken for a key.
+const KEY_BYTES: u64 = 8 << 10;
+/// Of a shorter key nothing is shown: the rest would be easy to guess.
+const SHOWN_OF: usize = 16;
+const SHOWN: usize = 4;
+
+pub fn run(place: &Place, asked: AuthAction) -> Result<Exit, Trouble> {
+    match asked {
+        AuthAction::LogIn { provider, key_on_stdin } => log_in(place, provider, key_on_stdin),
+        AuthAction::LogOut(LogOut::Of(provider)) => log_out(place, &[key_name(place, &provider)?]),
+        AuthAction::LogOut(LogOut::All) => {
+            let names: Vec<String> = place.credentials.names()?.map(str::to_owned).collect();
+            log_out(place, &names)
+        }
+        AuthAction::Status { json, check } => status(place, json, check),
+    }
+}
+
+fn log_in(place: &Place, provider: Option<String>, key_on_stdin: bool) -> Result<Exit, Trouble> {
+    let provider = match provider {
+        Some(provider) => provider,
+        None => which(place, key_on_stdin)?,
+    };
+    let name = key_name(place, &provider)?;
+    if name == "local" {
+        return Err(Trouble::usage("`local` is a server of this machine and needs no key"));
+    }
+    let keyring = place.settings.uses_keyring();
+    if !keyring {
+        check_place_of_file(place)?;
+    }
+    let key = Secret::new(checked(&if key_on_stdin { from_stdin()? } else { typed(&name)? })?);
+    let in_keyring = if keyring { Some(place.credentials.keep_in_keyring(&name, &key)) } else { None };
+    let mut text = match in_keyring {
+        Some(Ok(())) => format!("the key of {name} is in the keyring of this system\n"),
+        Some(Err(NotKept::File(error))) => return Err(error.into()),
+        Some(Err(NotKept::Keyring(error))) if error != KeyringError::Absent => {
+            let otherwise = "nothing is kept; `--set auth.keyring=false` keeps it in a file that only you can read";
+            return Err(Trouble::failed(format!("{error}; {otherwise}")));
+        }
+        without => {
+            check_place_of_file(place)?;
+            place.credentials.keep_in_file(&name, &key)?;
+            let why = if without.is_some() { ", for this system has no keyring that answers" } else { "" };
+            let file = place.credentials.file().unwrap_or(Path::new("")).display();
+            format!("the key of {name} is in the file {file}{why}; only you can read it (mode 600)\n")
+        }
+    };
+    if let Some(variable) = place.settings.key_variable(&name, &place.environment)
+        && place.environment.get(&variable).is_some()
+    {
+        let _ = writeln!(text, "{variable} is set too, and goes before it");
+    }
+    super::say(&clean(&text));
+    Ok(Exit::Completed)
+}
+
+fn log_out(place: &Place, names: &[String]) -> Result<Exit, Trouble> {
+    let mut text = String::new();
+    for name in names {
+        let _ = match place.credentials.forget(name)? {
+            Some(Kept::Keyring) => writeln!(text, "the key of {name} is gone from the keyring"),
+            Some(Kept::File) => writeln!(text, "the key of {name} is gone from the file"),
+            None => writeln!(text, "no key of {name} was kept"),
+        };
+        if let Some(variable) = place.settings.key_variable(name, &place.environment)
+            && place.environment.get(&variable).is_some()
+        {
+            let _ = writeln!(text, "{variable} is still set, and is used");
+        }
+    }
+    if names.is_empty() {
+        text.push_str("no keys are kept\n");
+    }
+    super::say(&clean(&text));
+    Ok(Exit::Completed)
+}
+
+/// The provider whose key is meant; who said nothing is asked.
+fn which(place: &Place, key_on_stdin: bool) -> Result<String, Trouble> {
+    let names: Vec<String> =
+        place.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();
+    let names = names.join(", ");
+    if key_on_stdin || !std::io::stdin().is_terminal() {
+        return Err(Trouble::usage(format!("whose key? `aye auth login PROVIDER`, one of {names}")));
+    }
+    let answer = secret_prompt::ask_openly(&format!("Whose key? ({names}) "));
+    let answer = answer.map_err(|error| Trouble::usage(format!("the terminal cannot be asked: {error}")))?;
+    answer.ok_or_else(|| Trouble::usage("no provider was named; nothing is kept"))
+}
+
+/// The name under which the key of a provider is kept. What looks like a key is never repeated.
+fn key_name(place: &Place, provider: &str) -> Result<String, Trouble> {
+    let long = provider.len() > 20 && provider.contains(|letter: char| letter.is_ascii_digit());
+    match place.settings.key_name(provider) {
+        Ok(name) => Ok(name.to_owned()),
+        Err(_) if long || provider.len() > 40 || provider.starts_with("sk-") => Err(Trouble::usage(
+            "that looks like a key, not like a provider; a key is typed when it is asked for, or given on stdin with `--key-stdin`: change it, for the history of your shell has it now",
+        )),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn typed(name: &str) -> Result<String, Trouble> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Trouble::usage("there is no terminal to ask on; give the key on stdin with `--key-stdin`"));
+    }
+    let typed = secret_prompt::ask(&format!("Key of {name} (it is not shown): "));
+    let typed = typed.map_err(|error| Trouble::usage(format!("the terminal cannot be asked: {error}")))?;
+    typed.ok_or_else(|| Trouble::usage("no key was given; nothing is kept"))
+}
+
+fn from_stdin() -> Result<String, Trouble> {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(KEY_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Trouble::usage(format!("cannot read the key from stdin: {error}")))?;
+    String::from_utf8(bytes).map_err(|_| Trouble::usage("what stands on stdin is no text, so no key"))
+}
+
+/// One line that a header can carry.
+fn checked(key: &str) -> Result<&str, Trouble> {
+    let key = key.trim();
+    if key.is_empty() {
+        return Err(Trouble::usage("no key was given; nothing is kept"));
+    }
+    if key.len() as u64 > KEY_BYTES || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Trouble::usage("that is no key: a key is one line of letters and digits; nothing is kept"));
+    }
+    Ok(key)
+}
+
+/// A file of keys lies nowhere that others are given a copy of.
+fn check_place_of_file(place: &Place) -> Result<(), Trouble> {
+    shared_place(place).map_or(Ok(()), |reason| Err(Trouble::usage(reason)))
+}
+
+/// Why a file of keys in the config directory would go to others with a repository.
+fn shared_place(place: &Place) -> Option<String> {
+    let config = &place.directories.config;
+    let real = config.ancestors().find_map(|level| level.canonicalize().ok())?;
+    let home = &place.home;
+    let above_home = |level: &Path| home.starts_with(level);
+    let repository = real.ancestors().take_while(|level| !above_home(level)).find(|level| level.join(".git").exists());
+    let workspace = place.roots.iter().find(|root| real.starts_with(root) && !above_home(root));
+    let shared: PathBuf = repository.map(Path::to_owned).or_else(|| workspace.cloned())?;
+    Some(format!(
+        "the directory of your settings, `{}`, lies in the project `{}`, where a file of keys would go to others with it; set AYE_CONFIG_DIR to another directory",
+        config.display(),
+        shared.display()
+    ))
+}
+
+/// Where the key of a provider comes from.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Standing {
+    provider: String,
+    /// `environment`, `keyring`, `file` or `none`.
+    source: &'static str,
+    /// The variable, or the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    /// The last letters of the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_with: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+    /// Whether the provider takes it, where it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted: Option<bool>,
+}
+
+fn status(place: &Place, json: bool, check: bool) -> Result<Exit, Trouble> {
+    let mut names: Vec<String> = place.settings.providers();
+    names.retain(|name| name != "openai-chat" && name != "local");
+    for kept in place.credentials.names()? {
+        if !names.iter().any(|name| name == kept) {
+            names.push(kept.to_owned());
+        }
+    }
+    let mut standings = names.iter().map(|name| standing(place, name)).collect::<Result<Vec<_>, _>>()?;
+    if check {
+        let here = ModelsHere::new(place);
+        let asked = standings.iter_mut().filter(|standing| standing.source != "none" && standing.problem.is_none());
+        super::runtime()?.block_on(join_all(asked.map(|standing| ask(&here, standing))));
+    }
+    let refused = standings.iter().any(|standing| standing.accepted == Some(false));
+    if json {
+        super::say_json(&standings);
+    } else {
+        super::say(&clean(&table(&standings)));
+    }
+    Ok(if refused { Exit::Authentication } else { Exit::Completed })
+}
+
+fn standing(place: &Place, provider: &str) -> Result<Standing, ConfigError> {
+    let mut standing =
+        Standing { provider: provider.to_owned(), source: "none", place: None, ends_with: None, problem: None, accepted: None };
+    let variable = place.settings.key_variable(provider, &place.environment);
+    if let Some(key) = variable.as_deref().and_then(|variable| place.environment.get(variable)) {
+        (standing.source, standing.place, standing.ends_with) = ("environment", variable.clone(), end_of(key));
+        return Ok(standing);
+    }
+    match place.credentials.kept(provider)? {
+        Some(Kept::File) => {
+            standing.source = "file";
+            standing.place = place.credentials.file().map(|file| file.display().to_string());
+        }
+        Some(Kept::Keyring) => standing.source = "keyring",
+        None => {
+            standing.place = variable;
+            return Ok(standing);
+        }
+    }
+    match place.credentials.secret(provider) {
+        Ok(key) => standing.ends_with = key.and_then(|key| end_of(key.reveal())),
+        Err(problem) => standing.problem = Some(problem),
+    }
+    Ok(standing)
+}
+
+fn end_of(key: &str) -> Option<String> {
+    let letters = key.chars().count();
+    (letters >= SHOWN_OF).then(|| key.chars().skip(letters - SHOWN).collect())
+}
+
+/// Asks for the list of models, which costs nothing.
+async fn ask(here: &ModelsHere, standing: &mut Standing) {
+    let spec = match here.provider(&standing.provider) {
+        Ok(spec) => spec,
+        Err(error) => {
+            standing.problem = Some(error.to_string());
+            return;
+        }
+    };
+    match crate::llm::list_models(spec).await {
+        Ok(_) => standing.accepted = Some(true),
+        Err(failure) => {
+            if matches!(failure.kind, FailureKind::Authentication | FailureKind::Permission | FailureKind::Billing) {
+                standing.accepted = Some(false);
+            }
+            standing.problem = Some(failure.message);
+        }
+    }
+}
+
+fn table(standings: &[Standing]) -> String {
+    let widest = standings.iter().map(|standing| standing.provider.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for standing in standings {
+        let place = standing.place.as_deref().unwrap_or_default();
+        let from = match standing.source {
+            "environment" => format!("from {place}"),
+            "file" => format!("in the file {place}"),
+            "keyring" => "in the keyring".to_owned(),
+            _ if place.is_empty() => format!("none; `aye auth login {}`", standing.provider),
+            _ => format!("none; `aye auth login {}`, or set {place}", standing.provider),
+        };
+        let end = standing.ends_with.as_ref().map(|end| format!(" (…{end})")).unwrap_or_default();
+        let accepted = match standing.accepted {
+            Some(true) => ", accepted",
+            Some(false) => ", refused",
+            None => "",
+        };
+        let problem = standing.problem.as_ref().map(|problem| format!(": {}", problem.replace('\n', " "))).unwrap_or_default();
+        let _ = writeln!(text, "{:widest$}  {from}{end}{accepted}{problem}", standing.provider);
+    }
+    text
+}

@@ -1,0 +1,62 @@
+use super::*;
+use std::os::unix::fs::PermissionsExt;
+
+const KEY: &str = "sk-\"odd\"\\key-4711";
+
+fn credentials(dir: &tempfile::TempDir) -> Credentials {
+    Credentials::at(&Directories { config: dir.path().join("config"), data: dir.path().join("data") })
+}
+
+#[test]
+fn a_key_in_the_file_is_found_again_and_forgotten() {
+    let dir = tempfile::tempdir().unwrap();
+    credentials(&dir).keep_in_file("my own/provider", &Secret::new(KEY)).unwrap();
+    credentials(&dir).keep_in_file("anthropic", &Secret::new("other-key-1")).unwrap();
+    let read = credentials(&dir);
+    assert_eq!(read.names().unwrap().collect::<Vec<_>>(), ["anthropic", "my own/provider"]);
+    assert_eq!(read.secret("my own/provider").unwrap().unwrap().reveal(), KEY);
+    assert_eq!((read.kept("anthropic"), read.kept("openai")), (Ok(Some(Kept::File)), Ok(None)));
+    assert_eq!(read.known_values(), ["other-key-1", KEY]);
+    assert!(!format!("{read:?}").contains("4711"));
+    for (name, was) in [("anthropic", Some(Kept::File)), ("anthropic", None), ("my own/provider", Some(Kept::File))] {
+        assert_eq!(credentials(&dir).forget(name), Ok(was));
+    }
+    assert!(!read.file().unwrap().exists(), "an empty file is no use to anyone");
+}
+
+#[test]
+fn what_the_keyring_has_is_known_without_asking_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = credentials(&dir).file().unwrap().to_owned();
+    private::update::<PrivateError>(&path, 100, |_| Ok(Some(b"[openai]\nkeyring = true\n".to_vec()))).unwrap();
+    let read = credentials(&dir);
+    assert_eq!((read.kept("openai"), read.of_file("openai")), (Ok(Some(Kept::Keyring)), Ok(None)));
+    assert_eq!(read.known_values(), Vec::<String>::new());
+}
+
+#[test]
+fn a_broken_file_is_named_with_its_line_and_never_repeated() {
+    for (text, line) in [
+        ("[a]\nkey = \"sk-hush\"\n\n[b]\nkye = \"sk-hush\"\n", 5),
+        ("key = \"sk-hush\"\n", 1),
+        ("[a]\nkey = \"sk-hush\"\nkeyring = true\n", 1),
+        ("[a]\nkeyring = \"sk-hush\"\n", 2),
+        ("[a]\nkey = \"  \"\n", 2),
+        ("[a]\nkey = \"sk-hush\n", 2),
+    ] {
+        let error = parse(text.as_bytes(), Path::new("/c/credentials.toml")).unwrap_err().to_string();
+        assert!(error.contains(&format!("`/c/credentials.toml` line {line}:")) && !error.contains("hush"), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_file_that_others_can_read_is_refused_with_what_mends_it() {
+    let dir = tempfile::tempdir().unwrap();
+    credentials(&dir).keep_in_file("anthropic", &Secret::new(KEY)).unwrap();
+    let path = credentials(&dir).file().unwrap().to_owned();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+    for error in [credentials(&dir).kept("anthropic").unwrap_err(), credentials(&dir).forget("anthropic").unwrap_err()] {
+        let error = error.to_string();
+        assert!(error.contains("chmod 600") && error.contains("credentials.toml") && !error.contains("4711"), "{error}");
+    }
+}

@@ -1,0 +1,183 @@
+//! A list of models as TOML: the built-in one and a person's have the same shape.
+
+use crate::protocol::Price;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A model as a list has it; what is left out is as it was before.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Card {
+    /// `anthropic/claude-sonnet-5`; dated names of it begin so.
+    pub name: String,
+    pub context_window: Option<u64>,
+    pub max_output_tokens: Option<u64>,
+    pub price: Option<Price>,
+    pub images: Option<bool>,
+    pub reasoning: Option<bool>,
+}
+
+#[derive(Debug, Default)]
+pub struct Cards {
+    /// Parts of the names of models that take images, for those that are not listed.
+    pub image_families: Vec<String>,
+    /// The same of models that can be told how hard to think.
+    pub reasoning_families: Vec<String>,
+    pub models: Vec<Card>,
+}
+
+const TOP: &[&str] = &["image_families", "models", "reasoning_families"];
+const OF_MODEL: &[&str] = &["context_window", "images", "max_output_tokens", "name", "price", "reasoning"];
+const OF_PRICE: &[&str] = &["cache_read", "cache_write", "input", "output"];
+/// Dollars for a million tokens; more is a slip.
+const MOST_DOLLARS: f64 = 100_000.0;
+
+/// The list, or all that is wrong with it, each with its line.
+pub fn read(text: &str) -> Result<Cards, Vec<(usize, String)>> {
+    let mut reader = Reader { text, problems: Vec::new() };
+    let document = DeTable::parse(text).map_err(|error| {
+        let line = reader.line(error.span().map_or(0, |span| span.start));
+        vec![(line, format!("{}; expected TOML", error.message()))]
+    })?;
+    let mut cards = Cards::default();
+    for (key, value) in document.get_ref() {
+        match key.get_ref().as_ref() {
+            "image_families" => cards.image_families = reader.families(key, value),
+            "reasoning_families" => cards.reasoning_families = reader.families(key, value),
+            "models" => cards.models = reader.models(value),
+            other => reader.unknown(key.span().start, other, TOP),
+        }
+    }
+    if reader.problems.is_empty() { Ok(cards) } else { Err(reader.problems) }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    problems: Vec<(usize, String)>,
+}
+
+type Name<'a> = Spanned<std::borrow::Cow<'a, str>>;
+
+impl Reader<'_> {
+    fn line(&self, byte: usize) -> usize {
+        1 + self.text.bytes().take(byte).filter(|byte| *byte == b'\n').count()
+    }
+
+    fn wrong(&mut self, byte: usize, what: impl Into<String>) {
+        let line = self.line(byte);
+        self.problems.push((line, what.into()));
+    }
+
+    fn unknown(&mut self, byte: usize, given: &str, known: &[&str]) {
+        let near = |name: &&&str| strsim::damerau_levenshtein(name, given);
+        let nearest = known.iter().filter(|name| near(name) <= 1 + name.len() / 4).min_by_key(near);
+        let hint = match nearest {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("expected {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+        };
+        self.wrong(byte, format!("unknown key `{given}`; {hint}"));
+    }
+
+    fn expected(&mut self, key: &Name<'_>, what: &str) {
+        self.wrong(key.span().start, format!("`{}`: expected {what}", key.get_ref()));
+    }
+
+    fn families(&mut self, key: &Name<'_>, value: &Spanned<DeValue<'_>>) -> Vec<String> {
+        let texts = value.get_ref().as_array().and_then(|array| {
+            array
+                .iter()
+                .map(|item| item.get_ref().as_str().filter(|text| !text.is_empty()).map(str::to_ascii_lowercase))
+                .collect()
+        });
+        texts.unwrap_or_else(|| {
+            self.expected(key, "a list of texts in quotes");
+            Vec::new()
+        })
+    }
+
+    fn models(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<Card> {
+        let Some(array) = value.get_ref().as_array() else {
+            self.wrong(value.span().start, "`models`: expected tables `[[models]]`");
+            return Vec::new();
+        };
+        let mut cards = Vec::with_capacity(array.len());
+        for item in array {
+            match item.get_ref().as_table() {
+                Some(table) => cards.push(self.model(item.span().start, table)),
+                None => self.wrong(item.span().start, "`models`: expected tables `[[models]]`"),
+            }
+        }
+        cards
+    }
+
+    fn model(&mut self, start: usize, table: &DeTable<'_>) -> Card {
+        let mut card = Card::default();
+        for (key, value) in table {
+            let at = key;
+            let value = value.get_ref();
+            match key.get_ref().as_ref() {
+                "name" => match value.as_str().filter(|name| crate::llm::split_name(name).is_some()) {
+                    Some(name) => name.clone_into(&mut card.name),
+                    None => self.expected(at, "a text like \"anthropic/claude-sonnet-5\""),
+                },
+                "context_window" => card.context_window = self.tokens(at, value),
+                "max_output_tokens" => card.max_output_tokens = self.tokens(at, value),
+                "images" => card.images = self.flag(at, value),
+                "reasoning" => card.reasoning = self.flag(at, value),
+                "price" => card.price = self.price(at, value),
+                other => self.unknown(key.span().start, other, OF_MODEL),
+            }
+        }
+        if card.name.is_empty() && !table.contains_key("name") {
+            self.wrong(start, "a model has no `name`; expected one like \"anthropic/claude-sonnet-5\"");
+        }
+        card
+    }
+
+    fn tokens(&mut self, key: &Name<'_>, value: &DeValue<'_>) -> Option<u64> {
+        let number = value.as_integer().and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
+        let number = number.filter(|number| (1..=1_000_000_000).contains(number));
+        if number.is_none() {
+            self.expected(key, "a number of tokens");
+        }
+        number
+    }
+
+    fn flag(&mut self, key: &Name<'_>, value: &DeValue<'_>) -> Option<bool> {
+        if value.as_bool().is_none() {
+            self.expected(key, "true or false");
+        }
+        value.as_bool()
+    }
+
+    fn price(&mut self, key: &Name<'_>, value: &DeValue<'_>) -> Option<Price> {
+        const SHAPE: &str =
+            "dollars for a million tokens, like { input = 3.0, output = 15.0, cache_read = 0.3, cache_write = 3.75 }";
+        let Some(table) = value.as_table() else {
+            self.expected(key, SHAPE);
+            return None;
+        };
+        let mut found = [None; 4];
+        for (name, value) in table {
+            match OF_PRICE.iter().position(|known| known == name.get_ref()) {
+                Some(place) => match dollars(value.get_ref()) {
+                    Some(number) => found[place] = Some(number),
+                    None => self.expected(name, "dollars for a million tokens"),
+                },
+                None => self.unknown(name.span().start, name.get_ref(), OF_PRICE),
+            }
+        }
+        let [cache_read, cache_write, input, output] = found;
+        let (Some(input), Some(output)) = (input, output) else {
+            self.expected(key, SHAPE);
+            return None;
+        };
+        // Without a price of its own what is cached costs what all else does.
+        Some(Price { input, output, cache_read: cache_read.unwrap_or(input), cache_write: cache_write.unwrap_or(input) })
+    }
+}
+
+fn dollars(value: &DeValue<'_>) -> Option<f64> {
+    let text = value.as_float().map(|number| number.as_str().to_owned());
+    let text = text.or_else(|| value.as_integer().map(|number| number.as_str().to_owned()))?;
+    text.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite() && (0.0..=MOST_DOLLARS).contains(number))
+}

@@ -1,0 +1,47 @@
+//! The many names of one model.
+
+/// `openai-chat` and `openai` are two languages of one seller.
+pub fn seller(provider: &str) -> &str {
+    if provider == "openai-chat" { "openai" } else { provider }
+}
+
+/// `anthropic/claude-sonnet-5` is also called `anthropic/claude-sonnet-5-20260630`.
+pub fn is_named(listed: &str, asked: &str) -> bool {
+    let halves = (listed.split_once('/'), asked.split_once('/'));
+    let (Some((listed_at, listed)), Some((asked_at, asked))) = halves else { return false };
+    listed_at == seller(asked_at) && asked.strip_prefix(listed).is_some_and(|rest| rest.is_empty() || is_date(rest))
+}
+
+/// What is left of a name when all that sellers put before and after it is gone: `openrouter/anthropic/claude-sonnet-4.5:beta` and
+/// `mine/us.anthropic.claude-sonnet-4-5-20250929-v1:0` are `claude-sonnet-4-5` and `claude-sonnet-4-5-20250929-v1`.
+pub fn bare(full_name: &str) -> String {
+    let last = full_name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let last = last.split([':', '@']).next().unwrap_or_default();
+    let last = last.find(".claude-").map_or(last, |at| &last[at + 1..]);
+    plain(last)
+}
+
+/// Dots and dashes are used for one another.
+fn plain(name: &str) -> String {
+    name.to_ascii_lowercase().replace(['.', '_'], "-")
+}
+
+/// Whether a bare name is this listed one, dated or not.
+pub fn is_bare(listed: &str, asked: &str) -> bool {
+    let rest = asked.strip_prefix(plain(listed).as_str());
+    let rest = rest.map(|rest| rest.strip_suffix("-v1").unwrap_or(rest));
+    rest.is_some_and(|rest| rest.is_empty() || rest == "-latest" || rest == "-preview" || is_date(rest))
+}
+
+/// Whether a bare name is one of the sizes and forms of an open model.
+pub fn begins(listed: &str, asked: &str) -> bool {
+    asked.strip_prefix(plain(listed).as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+/// `-20260630` or `-2026-06-30`.
+fn is_date(rest: &str) -> bool {
+    let Some(date) = rest.strip_prefix('-') else { return false };
+    let dashes: Vec<usize> = date.match_indices('-').map(|(at, _)| at).collect();
+    let digits = date.bytes().filter(u8::is_ascii_digit).count();
+    digits == 8 && (date.len() == 8 || (date.len() == 10 && dashes == [4, 7]))
+}

@@ -1,0 +1,170 @@
+//! One model in a list, in the words of any server. What cannot be read, or makes no sense, was not said.
+
+use crate::protocol::{ModelFacts, Price};
+use serde_json::Value;
+
+/// A longer name is none.
+const NAME_BYTES: usize = 300;
+/// Windows outside of this are slips: of a unit, or to harm.
+const TOKENS: std::ops::RangeInclusive<u64> = 256..=1_000_000_000;
+const MILLION: f64 = 1_000_000.0;
+/// Dollars for a token; more is no price.
+const MOST_DOLLARS: f64 = 0.1;
+
+/// What a server says of a model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Told {
+    /// As requests name it.
+    pub id: String,
+    pub context_window: Option<u64>,
+    pub max_output_tokens: Option<u64>,
+    pub price: Option<Price>,
+    pub images: Option<bool>,
+    pub reasoning: Option<bool>,
+}
+
+impl Told {
+    /// All that is known with this on top.
+    pub fn over(&self, facts: ModelFacts) -> ModelFacts {
+        let context_window = self.context_window.unwrap_or(facts.context_window);
+        let max_output_tokens = self.max_output_tokens.or(facts.max_output_tokens);
+        ModelFacts {
+            name: facts.name,
+            context_window,
+            max_output_tokens: max_output_tokens.filter(|limit| *limit <= context_window),
+            price: self.price.or(facts.price),
+            images: self.images.unwrap_or(facts.images),
+            reasoning: self.reasoning.unwrap_or(facts.reasoning),
+        }
+    }
+
+    pub fn says_something(&self) -> bool {
+        *self != Self { id: self.id.clone(), ..Self::default() }
+    }
+}
+
+/// The models of a list; `None` where it is no list.
+pub(super) fn read(body: &Value) -> Option<Vec<Told>> {
+    let list = body.get("data").or_else(|| body.get("models")).unwrap_or(body).as_array()?;
+    Some(list.iter().filter_map(one).collect())
+}
+
+fn one(model: &Value) -> Option<Told> {
+    let id = ["id", "name", "model"].iter().find_map(|field| model.get(field)?.as_str()).filter(|id| is_name(id))?;
+    // Gemini names a model by its path.
+    let id = id.strip_prefix("models/").unwrap_or(id).to_owned();
+    if !answers(model) {
+        return None;
+    }
+    let context_window = window(model);
+    let output = ["max_completion_tokens", "max_output_tokens", "outputTokenLimit", "top_provider/max_completion_tokens"];
+    let mut max_output_tokens = output.iter().find_map(|field| tokens(at(model, field)?));
+    // Others mean the window by this word, or the default of an answer.
+    if model.get("max_input_tokens").is_some() {
+        max_output_tokens = max_output_tokens.or_else(|| tokens(model.get("max_tokens")?));
+    }
+    Some(Told { id, context_window, max_output_tokens, price: price(model), images: images(model), reasoning: reasoning(model) })
+}
+
+/// A field, or one of an object in it.
+fn at<'a>(model: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('/').try_fold(model, |value, field| value.get(field))
+}
+
+/// What stands in a table, in a request and in a file of settings: nothing that a terminal obeys, nothing that hides.
+fn is_name(id: &str) -> bool {
+    let hidden = |letter: char| {
+        letter.is_control()
+            || (letter.is_whitespace() && letter != ' ')
+            || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+            || matches!(letter, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+    };
+    !id.trim().is_empty() && id.trim() == id && id.len() <= NAME_BYTES && !id.chars().any(hidden)
+}
+
+/// Lists name models too that make vectors, pictures or speech.
+fn answers(model: &Value) -> bool {
+    let kind = model.get("type").and_then(Value::as_str).unwrap_or_default();
+    let methods = model.get("supportedGenerationMethods").and_then(Value::as_array);
+    let chats = at(model, "capabilities/completion_chat").and_then(Value::as_bool);
+    let says_text = texts(at(model, "architecture/output_modalities")).is_none_or(|made| made.contains(&"text"));
+    !matches!(kind, "embedding" | "embeddings" | "image" | "rerank" | "moderation" | "audio" | "transcribe")
+        && methods.is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))
+        && chats != Some(false)
+        && says_text
+}
+
+fn window(model: &Value) -> Option<u64> {
+    const FIELDS: [&str; 11] = [
+        // What is loaded is what counts, not what could be.
+        "loaded_context_length",
+        "meta/n_ctx",
+        "context_length",
+        "context_window",
+        "max_model_len",
+        "max_context_length",
+        "max_context_window_tokens",
+        "inputTokenLimit",
+        "max_input_tokens",
+        "meta/n_ctx_train",
+        "limits/max_context_window_tokens",
+    ];
+    let said = FIELDS.iter().find_map(|field| tokens(at(model, field)?));
+    let routed = at(model, "top_provider/context_length").and_then(tokens);
+    match (said, routed) {
+        (Some(said), Some(routed)) => Some(said.min(routed)),
+        (said, routed) => said.or(routed),
+    }
+}
+
+fn tokens(value: &Value) -> Option<u64> {
+    let number = match value {
+        Value::Number(number) => {
+            number.as_u64().or_else(|| number.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as u64))
+        }
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    number.filter(|number| TOKENS.contains(number))
+}
+
+/// Dollars for a token, as text or number, in the words of routers. Prices in other units are not guessed at.
+fn price(model: &Value) -> Option<Price> {
+    let dollars = |field: &str| {
+        let value = at(model, &format!("pricing/{field}"))?;
+        let number = value.as_f64().or_else(|| value.as_str()?.trim().parse::<f64>().ok())?;
+        (number.is_finite() && (0.0..=MOST_DOLLARS).contains(&number)).then_some(rounded(number * MILLION))
+    };
+    let (input, output) = (dollars("prompt")?, dollars("completion")?);
+    Some(Price {
+        input,
+        output,
+        cache_read: dollars("input_cache_read").unwrap_or(input),
+        cache_write: dollars("input_cache_write").unwrap_or(input),
+    })
+}
+
+/// Without the dust of a multiplication.
+fn rounded(dollars: f64) -> f64 {
+    (dollars * MILLION).round() / MILLION
+}
+
+fn texts(value: Option<&Value>) -> Option<Vec<&str>> {
+    Some(value?.as_array()?.iter().filter_map(Value::as_str).collect())
+}
+
+fn images(model: &Value) -> Option<bool> {
+    let taken = ["architecture/input_modalities", "input_modalities", "modalities/input"];
+    let taken = taken.iter().find_map(|field| texts(at(model, field))).map(|taken| taken.contains(&"image"));
+    let able = ["capabilities/vision", "capabilities/image_input/supported", "supports_vision", "supports_image_in"];
+    let able = || able.iter().find_map(|field| at(model, field)?.as_bool());
+    let kind = || (model.get("type")?.as_str()? == "vlm").then_some(true);
+    taken.or_else(able).or_else(kind)
+}
+
+fn reasoning(model: &Value) -> Option<bool> {
+    let parameters = texts(model.get("supported_parameters"));
+    let parameters = parameters.map(|known| known.contains(&"reasoning") || known.contains(&"reasoning_effort"));
+    let able = ["capabilities/effort/supported", "capabilities/reasoning", "supports_reasoning", "thinking"];
+    parameters.or_else(|| able.iter().find_map(|field| at(model, field)?.as_bool()))
+}

@@ -1,0 +1,160 @@
+//! A file that only the person can read: of their own, no link, open to nobody else.
+
+use super::lock;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::Mode;
+use nix::unistd::{Uid, UnlinkatFlags, unlinkat};
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// What others may do with a file, as bits of its mode.
+const OTHERS: u32 = 0o077;
+
+#[derive(Debug, thiserror::Error)]
+pub enum PrivateError {
+    #[error("it is a link; put the file itself there")]
+    Link,
+    #[error("it is not a regular file")]
+    NotAFile,
+    #[error("others can read it (mode {mode:03o}); `chmod 600 {}` mends that", quoted(path))]
+    OpenToOthers { path: PathBuf, mode: u32 },
+    #[error("it belongs to another user (uid {owner})")]
+    NotOwn { owner: u32 },
+    #[error("it has more than {0} bytes")]
+    TooLarge(u64),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// The content; `None` where there is no such file.
+pub fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, PrivateError> {
+    let Some((directory, name)) = directory(path)? else { return Ok(None) };
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let file = match openat(&directory, name, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(nix::errno::Errno::ENOENT) => return Ok(None),
+        Err(nix::errno::Errno::ELOOP) => return Err(PrivateError::Link),
+        Err(errno) => return Err(PrivateError::Io(errno.into())),
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(PrivateError::NotAFile);
+    }
+    if metadata.uid() != Uid::effective().as_raw() {
+        return Err(PrivateError::NotOwn { owner: metadata.uid() });
+    }
+    if metadata.mode() & OTHERS != 0 {
+        return Err(PrivateError::OpenToOthers { path: path.to_owned(), mode: metadata.mode() & 0o777 });
+    }
+    let mut content = Vec::new();
+    file.take(limit + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > limit {
+        return Err(PrivateError::TooLarge(limit));
+    }
+    Ok(Some(content))
+}
+
+/// Changes the content as a whole, one after the other: what it is, or nothing, is given to `change`, which says what it will be.
+/// `None` takes the file away.
+pub fn update<E: From<PrivateError>>(
+    path: &Path,
+    limit: u64,
+    change: impl FnOnce(Option<Vec<u8>>) -> Result<Option<Vec<u8>>, E>,
+) -> Result<(), E> {
+    let failed = |error: io::Error| E::from(PrivateError::Io(error));
+    if let Some(parent) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(failed)?;
+    }
+    let _one_after_the_other = lock(&path.with_extension("lock")).map_err(failed)?;
+    let content = change(read(path, limit)?)?;
+    let Some((directory, name)) = directory(path)? else {
+        return Err(failed(io::Error::from(io::ErrorKind::NotFound)));
+    };
+    let put = match content {
+        Some(content) => replace(&directory, name, &content),
+        None => match unlinkat(&directory, name, UnlinkatFlags::NoRemoveDir) {
+            Ok(()) | Err(nix::errno::Errno::ENOENT) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        },
+    };
+    put.map_err(failed)?;
+    super::replace::sync_directory(&directory);
+    Ok(())
+}
+
+/// The directory by its real path, which the person may have linked to where they keep such things; the file itself never is.
+fn directory(path: &Path) -> Result<Option<(std::os::fd::OwnedFd, &std::ffi::OsStr)>, PrivateError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(PrivateError::NotAFile) };
+    match nix::fcntl::open(parent, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()) {
+        Ok(directory) => Ok(Some((directory, name))),
+        Err(nix::errno::Errno::ENOENT) => Ok(None),
+        Err(errno) => Err(PrivateError::Io(errno.into())),
+    }
+}
+
+fn replace(directory: &std::os::fd::OwnedFd, name: &std::ffi::OsStr, content: &[u8]) -> io::Result<()> {
+    let beside = super::tree::temporary_name();
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let mut file = File::from(openat(directory, beside.as_os_str(), flags, Mode::from_bits_truncate(0o600))?);
+    let written = file.write_all(content).and_then(|()| file.sync_all());
+    let renamed = written.and_then(|()| Ok(renameat(directory, beside.as_os_str(), directory, name)?));
+    if renamed.is_err() {
+        let _ = unlinkat(directory, beside.as_os_str(), UnlinkatFlags::NoRemoveDir);
+    }
+    renamed
+}
+
+/// For a shell, where it needs that.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-+@,".contains(letter);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+/// Whether anything is there, link or not.
+pub fn is_there(path: &Path) -> bool {
+    let look = |(directory, name)| nix::sys::stat::fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
+    directory(path).ok().flatten().is_some_and(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn put(path: &Path, text: &str) {
+        update::<PrivateError>(path, 100, |_| Ok(Some(text.into()))).unwrap();
+    }
+
+    #[test]
+    fn what_is_written_is_the_persons_alone_and_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/keys");
+        assert!(read(&path, 100).unwrap().is_none());
+        put(&path, "one");
+        update::<PrivateError>(&path, 100, |old| Ok(old.map(|old| [old, b" two".to_vec()].concat()))).unwrap();
+        assert_eq!(read(&path, 100).unwrap().as_deref(), Some(&b"one two"[..]));
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::metadata(dir.path().join("a")).unwrap().mode() & 0o777, 0o700);
+        assert!(matches!(read(&path, 3), Err(PrivateError::TooLarge(3))));
+        update::<PrivateError>(&path, 100, |_| Ok(None)).unwrap();
+        assert!(!is_there(&path));
+    }
+
+    #[test]
+    fn what_others_can_read_and_what_is_a_link_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("it's");
+        put(&path, "x");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+        let said = read(&path, 100).unwrap_err().to_string();
+        assert!(said.contains("mode 640") && said.contains("chmod 600 '") && said.contains("it'\\''s'"), "{said}");
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(matches!(read(&link, 100), Err(PrivateError::Link)));
+        assert!(update::<PrivateError>(&link, 100, |_| Ok(Some(Vec::new()))).is_err());
+        assert!(matches!(read(dir.path(), 100), Err(PrivateError::NotAFile)));
+    }
+}

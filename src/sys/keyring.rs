@@ -1,0 +1,76 @@
+//! The keyring of the operating system: asked in a thread of its own, so that one that hangs holds up nobody for long.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// The name under which aye keeps what it keeps there.
+const SERVICE: &str = "aye";
+
+/// Why the keyring did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyringError {
+    #[error("this system has no keyring that answers")]
+    Absent,
+    #[error("the keyring did not answer within {seconds} s; it may be waiting to be unlocked")]
+    Silent { seconds: u64 },
+    #[error("the keyring refused: {0}")]
+    Refused(String),
+}
+
+/// What is kept for a user of the service, if anything is.
+pub fn get(user: &str, patience: Duration) -> Result<Option<String>, KeyringError> {
+    ask(user, patience, |entry| match entry.get_password() {
+        Err(keyring::Error::NoEntry) => Ok(None),
+        found => found.map(Some),
+    })
+}
+
+/// Keeps it, in place of what was there.
+pub fn set(user: &str, secret: &str, patience: Duration) -> Result<(), KeyringError> {
+    let secret = secret.to_owned();
+    ask(user, patience, move |entry| entry.set_password(&secret))
+}
+
+/// Forgets it; whether there was anything.
+pub fn delete(user: &str, patience: Duration) -> Result<bool, KeyringError> {
+    ask(user, patience, |entry| match entry.delete_credential() {
+        Err(keyring::Error::NoEntry) => Ok(false),
+        done => done.map(|()| true),
+    })
+}
+
+fn ask<T: Send + 'static>(
+    user: &str,
+    patience: Duration,
+    what: impl FnOnce(&keyring::Entry) -> keyring::Result<T> + Send + 'static,
+) -> Result<T, KeyringError> {
+    let (tell, told) = channel();
+    let user = user.to_owned();
+    let asked = move || {
+        let answer = keyring::Entry::new(SERVICE, &user).and_then(|entry| what(&entry));
+        // Nobody listens any more where it took too long.
+        let _ = tell.send(answer);
+    };
+    let started = std::thread::Builder::new().name("keyring".to_owned()).spawn(asked);
+    started.map_err(|error| KeyringError::Refused(error.to_string()))?;
+    match told.recv_timeout(patience) {
+        Ok(answer) => answer.map_err(|error| told_of(&error)),
+        Err(RecvTimeoutError::Timeout) => Err(KeyringError::Silent { seconds: patience.as_secs() }),
+        Err(RecvTimeoutError::Disconnected) => Err(KeyringError::Refused("it broke".to_owned())),
+    }
+}
+
+/// In words that hold nothing of what is kept: some of these errors carry the bytes.
+fn told_of(error: &keyring::Error) -> KeyringError {
+    match error {
+        keyring::Error::NoDefaultStore => KeyringError::Absent,
+        keyring::Error::PlatformFailure(_) | keyring::Error::NoStorageAccess(_) | keyring::Error::TooLong(..) => {
+            KeyringError::Refused(error.to_string())
+        }
+        keyring::Error::BadEncoding(_) | keyring::Error::BadDataFormat(..) | keyring::Error::BadStoreFormat(_) => {
+            KeyringError::Refused("what it holds is no text".to_owned())
+        }
+        keyring::Error::Ambiguous(_) => KeyringError::Refused("it holds more than one of that name".to_owned()),
+        _ => KeyringError::Refused("it cannot do that".to_owned()),
+    }
+}

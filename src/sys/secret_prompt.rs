@@ -1,0 +1,68 @@
+//! A line that the person types on the terminal and nobody sees.
+
+use nix::sys::termios::{LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+
+/// What `ctrl+c` sends.
+const INTERRUPT: u8 = 3;
+/// A longer line is no key.
+const MOST_BYTES: usize = 64 << 10;
+
+/// Asks on the terminal of this process, whatever its input and output are. `None`: the person left with `ctrl+c` or `ctrl+d`.
+pub fn ask(question: &str) -> io::Result<Option<String>> {
+    let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    terminal.write_all(question.as_bytes())?;
+    let line = {
+        let _silent = Silent::new(&terminal)?;
+        line(&terminal)?
+    };
+    terminal.write_all(b"\n")?;
+    Ok(line)
+}
+
+/// The same where what is typed may be seen.
+pub fn ask_openly(question: &str) -> io::Result<Option<String>> {
+    let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    terminal.write_all(question.as_bytes())?;
+    line(&terminal)
+}
+
+fn line(mut terminal: &File) -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    let mut byte = [0];
+    while bytes.len() < MOST_BYTES && terminal.read(&mut byte)? == 1 {
+        match byte[0] {
+            b'\n' => break,
+            INTERRUPT => return Ok(None),
+            byte => bytes.push(byte),
+        }
+    }
+    let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+    Ok(Some(text).filter(|text| !text.is_empty()))
+}
+
+/// Without echo, until it is dropped. `ctrl+c` ends the line and not the process, which would leave the terminal so.
+struct Silent<'a> {
+    terminal: &'a File,
+    before: Termios,
+}
+
+impl<'a> Silent<'a> {
+    fn new(terminal: &'a File) -> io::Result<Self> {
+        let before = tcgetattr(terminal)?;
+        let mut silent = before.clone();
+        silent.local_flags.remove(LocalFlags::ECHO | LocalFlags::ECHONL | LocalFlags::ISIG);
+        silent.local_flags.insert(LocalFlags::ICANON);
+        silent.control_chars[SpecialCharacterIndices::VEOL as usize] = INTERRUPT;
+        // What was typed before the question is no answer to it.
+        tcsetattr(terminal, SetArg::TCSAFLUSH, &silent)?;
+        Ok(Self { terminal, before })
+    }
+}
+
+impl Drop for Silent<'_> {
+    fn drop(&mut self) {
+        let _ = tcsetattr(self.terminal, SetArg::TCSADRAIN, &self.before);
+    }
+}

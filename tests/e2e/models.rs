@@ -1,0 +1,74 @@
+//! Which models there are: the built-in list, the person's own, and what servers tell.
+
+use crate::support::{Answer, Project, Server};
+use serde_json::{Value, json};
+
+fn of(answer: &Value, name: &str) -> Value {
+    let models = answer["models"].as_array().unwrap();
+    models.iter().find(|model| model["name"] == name).unwrap_or_else(|| panic!("{name} is not in {answer}")).clone()
+}
+
+#[test]
+fn the_list_begins_with_what_can_be_asked_and_says_what_the_others_lack() {
+    let project =
+        Project::empty().env("DEEPSEEK_API_KEY", "sk-deepseek-scripted").config("[model]\ndefault = 'deepseek/deepseek-chat'\n");
+    let answer = project.aye(&["models", "--json"]).exits(0).json();
+    assert_eq!(answer["models"][0]["name"], "deepseek/deepseek-chat");
+    assert_eq!(answer["models"][0].get("lacks"), None);
+    assert_eq!(of(&answer, "anthropic/claude-sonnet-5")["lacks"], "set ANTHROPIC_API_KEY or `aye auth login anthropic`");
+    let table = project.aye(&["models", "SONNET-4-5"]).exits(0).stdout;
+    assert!(table.contains("anthropic/claude-sonnet-4-5") && table.contains("200k") && !table.contains("gpt"), "{table}");
+}
+
+#[test]
+fn servers_are_asked_only_when_it_is_said_and_one_that_is_not_there_is_told() {
+    let told = json!({"data": [
+        {"id": "vendor/new", "context_length": 65536, "pricing": {"prompt": "0.000001", "completion": "0.000002"}},
+        {"id": "bad\u{1b}[2Jname", "context_length": 1}]});
+    let server = Server::new([]).tells_models(&told);
+    let config = "[providers.gone]\napi = 'openai-chat'\nbase_url = 'http://127.0.0.1:9/v1'\n";
+    let project = Project::with_chat(&server).config(config);
+    project.aye(&["models", "--json"]).exits(0);
+    assert_eq!(server.lists().len(), 0);
+    let answer = project.aye(&["models", "--ask", "--json"]).exits(0).json();
+    let new = of(&answer, "openai-chat/vendor/new");
+    assert_eq!((&new["contextWindow"], &new["price"]["output"]), (&json!(65536), &json!(2.0)));
+    assert_eq!(server.lists()[0].header("authorization"), Some("Bearer sk-scripted"));
+    assert!(answer["notices"].to_string().contains("gone: "), "{}", answer["notices"]);
+    assert!(!answer.to_string().contains("[2J"), "{answer}");
+}
+
+#[test]
+fn a_persons_list_is_used_and_a_slip_in_it_is_named() {
+    let server = Server::new([]);
+    let project = Project::with(&server);
+    let list = project.beside("config").join("models.toml");
+    std::fs::write(&list, "[[models]]\nname = 'anthropic/mine'\ncontext_window = 12_000\n").unwrap();
+    let answer = project.aye(&["models", "--json"]).exits(0).json();
+    assert_eq!(of(&answer, "anthropic/mine")["contextWindow"], 12_000);
+    std::fs::write(&list, "[[models]]\nname = 'anthropic/mine'\ncontext_windw = 12_000\n").unwrap();
+    for arguments in [["exec", "hello"].as_slice(), &["models"]] {
+        project.aye(arguments).exits(2).points_at("models.toml", 3).says(&["did you mean `context_window`?"]);
+    }
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
+fn a_name_that_the_provider_does_not_know_is_told_with_the_nearest() {
+    let server = Server::new([Answer::error(404, "not_found_error", "model: claude-sonet-5")]);
+    let project = Project::with(&server).with_quick_retries();
+    project
+        .aye(&["exec", "-m", "anthropic/claude-sonet-5", "hello"])
+        .exits(1)
+        .says(&["did you mean `anthropic/claude-sonnet-5`?"]);
+}
+
+#[test]
+fn a_model_that_no_list_has_is_asked_for_once() {
+    let server = Server::new([Answer::text("One."), Answer::text("Two.")])
+        .tells_models(&json!({"data": [{"id": "scripted", "max_model_len": 32768}]}));
+    let project = Project::with_chat(&server);
+    project.aye(&["exec", "-m", "openai-chat/scripted", "hello"]).exits(0);
+    project.aye(&["exec", "-m", "openai-chat/gpt-5.5", "hello"]).exits(0);
+    assert!(server.lists().len() <= 1, "a listed model is not asked for");
+}
