@@ -48,11 +48,13 @@ impl Machine {
         let Phase::Requesting(stream) = &task.phase else { return };
         let latency_ms = u64::try_from(at.now.as_millisecond() - stream.since.as_millisecond()).unwrap_or(0);
         let Completion { content, stop_reason, usage, model } = completion;
+        self.note_counted(usage);
         let cost_usd = self.spend(usage);
         let model = model.unwrap_or_else(|| self.options.model.name.clone());
         if let Some(failure) = spoiled(stop_reason) {
             return self.answered_in_vain(failure, Asked { usage, stop_reason, latency_ms, model, cost_usd }, at);
         }
+        self.request_fitted();
         let content = with_names_of_their_own(without_empty_text(content));
         let calls: Vec<_> = content
             .iter()
@@ -95,7 +97,7 @@ impl Machine {
     fn answered_in_vain(&mut self, failure: Failure, asked: Asked, at: Moment) {
         let shown = match self.task.as_ref().map(|task| &task.phase) {
             Some(Phase::Requesting(stream)) => stream.shown,
-            Some(Phase::Retrying { .. } | Phase::Working(_) | Phase::Paused) | None => false,
+            Some(Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused) | None => false,
         };
         if shown {
             self.discard_answer(&failure.message);
@@ -112,7 +114,7 @@ impl Machine {
             cost_usd,
             session_cost_usd: self.cost_usd,
         });
-        self.fail(failure);
+        self.not_answered(failure, at);
     }
 
     fn answered_in_words(&mut self, stop_reason: StopReason, empty: bool, at: Moment) {
@@ -174,7 +176,7 @@ impl Machine {
             self.discard_answer(&error.failure.message);
         }
         if !error.failure.retryable {
-            return self.fail(error.failure);
+            return self.not_answered(error.failure, at);
         }
         let Some(delay_ms) = self.options.backoff.delay_ms(attempt, error.retry_after, at.jitter) else {
             let mut failure = error.failure;
@@ -201,12 +203,22 @@ impl Machine {
         self.out.push(Effect::Wake { after_ms: delay_ms, ticket });
     }
 
+    /// The request gave no answer, and would give none again. What was too long is made shorter once.
+    fn not_answered(&mut self, failure: Failure, at: Moment) {
+        if failure.kind != FailureKind::ContextTooLong {
+            return self.fail(failure);
+        }
+        if !self.shorten(at) {
+            self.fail(self.cannot_be_shortened(failure));
+        }
+    }
+
     /// What streamed does not count; journal and screen keep it, the thread has none of it.
     pub(super) fn discard_answer(&mut self, reason: &str) {
         let Some(task) = &mut self.task else { return };
         let unsaved = match &mut task.phase {
             Phase::Requesting(stream) => std::mem::take(&mut stream.unsaved),
-            Phase::Retrying { .. } | Phase::Working(_) | Phase::Paused => String::new(),
+            Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused => String::new(),
         };
         let Some(step_id) = task.step_id.clone() else { return };
         if !unsaved.is_empty() {
@@ -218,13 +230,21 @@ impl Machine {
 
     /// The person does not want to wait.
     pub(super) fn retry_now(&mut self, at: Moment) {
+        if let Some(ticket) = self.summary_ticket() {
+            return self.woken(ticket, at);
+        }
         match self.task.as_ref().map(|task| &task.phase) {
             Some(Phase::Retrying { ticket, .. }) => self.woken(*ticket, at),
-            Some(Phase::Requesting(_) | Phase::Working(_) | Phase::Paused) | None => self.notice("no request waits"),
+            Some(Phase::Requesting(_) | Phase::Compacting | Phase::Working(_) | Phase::Paused) | None => {
+                self.notice("no request waits");
+            }
         }
     }
 
     pub(super) fn woken(&mut self, ticket: u64, at: Moment) {
+        if self.summary_woken(ticket, at) {
+            return;
+        }
         let Some(task) = &self.task else { return };
         if let Phase::Retrying { attempt, ticket: waiting } = task.phase
             && waiting == ticket

@@ -26,7 +26,8 @@ pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;
 
 use super::retry::Backoff;
-use super::thread::{Thread, estimate};
+use super::context::estimate;
+use super::thread::Thread;
 use crate::policy::{Enforcer, Permit, PreviewPermit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
@@ -63,6 +64,8 @@ pub struct Options {
     pub sandbox: String,
     /// The laxest mode that may be chosen while the session runs.
     pub laxest: Mode,
+    /// The share of the window at which older messages are summed up without a question, in percent; none where never.
+    pub compact_at_percent: Option<u64>,
 }
 
 /// When an input arrives; `jitter` is a random number in 0..1.
@@ -192,6 +195,8 @@ pub struct Machine {
     policy: Enforcer,
     options: Options,
     thread: Thread,
+    /// What is known of the window that the thread has to fit.
+    room: compact::Room,
     queue: VecDeque<Waiting>,
     counters: Counters,
     usage: Usage,
@@ -246,6 +251,8 @@ enum Phase {
     Requesting(Stream),
     /// The request failed and is sent again when the ticket comes.
     Retrying { attempt: u32, ticket: u64 },
+    /// Older messages are summed up; the request follows.
+    Compacting,
     /// The answer's calls are planned, asked for, run.
     Working(Vec<Call>),
     /// Kept until the person says go on.
@@ -358,10 +365,11 @@ impl Call {
 
 impl Machine {
     pub fn new(policy: Enforcer, options: Options) -> Self {
-        Self {
+        let mut machine = Self {
             policy,
             options,
             thread: Thread::default(),
+            room: compact::Room::default(),
             queue: VecDeque::new(),
             counters: Counters::default(),
             usage: Usage::default(),
@@ -375,14 +383,18 @@ impl Machine {
             keeping: 0,
             pending: Vec::new(),
             out: Vec::new(),
-        }
+        };
+        machine.count_what_is_fixed();
+        machine
     }
 
     pub fn handle(&mut self, input: Input, at: Moment) -> Vec<Effect> {
         match input {
             input if self.quitting => self.wind_down(input),
             Input::Command(command) => self.command(command, at),
+            Input::Delta(delta) if self.is_compacting() => self.summary_delta(delta, at),
             Input::Delta(delta) => self.delta(delta, at),
+            Input::ModelFailed(error) if self.is_compacting() => self.summary_failed(error, at),
             Input::ModelFailed(error) => self.model_failed(error, at),
             Input::Planned(plans) => self.planned(plans, at),
             Input::Previewed { index, ticket, outcome } => self.previewed(index, ticket, outcome, at),

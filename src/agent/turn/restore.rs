@@ -45,6 +45,10 @@ impl Machine {
     }
 
     fn fold(&mut self, record: Record, at: Moment) {
+        if said_by(&record).is_some_and(|message| self.thread.said_lately(&message.message_id)) {
+            // Written twice; it was said once.
+            return;
+        }
         match record {
             Record::TaskStarted { prompt, max_steps } => {
                 self.mend(at);
@@ -137,9 +141,23 @@ impl Machine {
                     task.phase = Phase::Paused;
                 }
             }
+            Record::Steered { message } => {
+                self.mend(at);
+                self.count_message(&message);
+                self.thread.push(message);
+            }
+            Record::Compacted { until, message, verbatim, usage, cost_usd, .. } => {
+                self.mend(at);
+                self.count_message(&message);
+                self.fold_usage(usage, cost_usd);
+                self.replace_by_summary(&until, &verbatim, message);
+            }
+            Record::CompactionUndone => self.take_summary_back(),
             Record::TaskEnded { end, .. } => {
                 self.mend(at);
-                self.ended = self.task.take().filter(|_| end != TaskEnd::Completed);
+                if self.task.is_some() {
+                    self.ended = self.task.take().filter(|_| end != TaskEnd::Completed);
+                }
             }
             Record::Continued => {
                 if self.task.is_none() {
@@ -157,10 +175,7 @@ impl Machine {
             | Record::RuleRemoved { .. }
             | Record::Resolved { resolution: Resolution::Skip | Resolution::TellModel, .. }
             | Record::PolicyInForce { .. }
-            | Record::Steered { .. }
             | Record::Wasted { .. }
-            | Record::Compacted { .. }
-            | Record::CompactionUndone
             | Record::ModelChosen { .. }
             | Record::BudgetSet { .. }
             | Record::Paused { .. } => {}
@@ -200,18 +215,25 @@ impl Machine {
             self.fold_lost_prompt(&message);
         }
         self.count_message(&message);
-        self.usage += usage;
-        super::budget::add(&mut self.cost_usd, cost_usd);
+        self.refit(usage);
+        self.fold_usage(usage, cost_usd);
         let calls: Vec<Call> = message.tool_calls().map(|call| Call::new(call.clone(), CallState::Planning)).collect();
-        if let Some(task) = &mut self.task {
-            task.usage += usage;
-            super::budget::add(&mut task.cost_usd, cost_usd);
-            if !calls.is_empty() {
-                task.phase = Phase::Working(calls);
-            }
+        if let Some(task) = &mut self.task
+            && !calls.is_empty()
+        {
+            task.phase = Phase::Working(calls);
         }
         if !message.content.is_empty() {
             self.thread.push(message);
+        }
+    }
+
+    fn fold_usage(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        self.usage += usage;
+        super::budget::add(&mut self.cost_usd, cost_usd);
+        if let Some(task) = &mut self.task {
+            task.usage += usage;
+            super::budget::add(&mut task.cost_usd, cost_usd);
         }
     }
 
@@ -283,7 +305,7 @@ impl Machine {
     fn calls_mut(&mut self) -> &mut [Call] {
         match self.task.as_mut().map(|task| &mut task.phase) {
             Some(Phase::Working(calls)) => calls,
-            Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Paused) | None => &mut [],
+            Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) | None => &mut [],
         }
     }
 
@@ -383,7 +405,7 @@ impl Machine {
     fn take_up_calls(&mut self, at: Moment) {
         let mut calls = match self.task.as_mut().map(|task| &mut task.phase) {
             Some(Phase::Working(calls)) => std::mem::take(calls),
-            Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Paused) | None => return,
+            Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) | None => return,
         };
         let (mut plans, mut reopened) = (Vec::new(), Vec::new());
         for (index, call) in calls.iter_mut().enumerate() {
@@ -444,5 +466,16 @@ impl Machine {
             super::calls::outcome_unknown(call);
             self.report(call, 0);
         }
+    }
+}
+
+/// What a record adds to the thread.
+fn said_by(record: &Record) -> Option<&Message> {
+    match record {
+        Record::TaskStarted { prompt: message, .. }
+        | Record::Answer { message, .. }
+        | Record::Steered { message }
+        | Record::StepCompleted { message, .. } => Some(message),
+        _ => None,
     }
 }
