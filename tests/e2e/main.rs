@@ -10,6 +10,7 @@ mod artifacts;
 mod bad_input;
 mod bounds;
 mod changes;
+mod compaction;
 mod confine;
 mod crash;
 mod custom_tools;

@@ -43,6 +43,7 @@ struct Sim {
     now: Timestamp,
     calls: Vec<ToolCall>,
     max_steps: u32,
+    window: u64,
     /// Of the preview that was begun last.
     ticket: u64,
 }
@@ -141,7 +142,7 @@ impl Sim {
     fn new(approver: Approver, max_steps: u32) -> Self {
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         let machine = machine(approver, max_steps);
-        Self { machine, approver, records: Vec::new(), now, calls: Vec::new(), max_steps, ticket: 0 }
+        Self { machine, approver, records: Vec::new(), now, calls: Vec::new(), max_steps, window: 100_000, ticket: 0 }
     }
 
     fn at(&self) -> Moment {
@@ -287,6 +288,7 @@ impl Sim {
         let records =
             self.records.iter().map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()).collect();
         self.machine = machine(self.approver, self.max_steps);
+        self.machine.options.model.context_window = self.window;
         let at = self.at();
         self.machine.restore(records, settled, unfinished, at)
     }
@@ -445,10 +447,16 @@ impl Sim {
 fn sim_of(text: &str) -> Sim {
     let nobody = text.lines().next().is_some_and(|line| line.contains("approver=nobody"));
     let steps = text.lines().next().and_then(|line| line.split("steps=").nth(1)).and_then(|word| word.trim().parse().ok());
-    Sim::new(if nobody { Approver::Nobody } else { Approver::Person }, steps.unwrap_or(50))
+    let mut sim = Sim::new(if nobody { Approver::Nobody } else { Approver::Person }, steps.unwrap_or(50));
+    // A small one is filled by few words.
+    if text.lines().next().is_some_and(|line| line.contains("window=10000")) {
+        sim.window = 10_000;
+        sim.machine.options.model.context_window = sim.window;
+    }
+    sim
 }
 
-/// Plays one file; its first line may be `# approver=nobody steps=3`.
+/// Plays one file; its first line may be `# approver=nobody steps=3` or `# window=10000`.
 fn check(path: &Path) {
     let text = std::fs::read_to_string(path).unwrap();
     let mut sim = sim_of(&text);
