@@ -11,6 +11,8 @@ const RATIO_LEAST: f64 = 0.5;
 const RATIO_MOST: f64 = 3.0;
 /// A request that was too long stands for a window of so much of its size, in percent.
 const TOO_LONG_PERCENT: u64 = 95;
+/// No model has a smaller window; what is refused below this has another reason.
+const TOO_LONG_LEAST: u64 = 4_000;
 
 /// What was learned of how models count, and what of a request is always the same.
 #[derive(Debug, Default)]
@@ -56,7 +58,7 @@ impl Counting {
 
     /// The provider refused a request of about so many tokens for its length.
     pub fn too_long(&mut self, model: &str, tokens: u64) {
-        let most = tokens * TOO_LONG_PERCENT / 100;
+        let most = (tokens * TOO_LONG_PERCENT / 100).max(TOO_LONG_LEAST);
         self.most.entry(model.to_owned()).and_modify(|known| *known = most.min(*known)).or_insert(most);
     }
 
@@ -179,9 +181,11 @@ mod tests {
     fn a_window_that_turned_out_smaller_is_known_from_then_on() {
         let mut counting = Counting::default();
         assert_eq!(counting.most("a"), u64::MAX);
-        counting.too_long("a", 1_000);
-        counting.too_long("a", 2_000);
-        assert_eq!(counting.most("a"), 950);
+        counting.too_long("a", 10_000);
+        counting.too_long("a", 20_000);
+        assert_eq!(counting.most("a"), 9_500);
+        counting.too_long("a", 5);
+        assert_eq!(counting.most("a"), TOO_LONG_LEAST);
     }
 
     #[test]

@@ -10,7 +10,9 @@ use packed::Packed;
 use std::sync::Arc;
 
 /// What a model is told when its answer was cut by its own output limit; no word of the person.
-pub const GO_ON: &str = "[The answer was cut by the output limit. Go on exactly where it stopped.]";
+pub const CUT: &str = "[The answer was cut by the output limit. Go on exactly where it stopped.]";
+/// What it is told where its provider paused a long turn.
+const GO_ON: &str = "[Go on.]";
 
 /// The messages that are sent, shared with the requests made of them, and what no longer is.
 #[derive(Debug, Default)]
@@ -63,6 +65,15 @@ impl Thread {
 
     pub fn last(&self) -> Option<&Message> {
         self.messages.last().map(Arc::as_ref)
+    }
+
+    /// All that was ever said, whatever stands in its place.
+    #[cfg(test)]
+    pub fn everything(&mut self) -> Vec<MessageId> {
+        for fold in std::mem::take(&mut self.folds).into_iter().rev() {
+            self.messages.splice(..fold.standing, fold.removed.open().unwrap_or_default());
+        }
+        self.messages.iter().map(|message| message.message_id.clone()).collect()
     }
 
     /// Those that are sent.
@@ -257,7 +268,7 @@ impl Thread {
 
 /// Whether the person said it.
 pub fn is_prompt(message: &Message) -> bool {
-    message.role == Role::User && !matches!(message.content.as_slice(), [Part::Text { text }] if text == GO_ON)
+    message.role == Role::User && !matches!(message.content.as_slice(), [Part::Text { text }] if text == CUT || text == GO_ON)
 }
 
 /// Ids are counted.

@@ -292,6 +292,8 @@ impl Machine {
         let nothing = || "nothing to compact: the conversation is short enough".to_owned();
         let task = self.task.as_ref().map(|task| task.id.clone());
         let cut = self.thread.cut(keep, task.as_ref()).filter(|cut| cut.freed >= least).ok_or_else(nothing)?;
+        let question = super::super::context::estimate(&[summary::question(focus.as_deref())]);
+        let budget = budget.saturating_sub(question);
         if self.thread.opening(cut.index, budget).is_empty() {
             return Err("nothing to compact: no message fits the window".to_owned());
         }
@@ -332,7 +334,7 @@ impl Machine {
         self.out.push(Effect::Request(request));
     }
 
-    /// What streams while a summary is made; its words are not shown, they are no answer. Whether it is one.
+    /// What streams while a summary is made; its words are not shown, they are no answer.
     pub(super) fn summary_delta(&mut self, delta: Delta, at: Moment) {
         if let Delta::Completed(completion) = delta {
             self.summed_up(completion, at);

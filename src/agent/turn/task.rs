@@ -1,7 +1,7 @@
 //! A task from its prompt to its end, step by step.
 
 use super::super::limits::STEP_WARNING_PERCENT;
-use super::super::thread::GO_ON;
+use super::super::thread::CUT;
 use super::{Effect, Machine, Moment, Phase, Stream, Task};
 use crate::ports::{Durability, ModelRequest, Record, TaskEnd};
 use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, StepId, TaskId, Usage};
@@ -181,7 +181,7 @@ impl Machine {
 
     /// The answer was cut by the output limit: the model is asked for the rest.
     pub(super) fn ask_for_the_rest(&mut self, at: Moment) {
-        let Some(message) = self.message(Role::User, vec![Part::Text { text: GO_ON.to_owned() }], at) else { return };
+        let Some(message) = self.message(Role::User, vec![Part::Text { text: CUT.to_owned() }], at) else { return };
         self.complete_step(message, at);
     }
 

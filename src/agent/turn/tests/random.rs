@@ -600,6 +600,12 @@ proptest! {
             world.happen(happening);
         }
         world.comes_to_an_end();
+        let mut restored = small(Approver::Nobody);
+        let at = world.at();
+        let summed_up = world.machine.thread.has_summary();
+        restored.restore(std::mem::take(&mut world.journal), Vec::new(), Unfinished::Wait, at);
+        prop_assert_eq!(restored.thread.has_summary(), summed_up);
+        prop_assert_eq!(restored.thread.everything(), world.machine.thread.everything());
     }
 
     #[test]
