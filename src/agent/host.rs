@@ -9,6 +9,7 @@ mod models;
 mod previews;
 mod rules;
 mod stalled;
+mod teller;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,8 @@ use previews::Previews;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+pub use teller::EVENTS;
+use teller::Teller;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -488,28 +491,5 @@ impl Host {
 
     fn teller(&self) -> Teller {
         self.teller.clone()
-    }
-}
-
-/// Whoever has something to tell of the session.
-#[derive(Clone)]
-struct Teller {
-    workspace_id: WorkspaceId,
-    session_id: SessionId,
-    events: mpsc::UnboundedSender<Event>,
-}
-
-impl Teller {
-    fn tell(&self, task_id: Option<TaskId>, step_id: Option<StepId>, kind: EventKind) {
-        let event = Event {
-            workspace_id: self.workspace_id.clone(),
-            session_id: self.session_id.clone(),
-            task_id,
-            step_id,
-            timestamp: Timestamp::now(),
-            kind,
-        };
-        // A front end that is gone does not stop the work.
-        let _ = self.events.send(event);
     }
 }

@@ -12,7 +12,7 @@ mod secrets;
 mod thread;
 mod turn;
 
-pub use host::{PolicyUpdate, PolicyUpdates, Setup, spawn};
+pub use host::{EVENTS, PolicyUpdate, PolicyUpdates, Setup, spawn};
 pub use limits::{CHANNEL_DEPTH, MAX_STEPS};
 pub use prompt::{Surroundings, system_prompt};
 pub use replay::replay;

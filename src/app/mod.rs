@@ -9,6 +9,7 @@ mod exit;
 mod interactive;
 mod layers;
 mod logging;
+mod manual;
 mod models;
 mod pick;
 mod place;
@@ -89,6 +90,11 @@ fn act(common: &Common, action: Action) -> Result<Exit, Trouble> {
         Action::ConfigShow => configuration::show(&Place::find(common)?),
         Action::ConfigSchema => configuration::schema(),
         Action::Doctor { json } => doctor::run(common, json),
+        Action::Completions { shell } => {
+            say(&cli::completions(shell));
+            Ok(Exit::Completed)
+        }
+        Action::Man { dir } => manual::run(dir.as_deref()),
     }
 }
 

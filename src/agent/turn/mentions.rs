@@ -4,7 +4,7 @@ use super::super::mentions::{Mention, mentions};
 use super::{Effect, Machine, Moment};
 use crate::policy::{Permit, Verdict};
 use crate::ports::{Durability, Plan};
-use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult, ToolStatus, Waiting};
+use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult, Waiting};
 
 /// A prompt whose files are looked at. It waits in the queue until it is a task, so that a crash does not lose it.
 #[derive(Debug)]
@@ -64,8 +64,7 @@ impl Machine {
         let plan = match plan {
             Ok(plan) if !plan.changes => plan,
             Ok(_) => return Err(None),
-            Err(error) if error.code == ErrorCode::FileNotFound && !mention.is_a_path() => return Err(None),
-            Err(error) => return Err(Some(format!("`@{path}` is not read along: {}", error.message))),
+            Err(error) => return Err(unread(mention, &error)),
         };
         match self.policy.judge_call(&plan.tool_name, &plan.actions, at.now) {
             Verdict::Allow(permit) => Ok((plan, permit)),
@@ -94,13 +93,21 @@ impl Machine {
             let images = result.images.clone();
             let result = result.fitted(most_bytes);
             let path = &mention.path;
-            if result.status == ToolStatus::Succeeded {
-                parts.push(Part::Text { text: format!("\n\n[`@{path}` holds]\n{}", result.text_for_model()) });
-                parts.extend(images.into_iter().map(Part::Image));
-            } else {
-                self.notice(format!("`@{path}` could not be read along: {}", result.text_for_model()));
+            if let Some(error) = &result.error {
+                if let Some(message) = unread(mention, error) {
+                    self.notice(message);
+                }
+                continue;
             }
+            parts.push(Part::Text { text: format!("\n\n[`@{path}` holds]\n{}", result.text_for_model()) });
+            parts.extend(images.into_iter().map(Part::Image));
         }
         self.start(waiting.text, parts, at);
     }
+}
+
+/// What the person is told of what could not be read; nothing where the word may well have meant no file.
+fn unread(mention: &Mention, error: &ToolError) -> Option<String> {
+    let may_mean_no_file = error.code == ErrorCode::FileNotFound && !mention.is_a_path();
+    (!may_mean_no_file).then(|| format!("`@{}` is not read along: {}", mention.path, error.message))
 }

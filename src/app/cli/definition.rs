@@ -5,6 +5,7 @@ use super::policy::PolicySub;
 use crate::protocol::Mode;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use std::path::PathBuf;
 
 #[derive(Debug, Parser)]
@@ -143,6 +144,14 @@ pub(super) enum Sub {
         /// As JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Print what a shell needs to complete the words of aye
+    Completions { shell: Shell },
+    /// Print the manual page: `aye man | man -l -`
+    Man {
+        /// Write the pages of all subcommands into this directory instead
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
     },
 }
 

@@ -3,6 +3,7 @@
 use super::definition::{CommonArgs, ConfigSub, FormatArg, Line, OutputArgs, Resume, SessionArgs, SessionsSub, Sub, ToolSub};
 use super::policy::PolicyAction;
 use crate::protocol::Mode;
+use clap_complete::Shell;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub enum Action {
     ConfigShow,
     ConfigSchema,
     Doctor { json: bool },
+    Completions { shell: Shell },
+    Man { dir: Option<PathBuf> },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +107,7 @@ pub enum SessionScope {
 }
 
 /// Subcommands to come: the word alone is not a prompt anybody means.
-const PLANNED: [&str; 8] = ["acp", "auth", "completions", "man", "mcp", "rewind", "serve", "setup"];
+const PLANNED: [&str; 6] = ["acp", "auth", "mcp", "rewind", "serve", "setup"];
 
 impl Line {
     pub(super) fn check(self) -> Result<Invocation, String> {
@@ -182,6 +185,8 @@ impl Sub {
             Self::Config { config: ConfigSub::Show } => Action::ConfigShow,
             Self::Config { config: ConfigSub::Schema } => Action::ConfigSchema,
             Self::Doctor { json } => Action::Doctor { json },
+            Self::Completions { shell } => Action::Completions { shell },
+            Self::Man { dir } => Action::Man { dir },
         })
     }
 }
@@ -247,6 +252,8 @@ impl Invocation {
             | Action::ConfigPath
             | Action::ConfigShow
             | Action::ConfigSchema
+            | Action::Completions { .. }
+            | Action::Man { .. }
             | Action::Doctor { .. } => false,
         };
         let checks = [

@@ -2,9 +2,11 @@
 
 mod definition;
 mod invocation;
+mod pages;
 mod policy;
 
 pub use invocation::{Action, Answers, Color, Common, ExecPrompt, Invocation, OutputFormat, SessionChoice, SessionScope, Trust};
+pub use pages::{completions, manual, write_manual};
 pub use policy::{GrantsAction, InitPlace, PolicyAction, Preset, ShowForm, Subject, Template};
 
 use clap::Parser;

@@ -1,15 +1,22 @@
-//! What a developer may want to know later: JSON lines in the data directory, never on the screen.
+//! What a developer may want to know later, and every event without what was said in it: JSON lines in the data directory,
+//! never on the screen.
 
+mod rotation;
+
+use rotation::{Budget, Rotating};
+use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tracing::Subscriber;
+use tracing::field::{Field, Visit};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
-use tracing_appender::rolling::{RollingFileAppender, Rotation};
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::{Format, Json, JsonFields, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing_subscriber::registry::LookupSpan;
 
-const DEFAULT_FILTER: &str = "warn";
-const KEPT_FILES: usize = 14;
+const DEFAULT_FILTER: &str = "aye::events=info,warn";
 /// Lines that wait; what comes on top while the disk is slow is dropped, for nothing waits for the log.
 const WAITING_LINES: usize = 4096;
 
@@ -18,7 +25,12 @@ const WAITING_LINES: usize = 4096;
 pub fn start(data_dir: &Path, filter: Option<&str>) -> (Log, Option<String>) {
     let (filter, problem) = read_filter(filter);
     let file = LogFile::new(data_dir);
-    let subscriber = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(file.clone()).finish();
+    let subscriber = tracing_subscriber::fmt()
+        .event_format(Lines { json: Format::default().json() })
+        .fmt_fields(JsonFields::new())
+        .with_env_filter(filter)
+        .with_writer(file.clone())
+        .finish();
     // Fails where a log was started before, which then goes on.
     drop(tracing::subscriber::set_global_default(subscriber));
     (Log(file), problem)
@@ -67,13 +79,9 @@ impl Opened {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&self.directory).ok()?;
-        let rolling = RollingFileAppender::builder()
-            .rotation(Rotation::DAILY)
-            .filename_prefix("aye.log")
-            .max_log_files(KEPT_FILES)
-            .build(&self.directory)
-            .ok()?;
-        let (writer, guard) = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(WAITING_LINES).finish(rolling);
+        let today = || jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+        let files = Rotating::new(self.directory.clone(), Budget::default(), today).ok()?;
+        let (writer, guard) = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(WAITING_LINES).finish(files);
         *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
         Some(writer)
     }
@@ -97,6 +105,36 @@ impl Write for LineWriter {
     fn flush(&mut self) -> io::Result<()> {
         self.0.as_mut().map_or(Ok(()), NonBlocking::flush)
     }
+}
+
+/// An event of a session is a line of JSON already; all else is made one.
+struct Lines {
+    json: Format<Json>,
+}
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+{
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &tracing::Event<'_>) -> fmt::Result {
+        if event.metadata().target() != crate::agent::EVENTS {
+            return self.json.format_event(context, writer, event);
+        }
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        writeln!(writer, "{}", line.0)
+    }
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_str(&mut self, _: &Field, line: &str) {
+        line.clone_into(&mut self.0);
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
 }
 
 #[cfg(test)]

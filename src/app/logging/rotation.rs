@@ -1,0 +1,202 @@
+//! The files of the log: one a day, another number when it is full, the oldest gone when all together are too large.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const PREFIX: &str = "aye.log.";
+
+/// How much of it is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    pub file_bytes: u64,
+    pub all_bytes: u64,
+    pub files: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { file_bytes: 8 << 20, all_bytes: 64 << 20, files: 30 }
+    }
+}
+
+/// Writes whole lines. Several processes may write to one file: it is only ever appended to, and never renamed.
+pub struct Rotating<Today> {
+    directory: PathBuf,
+    budget: Budget,
+    /// `2026-11-21`
+    today: Today,
+    open: Option<Open>,
+}
+
+struct Open {
+    file: File,
+    day: String,
+    /// What it holds, what others write in the meantime left out.
+    bytes: u64,
+}
+
+impl<Today: Fn() -> String> Rotating<Today> {
+    pub fn new(directory: PathBuf, budget: Budget, today: Today) -> io::Result<Self> {
+        let mut log = Self { directory, budget, today, open: None };
+        log.open_for(0)?;
+        Ok(log)
+    }
+
+    /// The file that so many more bytes fit into.
+    fn open_for(&mut self, more: u64) -> io::Result<&mut Open> {
+        let day = (self.today)();
+        let fits = |open: &Open| open.day == day && (open.bytes == 0 || open.bytes + more <= self.budget.file_bytes);
+        if !self.open.as_ref().is_some_and(fits) {
+            self.open = None;
+            let open = next(&self.directory, day, more, self.budget.file_bytes)?;
+            prune(&self.directory, self.budget);
+            return Ok(self.open.insert(open));
+        }
+        self.open.as_mut().ok_or_else(|| io::Error::other("no log is open"))
+    }
+}
+
+impl<Today: Fn() -> String> Write for Rotating<Today> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let open = self.open_for(line.len() as u64)?;
+        open.file.write_all(line)?;
+        open.bytes += line.len() as u64;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.open.as_mut().map_or(Ok(()), |open| open.file.flush())
+    }
+}
+
+/// The last file of the day, or the one after it where that is full: `aye.log.DAY`, `aye.log.DAY.1`, …
+fn next(directory: &Path, day: String, more: u64, file_bytes: u64) -> io::Result<Open> {
+    let name =
+        |number: u64| directory.join(if number == 0 { format!("{PREFIX}{day}") } else { format!("{PREFIX}{day}.{number}") });
+    let mut number = (0..).take_while(|number| name(number + 1).exists()).count() as u64;
+    loop {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(name(number))?;
+        let bytes = file.metadata()?.len();
+        if bytes == 0 || bytes + more <= file_bytes {
+            return Ok(Open { file, day, bytes });
+        }
+        number += 1;
+    }
+}
+
+/// Removes the oldest files until the rest is within the budget. What cannot be removed stays: a log is never a reason to stop.
+fn prune(directory: &Path, budget: Budget) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    let mut files: Vec<((String, u64), u64, PathBuf)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let (day, number) = name.strip_prefix(PREFIX).map(|rest| rest.split_once('.').unwrap_or((rest, "0")))?;
+            Some(((day.to_owned(), number.parse().ok()?), entry.metadata().ok()?.len(), entry.path()))
+        })
+        .collect();
+    files.sort_unstable();
+    let mut bytes: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+    let mut count = files.len();
+    // The newest is being written.
+    for (_, of_it, path) in files.iter().take(files.len().saturating_sub(1)) {
+        if bytes <= budget.all_bytes && count <= budget.files {
+            break;
+        }
+        drop(std::fs::remove_file(path));
+        bytes -= of_it;
+        count -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    const SMALL: Budget = Budget { file_bytes: 20, all_bytes: 60, files: 5 };
+
+    fn names(directory: &Path) -> Vec<(String, u64)> {
+        let entries = std::fs::read_dir(directory).unwrap().map(Result::unwrap);
+        let mut names: Vec<_> =
+            entries.map(|entry| (entry.file_name().into_string().unwrap(), entry.metadata().unwrap().len())).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_full_file_is_followed_by_the_next_number_and_a_new_day_by_a_new_file() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let day = Rc::new(RefCell::new("2026-11-21".to_owned()));
+        let clock = day.clone();
+        let mut log =
+            Rotating::new(dir.path().to_owned(), Budget { all_bytes: 1000, ..SMALL }, move || clock.borrow().clone()).unwrap();
+        for line in ["one line\n", "another line\n", "a line that is longer than any file may be\n", "short\n"] {
+            log.write_all(line.as_bytes()).unwrap();
+        }
+        let of_day = |number: &str, bytes| (format!("aye.log.2026-11-21{number}"), bytes);
+        assert_eq!(names(dir.path()), [of_day("", 9), of_day(".1", 13), of_day(".2", 43), of_day(".3", 6)]);
+        "2026-11-22".clone_into(&mut day.borrow_mut());
+        log.write_all(b"next day\n").unwrap();
+        let last = names(dir.path()).pop().unwrap();
+        assert_eq!(last, ("aye.log.2026-11-22".to_owned(), 9));
+    }
+
+    #[test]
+    fn the_oldest_go_when_all_together_are_too_large_or_too_many() {
+        let dir = tempfile::TempDir::new().unwrap();
+        for (name, bytes) in [
+            ("aye.log.2026-01-01", 30),
+            ("aye.log.2026-01-02", 10),
+            ("aye.log.2026-01-02.10", 10),
+            ("aye.log.2026-01-02.9", 10),
+            ("notes", 500),
+        ] {
+            std::fs::write(dir.path().join(name), vec![b'x'; bytes]).unwrap();
+        }
+        let mut log = Rotating::new(dir.path().to_owned(), SMALL, || "2026-02-01".to_owned()).unwrap();
+        log.write_all(b"a line\n").unwrap();
+        let left: Vec<_> = names(dir.path()).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(
+            left,
+            [
+                "aye.log.2026-01-01",
+                "aye.log.2026-01-02",
+                "aye.log.2026-01-02.10",
+                "aye.log.2026-01-02.9",
+                "aye.log.2026-02-01",
+                "notes"
+            ]
+        );
+        log.write_all(b"more than fits there\n").unwrap();
+        let left: Vec<_> = names(dir.path()).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(
+            left,
+            [
+                "aye.log.2026-01-02",
+                "aye.log.2026-01-02.10",
+                "aye.log.2026-01-02.9",
+                "aye.log.2026-02-01",
+                "aye.log.2026-02-01.1",
+                "notes"
+            ]
+        );
+    }
+
+    #[test]
+    fn another_process_goes_on_in_the_same_file() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let open = || Rotating::new(dir.path().to_owned(), SMALL, || "2026-11-21".to_owned()).unwrap();
+        let (mut one, mut other) = (open(), open());
+        one.write_all(b"one\n").unwrap();
+        other.write_all(b"other\n").unwrap();
+        one.write_all(b"one\n").unwrap();
+        assert_eq!(std::fs::read_to_string(dir.path().join("aye.log.2026-11-21")).unwrap(), "one\nother\none\n");
+    }
+}
