@@ -5,9 +5,10 @@ use crate::protocol::{Arguments, Image, Part, ToolCall, ToolDefinition, ToolResu
 use std::collections::HashMap;
 use std::io::Write;
 
-/// How far a provider may be from the estimate, and how far it is believed: servers that count nothing say some number all the same.
-const RATIO_BELIEVED: std::ops::RangeInclusive<f64> = 0.2..=6.0;
-const RATIO_LEAST: f64 = 0.5;
+/// How far from the estimate a provider is believed: servers that count nothing say some number all the same, and one that is too
+/// small would fill the window beyond what it holds.
+const RATIO_BELIEVED: std::ops::RangeInclusive<f64> = 0.5..=6.0;
+/// More than this is not made of it.
 const RATIO_MOST: f64 = 3.0;
 /// A request that was too long stands for a window of so much of its size, in percent.
 const TOO_LONG_PERCENT: u64 = 95;
@@ -51,8 +52,11 @@ impl Counting {
         }
         let ratio = input_tokens as f64 / self.asked as f64;
         if RATIO_BELIEVED.contains(&ratio) {
-            self.ratios.insert(model.to_owned(), ratio.clamp(RATIO_LEAST, RATIO_MOST));
+            self.ratios.insert(model.to_owned(), ratio.min(RATIO_MOST));
             self.counted = input_tokens;
+        } else {
+            self.ratios.remove(model);
+            self.counted = 0;
         }
     }
 
@@ -145,13 +149,8 @@ mod tests {
 
     #[test]
     fn an_image_costs_by_its_size_and_only_so_much() {
-        let image = |width, height| Image {
-            uri: "artifact:1".to_owned(),
-            media_type: "image/png".to_owned(),
-            width,
-            height,
-            bytes: 1,
-        };
+        let image =
+            |width, height| Image { uri: "artifact:1".to_owned(), media_type: "image/png".to_owned(), width, height, bytes: 1 };
         let result = |images| {
             let result = ToolResult::succeeded(CallId::new("c"), "ReadFile", "");
             estimate(&[Part::ToolResult(ToolResult { images, ..result })])
@@ -171,7 +170,7 @@ mod tests {
     #[test]
     fn a_count_is_believed_as_far_as_it_can_be_true() {
         let mut counting = Counting { asked: 1_000, ..Counting::default() };
-        for (count, ratio) in [(0, 1.0), (9, 1.0), (1_000_000, 1.0), (300, 0.5), (5_000, 3.0), (9, 3.0)] {
+        for (count, ratio) in [(0, 1.0), (9, 1.0), (500, 0.5), (5_000, 3.0), (0, 3.0), (1_000_000, 1.0), (800, 0.8), (300, 1.0)] {
             counting.learn("a", count);
             assert!((counting.ratio("a") - ratio).abs() < 1e-9, "{count}");
         }

@@ -95,8 +95,9 @@ impl Settings {
             max_retries: u32::try_from(number(&values, &["llm", "max_retries"])).unwrap_or(u32::MAX),
             retry_base: Duration::from_millis(number(&values, &["llm", "retry_base_ms"])),
         };
-        let context =
-            Context { compact_at_percent: Some(number(&values, &["context", "compact_at_percent"])).filter(|percent| *percent > 0) };
+        let context = Context {
+            compact_at_percent: Some(number(&values, &["context", "compact_at_percent"])).filter(|percent| *percent > 0),
+        };
         let tools = Tools {
             absolute_paths_only: flag(&values, &["tools", "absolute_paths_only"]),
             follow_symlinks: flag(&values, &["tools", "follow_symlinks"]),

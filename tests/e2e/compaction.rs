@@ -8,9 +8,9 @@ const SMALL_WINDOW: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nal
                             [llm]\nmax_input_tokens = 40000\n";
 const SUMMARY: &str = "[Summary of the conversation until here";
 
-/// An answer of about 14,000 tokens and a call.
+/// An answer of about 16,000 tokens and a call.
 fn long(name: &str) -> Answer {
-    let text = format!("{name} ").repeat(56_000 / (name.len() + 1));
+    let text = format!("{name} ").repeat(64_000 / (name.len() + 1));
     Answer::text(&text).and_call(&format!("call_{name}"), "ReadFile", json!({"path": "note.txt"}))
 }
 
@@ -21,7 +21,7 @@ fn a_full_window_is_summed_up_and_the_task_goes_on() {
     let project = Project::with(&server).policy(SMALL_WINDOW).file("note.txt", "remember\n");
     let events = project.aye(&["exec", "--json", "read it twice, please"]).exits(0).events();
     events.in_order(&["compaction_started", "context_compacted", "task_completed"]);
-    let compacted = &events.only("context_compacted")["payload"];
+    let compacted = events.only("context_compacted");
     assert_eq!((&compacted["trigger"], &compacted["summary"]), (&json!("threshold"), &json!("The note was read.")));
     assert!(compacted["tokensAfter"].as_u64() < compacted["tokensBefore"].as_u64(), "{compacted}");
     let asked = server.request(2);
@@ -60,17 +60,12 @@ fn a_session_killed_right_after_a_compaction_goes_on_with_the_summary() {
 #[test]
 fn a_conversation_that_the_provider_finds_too_long_is_summed_up_and_sent_once_more() {
     let too_long = || Answer::error(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum");
-    let server = Server::new([
-        long("first-words"),
-        long("second-words"),
-        too_long(),
-        Answer::text("The note was read."),
-        too_long(),
-    ]);
+    let server =
+        Server::new([long("first-words"), long("second-words"), too_long(), Answer::text("The note was read."), too_long()]);
     let project = Project::with(&server).file("note.txt", "remember\n");
     let events = project.aye(&["exec", "--json", "read it twice, please"]).events();
-    assert_eq!(events.only("compaction_started")["payload"]["trigger"], json!("too_long"));
-    let failed = &events.only("task_failed")["payload"];
+    assert_eq!(events.only("compaction_started")["trigger"], json!("too_long"));
+    let failed = events.only("task_failed");
     assert_eq!(failed["kind"], json!("context_too_long"));
     assert!(failed["hint"].as_str().unwrap().contains("larger window"), "{failed}");
     assert_eq!(server.requests().len(), 5);

@@ -4,13 +4,13 @@
 //! provider has cached of them counts, and because some providers refuse a thread with calls where no tools are offered. What it
 //! calls all the same is not run.
 
+mod room;
 mod shares;
 mod summary;
 
 use super::super::context::Counting;
 use super::super::limits::{
-    COMPACT_GROWTH_PERCENT, COMPACT_LATEST_PERCENT, COMPACT_LEAST_PERCENT, COMPACT_LEAST_TOKENS, HOPELESS_PERCENT, RECENT_PERCENT,
-    RESERVED_PERCENT, SUMMARY_HALVINGS, SUMMARY_MOST_TOKENS, SUMMARY_WORTH_PERCENT,
+    COMPACT_LEAST_PERCENT, COMPACT_LEAST_TOKENS, RECENT_PERCENT, SUMMARY_HALVINGS, SUMMARY_MOST_TOKENS, SUMMARY_WORTH_PERCENT,
 };
 use super::super::thread::Cut;
 use super::{Effect, Machine, Moment, Phase};
@@ -55,7 +55,9 @@ struct Work {
 enum Then {
     Nothing,
     /// The request that needed the room.
-    Request { attempt: u32 },
+    Request {
+        attempt: u32,
+    },
     /// The task that stood still.
     GoOn,
     /// What waits in the queue.
@@ -63,78 +65,6 @@ enum Then {
 }
 
 impl Machine {
-    fn model_name(&self) -> &str {
-        &self.options.model.name
-    }
-
-    /// All the model takes, or the policy lets it be given.
-    fn window(&self) -> u64 {
-        self.policy.llm().filter_map(|limits| limits.max_input_tokens).fold(self.options.model.context_window, u64::min)
-    }
-
-    /// Kept free for the answer.
-    fn reserved(&self) -> u64 {
-        self.answer_limit().min(self.options.model.context_window * RESERVED_PERCENT / 100)
-    }
-
-    fn answer_limit(&self) -> u64 {
-        self.policy.llm().filter_map(|limits| limits.max_output_tokens).fold(self.options.max_output_tokens, u64::min)
-    }
-
-    /// What an answer may have beside an input of so many tokens: a server that is asked for more than its window holds refuses.
-    pub(super) fn output_limit(&self) -> u64 {
-        let left = self.options.model.context_window.saturating_sub(self.next_input_tokens());
-        self.answer_limit().min(left.max(self.reserved()))
-    }
-
-    /// The input that a request may have.
-    fn input_limit(&self) -> u64 {
-        let beside_the_answer = self.options.model.context_window - self.reserved();
-        self.window().min(beside_the_answer).min(self.room.counting.most(self.model_name()))
-    }
-
-    /// What the next request has, as far as is known: the thread, the system prompt and the tools, as this model counts them.
-    pub(super) fn next_input_tokens(&self) -> u64 {
-        let counting = &self.room.counting;
-        counting.real(self.model_name(), counting.fixed + self.thread.tokens())
-    }
-
-    /// Estimated tokens that the messages of a request may have. Where the rest leaves nothing, they get a share all the same: it is
-    /// the provider who knows.
-    fn message_budget(&self) -> u64 {
-        let counting = &self.room.counting;
-        let limit = self.input_limit();
-        let all = counting.estimated(self.model_name(), limit);
-        all.saturating_sub(counting.fixed).max(all * RESERVED_PERCENT / 100)
-    }
-
-    /// The tools have changed, or are known for the first time.
-    pub(super) fn count_what_is_fixed(&mut self) {
-        let system = super::super::context::tokens_of(self.options.system.len());
-        self.room.counting.fixed = system + super::super::context::tool_tokens(&self.options.tools);
-    }
-
-    /// The request's own size, for what its provider says of it.
-    pub(super) fn note_request(&mut self) {
-        self.room.counting.asked = self.room.counting.fixed + self.thread.tokens();
-    }
-
-    /// The provider counted the request.
-    pub(super) fn note_counted(&mut self, usage: Usage) {
-        let name = self.options.model.name.clone();
-        self.room.counting.learn(&name, usage.input_tokens);
-    }
-
-    /// Tokens of input at which a summary is made without being asked for.
-    fn threshold(&self) -> Option<u64> {
-        let percent = self.options.compact_at_percent.filter(|percent| *percent > 0)?;
-        Some((self.window() * percent / 100).min(self.input_limit() * COMPACT_LATEST_PERCENT / 100))
-    }
-
-    fn be_quiet(&mut self) {
-        self.room.quiet_until = self.next_input_tokens() + self.window() * COMPACT_GROWTH_PERCENT / 100;
-    }
-
     /// Whether a summary is being made.
     pub(super) fn is_compacting(&self) -> bool {
         self.room.work.is_some()
@@ -208,31 +138,6 @@ impl Machine {
             self.be_quiet();
         }
         begun
-    }
-
-    /// Leaves the oldest messages out where all of them do not fit. `Err`: what is left cannot fit either.
-    pub(super) fn fit_the_window(&mut self) -> Result<(), Failure> {
-        let budget = self.message_budget();
-        self.drop_to(budget);
-        let counting = &self.room.counting;
-        let own = self.thread.messages().iter().rev().find(|message| message.role == Role::User);
-        let own = own.map_or(0, |message| counting.real(self.model_name(), message.token_count));
-        let (window, name) = (self.window(), self.model_name());
-        if own * 100 > window * HOPELESS_PERCENT {
-            return Err(Failure::new(
-                FailureKind::ContextTooLong,
-                format!("this prompt has about {own} tokens, and `{name}` may be given {window}; nothing was sent"),
-                "put it into a file and name the file: it is read in parts; or choose a model with a larger window",
-            ));
-        }
-        Ok(())
-    }
-
-    fn drop_to(&mut self, budget: u64) -> bool {
-        let Some(removed) = self.thread.fit(budget) else { return false };
-        self.room.counting.counted = 0;
-        self.emit(EventKind::ContextTruncated { removed });
-        true
     }
 
     /// The step got its answer: its request was not too long.
@@ -579,21 +484,5 @@ impl Machine {
             // Who takes it back does not want the next one at once.
             self.be_quiet();
         }
-    }
-
-    /// Brings the thread of a journal to what it was when this answer was given.
-    pub(super) fn refit(&mut self, usage: Usage) {
-        let budget = self.message_budget();
-        self.thread.fit(budget);
-        self.note_request();
-        self.note_counted(usage);
-    }
-
-    /// How much a summary would free now, as the model counts.
-    fn compactable(&self) -> u64 {
-        let keep = (self.message_budget().min(self.thread.tokens())) * RECENT_PERCENT / 100;
-        let task = self.task.as_ref().map(|task| task.id.clone());
-        let cut = self.thread.cut(keep, task.as_ref()).filter(|cut| cut.freed >= COMPACT_LEAST_TOKENS);
-        cut.map_or(0, |cut| self.room.counting.real(self.model_name(), cut.freed))
     }
 }

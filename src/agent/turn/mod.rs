@@ -25,8 +25,8 @@ pub use grants::{Grant, Kept};
 pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;
 
-use super::retry::Backoff;
 use super::context::estimate;
+use super::retry::Backoff;
 use super::thread::Thread;
 use crate::policy::{Enforcer, Permit, PreviewPermit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
