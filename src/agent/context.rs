@@ -3,7 +3,6 @@
 use super::limits::{BYTES_PER_TOKEN, IMAGE_MOST_TOKENS, MESSAGE_OVERHEAD_TOKENS, PIXELS_PER_TOKEN};
 use crate::protocol::{Arguments, Image, Part, ToolCall, ToolDefinition, ToolResult};
 use std::collections::HashMap;
-use std::io::Write;
 
 /// How far from the estimate a provider is believed: servers that count nothing say some number all the same, and one that is too
 /// small would fill the window beyond what it holds.
@@ -84,20 +83,7 @@ pub fn tokens_of(bytes: usize) -> u64 {
 
 /// Tokens of the tools as they are described to the model.
 pub fn tool_tokens(tools: &[ToolDefinition]) -> u64 {
-    struct Bytes(usize);
-    impl Write for Bytes {
-        fn write(&mut self, buffer: &[u8]) -> std::io::Result<usize> {
-            self.0 += buffer.len();
-            Ok(buffer.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut bytes = Bytes(0);
-    // Counting cannot fail, and a schema is a value already.
-    let _ = serde_json::to_writer(&mut bytes, tools);
-    tokens_of(bytes.0)
+    serde_json::to_vec(tools).map_or(0, |json| tokens_of(json.len()))
 }
 
 /// Bytes of text in a part.
