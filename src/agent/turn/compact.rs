@@ -26,12 +26,18 @@ use std::sync::Arc;
 pub(super) struct Room {
     pub counting: Counting,
     /// The person asked for one in the middle of a step; it is made before the next request.
-    wanted: Option<Option<String>>,
+    wanted: Option<Wanted>,
     work: Option<Work>,
     /// None begins by itself before a request has so many tokens.
     quiet_until: u64,
     /// The request of this step was too long once already.
     too_long: bool,
+}
+
+/// A summary that was asked for.
+#[derive(Debug)]
+struct Wanted {
+    focus: Option<String>,
 }
 
 /// A summary that is being made.
@@ -95,7 +101,7 @@ impl Machine {
         }
         let runs = self.task.as_ref().is_some_and(|task| !matches!(task.phase, Phase::Paused)) || self.is_busy_opening();
         if runs {
-            self.room.wanted = Some(focus);
+            self.room.wanted = Some(Wanted { focus });
             return self.notice("the conversation is summed up before the next step");
         }
         self.compact_now(focus, Then::Nothing, at);
@@ -103,7 +109,7 @@ impl Machine {
 
     /// What the person asked for in the middle of the task that is over now, before the next one. Whether it began.
     pub(super) fn compact_as_wanted(&mut self, at: Moment) -> bool {
-        self.room.wanted.take().is_some_and(|focus| self.compact_now(focus, Then::Next, at))
+        self.room.wanted.take().is_some_and(|wanted| self.compact_now(wanted.focus, Then::Next, at))
     }
 
     fn compact_now(&mut self, focus: Option<String>, then: Then, at: Moment) -> bool {
@@ -123,7 +129,7 @@ impl Machine {
     /// Makes a summary before a request that is about to be sent, where one is due. Whether it did: the request follows it.
     pub(super) fn make_room(&mut self, attempt: u32, at: Moment) -> bool {
         let then = Then::Request { attempt };
-        if let Some(focus) = self.room.wanted.take() {
+        if let Some(Wanted { focus }) = self.room.wanted.take() {
             match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
                 Ok(()) => return true,
                 Err(why) => self.notice(why),
