@@ -105,6 +105,18 @@ fn steps() {
     let long = measure(STEPS * 10);
     row("a step of the tool loop (100 steps)", short / STEPS as f64, 5.0, "ms");
     row("the same over 1,000 steps, the server included", long / (STEPS * 10) as f64, 5.0, "ms");
+    let processor = |count: usize| {
+        let server = Server::new((0..count).map(read).chain([Answer::text("done")]));
+        let project = Project::with(&server).file("note.txt", "one line\n").config("[context]\ncompact_at_percent = 0\n");
+        let before = children_cpu();
+        project.aye(&["exec", "-m", MODEL, "--max-steps", "5000", "loop"]).exits(0);
+        (children_cpu() - before) * 1000.0
+    };
+    // What the start costs is in both, and taken out by the difference.
+    let (few, more, many) = (processor(STEPS), processor(STEPS * 2), processor(STEPS * 50));
+    let early = (more - few) / STEPS as f64;
+    row("processor time of a step, at step 100", early, 3.0, "ms");
+    row("the same, over 5,000 steps", (many - few) / (STEPS * 49) as f64, (early * 1.3).min(3.0), "ms");
 }
 
 /// A long answer on the screen.

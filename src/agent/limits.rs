@@ -54,3 +54,28 @@ pub const KILL_GRACE_MS: u64 = 5_000;
 pub const QUIT_GRACE_MS: u64 = 3_000;
 /// Events and tool outputs that may wait for their reader.
 pub const CHANNEL_DEPTH: usize = 256;
+/// The share of the window that is free for the answer at most, in percent.
+pub const RESERVED_PERCENT: u64 = 25;
+/// After a compaction the newest messages stay, as many as fit this share of the window, in percent.
+pub const RECENT_PERCENT: u64 = 25;
+/// No compaction begins by itself that would free less than this share of the window, in percent.
+pub const COMPACT_LEAST_PERCENT: u64 = 10;
+/// Nor one that was asked for, where it would free fewer tokens.
+pub const COMPACT_LEAST_TOKENS: u64 = 400;
+/// A summary is worth it below this share of what it stands for, in percent.
+pub const SUMMARY_WORTH_PERCENT: u64 = 90;
+/// Wherever the threshold is, a window so full is compacted, in percent of the input there is room for.
+pub const COMPACT_LATEST_PERCENT: u64 = 95;
+/// After a compaction, or one that came to nothing, the next waits until the thread grew by this share of the window, in percent.
+pub const COMPACT_GROWTH_PERCENT: u64 = 5;
+/// Tokens a summary may have, the model's thinking included.
+pub const SUMMARY_MOST_TOKENS: u64 = 16_000;
+/// How often a request for a summary that is too long is made shorter.
+pub const SUMMARY_HALVINGS: u32 = 3;
+/// What the person said stands beside a summary in their words, up to this share of the window, in percent; of each so many bytes.
+pub const SAID_PERCENT: u64 = 5;
+pub const SAID_MOST_BYTES: usize = 4_000;
+/// Files that are named beside a summary, the newest.
+pub const FILES_NAMED: usize = 60;
+/// A prompt that seems larger than the window by this factor, in percent, is not even sent.
+pub const HOPELESS_PERCENT: u64 = 125;

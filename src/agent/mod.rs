@@ -1,5 +1,6 @@
 //! The turn machine, its host, and what a session is.
 
+mod context;
 mod host;
 mod limits;
 mod mentions;

@@ -16,6 +16,7 @@ pub fn replay(records: &[Record], workspace: &WorkspaceId, session: &SessionId) 
         at: Timestamp::UNIX_EPOCH,
         partial: String::new(),
         changes: HashMap::new(),
+        summaries: Vec::new(),
     };
     for record in records {
         replay.record(record);
@@ -33,6 +34,8 @@ struct Replay<'a> {
     at: Timestamp,
     /// Text of an answer whose end did not come yet.
     partial: String,
+    /// Tokens before each compaction that was not taken back.
+    summaries: Vec<u64>,
     /// What each call was about to change.
     changes: HashMap<crate::protocol::CallId, crate::protocol::Proposal>,
 }
@@ -149,6 +152,15 @@ impl Replay<'_> {
                 });
             }
             Record::Steered { message } => self.tell(EventKind::Steered { text: message.text() }),
+            Record::Compacted { compaction, .. } => {
+                self.summaries.push(compaction.tokens_before);
+                self.tell(EventKind::ContextCompacted(compaction.clone()));
+            }
+            Record::CompactionUndone => {
+                if let Some(tokens) = self.summaries.pop() {
+                    self.tell(EventKind::CompactionUndone { tokens });
+                }
+            }
             Record::Queue { .. }
             | Record::PreviewStarted { .. }
             | Record::Previewed { proposal: None, .. }
@@ -162,8 +174,6 @@ impl Replay<'_> {
             | Record::PolicyInForce { .. }
             | Record::Stopping { .. }
             | Record::Wasted { .. }
-            | Record::Compacted { .. }
-            | Record::CompactionUndone
             | Record::ModelChosen { .. }
             | Record::BudgetSet { .. }
             | Record::Paused { .. }

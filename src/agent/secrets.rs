@@ -30,6 +30,9 @@ pub fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Optio
             let reason = Some(redactor.redact(&reason).text.into_owned());
             (Command::Decide { approval_id, decision: Decision::Denied { reason } }, None)
         }
+        Command::Compact { focus: Some(focus) } => {
+            (Command::Compact { focus: Some(redactor.redact(&focus).text.into_owned()) }, None)
+        }
         // A draft is kept on disk.
         Command::SaveDraft { text } => (Command::SaveDraft { text: redactor.redact(&text).text.into_owned() }, None),
         command => (command, None),
@@ -53,25 +56,27 @@ fn hide_in_words(redactor: &Redactor, text: &str, what: &str) -> (String, Option
 #[derive(Default)]
 pub struct LastNet {
     system: Option<(Arc<str>, Arc<str>)>,
-    /// The messages of the last request as they are and as they were sent, by their address: they are held, so that no
-    /// other message can have it.
-    sent: HashMap<usize, (Arc<Message>, Arc<Message>)>,
+    /// The messages of the last request as they are and as they were sent, in order. They are held, so that no other message
+    /// can have the address of one.
+    sent: Vec<(Arc<Message>, Arc<Message>)>,
 }
 
 impl LastNet {
     pub fn hide_in_request(&mut self, redactor: &Redactor, mut request: ModelRequest) -> ModelRequest {
-        let mut sent = HashMap::with_capacity(request.messages.len());
-        for message in &mut request.messages {
-            let address = Arc::as_ptr(message).addr();
-            let (_, hidden) = sent.entry(address).or_insert_with(|| {
-                self.sent.remove(&address).unwrap_or_else(|| {
-                    let hidden = hide_in_message(redactor, message).map_or_else(|| Arc::clone(message), Arc::new);
-                    (Arc::clone(message), hidden)
-                })
+        let same = |((message, _), new): &(&(Arc<Message>, Arc<Message>), &Arc<Message>)| Arc::ptr_eq(message, new);
+        let known = self.sent.iter().zip(&request.messages).take_while(same).count();
+        let others = self.sent.split_off(known).into_iter();
+        let mut others: HashMap<usize, _> = others.map(|pair| (Arc::as_ptr(&pair.0).addr(), pair)).collect();
+        for message in &request.messages[known..] {
+            let pair = others.remove(&Arc::as_ptr(message).addr()).unwrap_or_else(|| {
+                let hidden = hide_in_message(redactor, message).map_or_else(|| Arc::clone(message), Arc::new);
+                (Arc::clone(message), hidden)
             });
+            self.sent.push(pair);
+        }
+        for (message, (_, hidden)) in request.messages.iter_mut().zip(&self.sent) {
             *message = Arc::clone(hidden);
         }
-        self.sent = sent;
         let known = self.system.take().filter(|(system, _)| Arc::ptr_eq(system, &request.system));
         let (_, hidden) = self.system.insert(known.unwrap_or_else(|| {
             let hidden = match redactor.redact(&request.system).text {

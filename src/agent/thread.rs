@@ -1,17 +1,60 @@
 //! The thread of a session, and the part of it that fits a request.
 
-use super::limits::{BYTES_PER_TOKEN, IMAGE_MOST_TOKENS, MESSAGE_OVERHEAD_TOKENS, PIXELS_PER_TOKEN, WINDOW_FILL_PERCENT};
-use crate::protocol::{Arguments, Message, MessageId, Part, Role};
+mod packed;
+#[cfg(test)]
+mod tests;
+
+use super::limits::WINDOW_FILL_PERCENT;
+use crate::protocol::{Message, MessageId, Part, Role, TaskId};
+use packed::Packed;
 use std::sync::Arc;
 
-/// All messages, shared with the requests made of them.
+/// What a model is told when its answer was cut by its own output limit; no word of the person.
+pub const CUT: &str = "[The answer was cut by the output limit. Go on exactly where it stopped.]";
+/// What it is told where its provider paused a long turn.
+const GO_ON: &str = "[Go on.]";
+
+/// The messages that are sent, shared with the requests made of them, and what no longer is.
 #[derive(Debug, Default)]
 pub struct Thread {
     messages: Vec<Arc<Message>>,
-    /// Requests start at this message; what stands before it fell out of the window.
-    start: usize,
-    /// Tokens from `start` on.
+    /// Their tokens, as estimated.
     tokens: u64,
+    /// What was taken out at the front, the latest last.
+    folds: Vec<Fold>,
+    /// How many messages fell out with nothing in their place.
+    dropped: u64,
+    /// The first message as it is sent, where it says that others fell out.
+    marked: Option<Arc<Message>>,
+}
+
+/// Messages that were taken out at the front.
+#[derive(Debug)]
+struct Fold {
+    removed: Packed,
+    /// How many messages stood in their place then.
+    standing: usize,
+    /// What had fallen out before.
+    dropped: u64,
+    summary: bool,
+}
+
+/// What a summary would stand for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// The messages before this one.
+    pub index: usize,
+    /// Of them, what the person said for the task that runs: it stays as it is.
+    pub verbatim: Vec<MessageId>,
+    /// Tokens that are no longer sent, but for those of the summary.
+    pub freed: u64,
+}
+
+impl Cut {
+    /// How many messages the summary stands for.
+    pub fn summarised(&self) -> usize {
+        self.index - self.verbatim.len()
+    }
 }
 
 impl Thread {
@@ -31,173 +74,228 @@ impl Thread {
         change(&mut amended);
         // Another id: what providers keep by id must not mistake it for the one before.
         amended.message_id = MessageId::new(format!("{}+", last.message_id));
-        amended.token_count = estimate(&amended.content);
+        amended.token_count = super::context::estimate(&amended.content);
         self.tokens = self.tokens.saturating_sub(last.token_count) + amended.token_count;
         *last = Arc::new(amended);
+        self.mark();
     }
 
+    /// All that was ever said, whatever stands in its place.
+    #[cfg(test)]
+    pub fn everything(&mut self) -> Vec<MessageId> {
+        for fold in std::mem::take(&mut self.folds).into_iter().rev() {
+            self.messages.splice(..fold.standing, fold.removed.open().unwrap_or_default());
+        }
+        self.messages.iter().map(|message| message.message_id.clone()).collect()
+    }
+
+    /// Those that are sent.
+    pub fn messages(&self) -> &[Arc<Message>] {
+        &self.messages
+    }
+
+    /// Whether this message was among the latest.
+    pub fn said_lately(&self, id: &MessageId) -> bool {
+        self.messages.iter().rev().take(3).any(|message| message.message_id == *id)
+    }
+
+    /// As estimated; a provider may count otherwise.
     pub fn tokens(&self) -> u64 {
         self.tokens
     }
 
-    /// The messages of the next request, at most `budget` tokens of them.
-    ///
-    /// When they do not fit, the oldest fall out and a marker says how many. The request of the running task stays,
-    /// and an answer is never parted from the results of its calls.
-    pub fn window(&mut self, budget: u64) -> Vec<Arc<Message>> {
-        if self.tokens > budget {
-            self.cut(budget * WINDOW_FILL_PERCENT / 100);
+    pub fn has_summary(&self) -> bool {
+        self.folds.iter().any(|fold| fold.summary)
+    }
+
+    /// The summary that stands first, if one does.
+    pub fn summary(&self) -> Option<&Message> {
+        self.messages.first().filter(|_| self.has_summary()).map(Arc::as_ref)
+    }
+
+    /// The messages of the next request.
+    pub fn window(&self) -> Vec<Arc<Message>> {
+        let mut window = self.messages.clone();
+        if let (Some(first), Some(marked)) = (window.first_mut(), &self.marked) {
+            *first = Arc::clone(marked);
         }
-        if self.start == 0 {
-            return self.messages.clone();
-        }
-        let tail = &self.messages[self.start..];
-        let request = self.messages[..self.start].iter().rfind(|message| message.role == Role::User);
-        let request = if tail.first().is_some_and(|message| message.role == Role::User) { None } else { request };
-        let dropped = self.start - usize::from(request.is_some());
-        let mut window = Vec::with_capacity(tail.len() + 1);
-        let (opening, rest) = match request {
-            Some(request) => (request, tail),
-            None => (&tail[0], &tail[1..]),
-        };
-        window.push(Arc::new(marked(opening, dropped)));
-        window.extend(rest.iter().cloned());
         window
     }
 
-    /// Moves `start` so that at most `goal` tokens follow; it stands on a prompt or an answer, never on results.
-    fn cut(&mut self, goal: u64) {
-        let last = self.messages.len().saturating_sub(1);
-        let mut tokens = self.tokens;
-        let mut start = self.start;
-        while start < last && (tokens > goal || self.messages[start].role == Role::Tool) {
-            tokens -= self.messages[start].token_count;
+    /// Where the messages have more than `budget` tokens, the oldest fall out. Says how many have by now, where more did.
+    ///
+    /// A summary stays, and the latest request of the person; an answer is never parted from the results of its calls, and what
+    /// the model has not seen yet is sent whatever it takes.
+    pub fn fit(&mut self, budget: u64) -> Option<u64> {
+        if self.tokens <= budget {
+            return None;
+        }
+        let goal = budget * WINDOW_FILL_PERCENT / 100;
+        let first = usize::from(self.has_summary());
+        let task = self.last().map(|message| &message.task_id);
+        let asked = |message: &Arc<Message>| is_prompt(message) && Some(&message.task_id) == task;
+        let request = self.messages.iter().skip(first).position(asked).map(|at| at + first);
+        let stay: Vec<usize> = (0..first).chain(request).collect();
+        let (mut tail, mut start) = (self.tokens, 0);
+        for (index, message) in self.messages.iter().enumerate().take(self.latest() + 1) {
+            start = index;
+            let heads: u64 = stay.iter().filter(|at| **at < index).map(|at| self.messages[*at].token_count).sum();
+            if message.role != Role::Tool && tail + heads <= goal {
+                break;
+            }
+            tail -= message.token_count;
+        }
+        let mut heads: Vec<usize> = stay.into_iter().filter(|at| *at < start).collect();
+        if heads.is_empty() && self.messages[start].role != Role::User {
+            heads.extend(self.messages[..start].iter().rposition(|message| message.role == Role::User));
+        }
+        let removed = start.saturating_sub(heads.len()) as u64;
+        if removed == 0 {
+            return None;
+        }
+        let heads: Vec<_> = heads.iter().map(|&at| Arc::clone(&self.messages[at])).collect();
+        self.fold(start, heads, false);
+        self.dropped += removed;
+        self.mark();
+        Some(self.dropped)
+    }
+
+    /// The first messages as they are sent to be summed up: of those before `index` the newest that fit, after a marker where
+    /// others do not.
+    pub fn opening(&self, index: usize, budget: u64) -> Vec<Arc<Message>> {
+        let mut window = self.window();
+        window.truncate(index);
+        let mut tokens: u64 = window.iter().map(|message| message.token_count).sum();
+        let mut start = 0;
+        while start < window.len() && (tokens > budget || (start > 0 && window[start].role == Role::Tool)) {
+            tokens -= window[start].token_count;
             start += 1;
         }
-        while start > self.start && self.messages[start].role == Role::Tool {
-            start -= 1;
-            tokens += self.messages[start].token_count;
+        let mut window = window.split_off(start);
+        if start > 0
+            && let Some(first) = window.first_mut()
+        {
+            let marked = marked(first, start as u64 + self.dropped);
+            if first.role == Role::User {
+                *first = Arc::new(marked);
+            } else {
+                let text = marked.content.into_iter().take(1).collect();
+                let message_id = MessageId::new(format!("{}-", first.message_id));
+                let marker = Message { message_id, role: Role::User, content: text, token_count: 0, ..first.as_ref().clone() };
+                window.insert(0, Arc::new(marker));
+            }
         }
-        self.start = start;
-        self.tokens = tokens;
+        window
+    }
+
+    /// What a summary would stand for so that about `keep` tokens of the newest messages stay as they are; what the person said
+    /// for `task` stays too. `None` where nothing is left for it.
+    pub fn cut(&self, keep: u64, task: Option<&TaskId>) -> Option<Cut> {
+        let latest = self.latest();
+        let (mut index, mut tail) = (latest, 0);
+        for (at, message) in self.messages.iter().enumerate().rev() {
+            tail += message.token_count;
+            if tail > keep && at < latest {
+                break;
+            }
+            if message.role != Role::Tool {
+                index = at.min(latest);
+            }
+        }
+        let older = self.messages.get(..index)?;
+        let summary = usize::from(self.has_summary()).min(index);
+        let mut said: Vec<&Arc<Message>> =
+            older.iter().skip(summary).filter(|message| is_prompt(message) && Some(&message.task_id) == task).collect();
+        // The request itself stays whatever it takes; of what was added to it, what fits.
+        let mut room = keep;
+        let request = said.first().map(|message| message.message_id.clone());
+        said.reverse();
+        said.retain(|message| {
+            let fits = message.token_count <= room;
+            room = if fits { room - message.token_count } else { 0 };
+            fits || request.as_ref() == Some(&message.message_id)
+        });
+        said.reverse();
+        let verbatim: Vec<MessageId> = said.iter().map(|message| message.message_id.clone()).collect();
+        let kept: u64 = said.iter().map(|message| message.token_count).sum();
+        let of_older: u64 = older.iter().map(|message| message.token_count).sum();
+        let cut = Cut { index, verbatim, freed: of_older - kept };
+        (cut.summarised() > summary).then_some(cut)
+    }
+
+    /// Puts a summary in the place of the messages up to `until`; `verbatim` of them stay. Whether anything changed.
+    pub fn compact(&mut self, until: &MessageId, verbatim: &[MessageId], summary: Message) -> bool {
+        if summary.content.is_empty() || self.messages.first().is_some_and(|first| first.message_id == summary.message_id) {
+            return false;
+        }
+        let named = self.messages.iter().position(|message| message.message_id == *until);
+        // Where a record is missing, what came before it is meant: ids are counted.
+        let older = |message: &Arc<Message>| number(&message.message_id) <= number(until);
+        let first = usize::from(self.has_summary());
+        let place = named.or_else(|| self.messages.iter().skip(first).rposition(older).map(|at| at + first));
+        let Some(place) = place else { return false };
+        let results = self.messages[place + 1..].iter().take_while(|message| message.role == Role::Tool).count();
+        let end = place + 1 + results;
+        let stays = |message: &&Arc<Message>| message.role == Role::User && verbatim.contains(&message.message_id);
+        let heads =
+            std::iter::once(Arc::new(summary)).chain(self.messages[..end].iter().filter(stays).cloned()).collect::<Vec<_>>();
+        self.fold(end, heads, true);
+        self.dropped = 0;
+        self.mark();
+        true
+    }
+
+    /// Takes the last summary back: the messages it stood for are here again, also those that fell out since. Whether there was one.
+    pub fn undo(&mut self) -> bool {
+        let Some(last) = self.folds.iter().rposition(|fold| fold.summary) else { return false };
+        let opened: Option<Vec<_>> = self.folds[last..].iter().map(|fold| fold.removed.open()).collect();
+        let Some(opened) = opened else { return false };
+        for (fold, removed) in self.folds.drain(last..).zip(opened).collect::<Vec<_>>().into_iter().rev() {
+            let standing = fold.standing.min(self.messages.len());
+            self.messages.splice(..standing, removed);
+            self.dropped = fold.dropped;
+        }
+        self.tokens = self.messages.iter().map(|message| message.token_count).sum();
+        self.mark();
+        true
+    }
+
+    /// Where the newest message stands, with the answer it gives results to.
+    fn latest(&self) -> usize {
+        self.messages.iter().rposition(|message| message.role != Role::Tool).unwrap_or(0)
+    }
+
+    fn fold(&mut self, end: usize, heads: Vec<Arc<Message>>, summary: bool) {
+        let standing = heads.len();
+        let removed: Vec<_> = self.messages.splice(..end, heads).collect();
+        self.messages.shrink_to(self.messages.len() * 2);
+        self.folds.push(Fold { removed: Packed::new(removed), standing, dropped: self.dropped, summary });
+        self.tokens = self.messages.iter().map(|message| message.token_count).sum();
+    }
+
+    fn mark(&mut self) {
+        let first = self.messages.first().filter(|_| self.dropped > 0);
+        self.marked = first.map(|first| Arc::new(marked(first, self.dropped)));
     }
 }
 
-/// The opening message of a cut thread, with the marker before its own text.
-fn marked(message: &Message, dropped: usize) -> Message {
-    let mut content = vec![Part::Text { text: format!("[Earlier conversation truncated — {dropped} messages removed]") }];
+/// Whether the person said it.
+pub fn is_prompt(message: &Message) -> bool {
+    message.role == Role::User && !matches!(message.content.as_slice(), [Part::Text { text }] if text == CUT || text == GO_ON)
+}
+
+/// Ids are counted.
+fn number(id: &MessageId) -> u64 {
+    let digits = id.as_str().trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    let end = digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().unwrap_or(0)
+}
+
+/// A message with the marker before its own text.
+fn marked(message: &Message, dropped: u64) -> Message {
+    let mut content = vec![Part::Text { text: format!("[Earlier conversation truncated — {dropped} messages removed]\n\n") }];
     content.extend(message.content.iter().cloned());
     // Another id: what providers keep by id must not mistake it for the unmarked one.
     let message_id = MessageId::new(format!("{}+{dropped}", message.message_id));
     Message { message_id, content, ..message.clone() }
-}
-
-/// Tokens a message is taken to cost until a provider counts.
-pub fn estimate(content: &[Part]) -> u64 {
-    let bytes: usize = content
-        .iter()
-        .map(|part| match part {
-            Part::Text { text } | Part::Reasoning { text, .. } => text.len(),
-            Part::ToolCall(call) => {
-                call.tool_name.len()
-                    + match &call.arguments {
-                        Arguments::Object(map) => map
-                            .iter()
-                            .map(|(key, value)| key.len() + 4 + value.as_str().map_or_else(|| value.to_string().len(), str::len))
-                            .sum(),
-                        Arguments::Malformed(text) => text.len(),
-                    }
-            }
-            Part::ToolResult(result) => {
-                result.output_text.len() + result.error.as_ref().map_or(0, |error| error.message.len() + 20)
-            }
-            Part::Image(_) => 0,
-        })
-        .sum();
-    let images = content.iter().flat_map(|part| match part {
-        Part::ToolResult(result) => result.images.as_slice(),
-        Part::Image(image) => std::slice::from_ref(image),
-        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => &[],
-    });
-    let pixels = images.map(|image| u64::from(image.width) * u64::from(image.height));
-    let of_images: u64 = pixels.map(|pixels| (pixels / PIXELS_PER_TOKEN).min(IMAGE_MOST_TOKENS)).sum();
-    (bytes / BYTES_PER_TOKEN) as u64 + of_images + MESSAGE_OVERHEAD_TOKENS
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::TaskId;
-
-    fn thread(roles: &[(Role, u64)]) -> Thread {
-        let mut thread = Thread::default();
-        for (index, (role, token_count)) in roles.iter().enumerate() {
-            thread.push(Message {
-                message_id: MessageId::new(format!("msg_{index}")),
-                role: *role,
-                content: vec![Part::Text { text: format!("{index}") }],
-                token_count: *token_count,
-                task_id: TaskId::new("task_001"),
-                step_id: None,
-                timestamp: jiff::Timestamp::UNIX_EPOCH,
-            });
-        }
-        thread
-    }
-
-    fn window(thread: &mut Thread, budget: u64) -> Vec<String> {
-        thread.window(budget).iter().map(|message| message.text()).collect()
-    }
-
-    use Role::{Assistant, Tool, User};
-
-    #[test]
-    fn an_image_costs_by_its_size_and_only_so_much() {
-        let image = |width, height| crate::protocol::Image {
-            uri: "artifact:1".to_owned(),
-            media_type: "image/png".to_owned(),
-            width,
-            height,
-            bytes: 1,
-        };
-        let result = |images| {
-            let result = crate::protocol::ToolResult::succeeded(crate::protocol::CallId::new("c"), "ReadFile", "");
-            estimate(&[Part::ToolResult(crate::protocol::ToolResult { images, ..result })])
-        };
-        assert_eq!(result(vec![image(750, 2)]) - result(Vec::new()), 2);
-        assert_eq!(result(vec![image(8_000, 8_000), image(75, 10)]) - result(Vec::new()), IMAGE_MOST_TOKENS + 1);
-    }
-
-    #[test]
-    fn a_thread_that_fits_is_sent_whole() {
-        let mut thread = thread(&[(User, 10), (Assistant, 10), (Tool, 10), (Assistant, 10)]);
-        assert_eq!(window(&mut thread, 100), ["0", "1", "2", "3"]);
-    }
-
-    #[test]
-    fn the_oldest_fall_out_but_the_request_of_the_task_stays() {
-        let mut thread = thread(&[(User, 10), (Assistant, 40), (Tool, 40), (Assistant, 10), (Tool, 10), (Assistant, 5)]);
-        assert_eq!(window(&mut thread, 60), ["[Earlier conversation truncated — 2 messages removed]0", "3", "4", "5"]);
-    }
-
-    #[test]
-    fn an_answer_is_never_parted_from_its_results() {
-        for budget in 1..140 {
-            let mut thread = thread(&[
-                (User, 10),
-                (Assistant, 20),
-                (Tool, 30),
-                (Assistant, 20),
-                (Tool, 30),
-                (User, 10),
-                (Assistant, 5),
-                (Tool, 5),
-            ]);
-            let window = thread.window(budget);
-            assert_eq!(window[0].role, User, "budget {budget}");
-            for pair in window.windows(2) {
-                assert!(pair[1].role != Tool || pair[0].role == Assistant, "budget {budget}: results without their answer");
-            }
-        }
-    }
 }

@@ -216,6 +216,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
             // A program that aye runs could ask for more by itself.
             Nesting::InsideAye => place.mode,
         },
+        compact_at_percent: place.settings.context.compact_at_percent,
     };
     Setup {
         policy,

@@ -91,6 +91,12 @@ pub(super) const KEYS: &[Key] = &[
         "[11434, 1234, 8080, 8000, 4000]",
         "where servers of models on this machine are looked for: Ollama, LM Studio, llama.cpp, vLLM, LiteLLM; []: nowhere",
     ),
+    key(
+        &["context", "compact_at_percent"],
+        Kind::Number { min: 0, max: 95 },
+        "80",
+        "when a conversation fills so much of the model's window, its older messages are summed up; 0: never by itself",
+    ),
     key(&["ui", "plain"], Kind::Flag, "false", "append-only lines; accepted, not used by this version"),
     key(&["tools", "absolute_paths_only"], Kind::Flag, "false", "true refuses relative paths in the arguments of tools"),
     key(&["tools", "follow_symlinks"], Kind::Flag, "true", "false refuses every path with a link in it"),

@@ -11,6 +11,7 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub llm: Llm,
+    pub context: Context,
     pub tools: Tools,
     /// What sessions and tasks may use up.
     pub limits: Vec<SetLimit>,
@@ -24,6 +25,13 @@ pub struct Llm {
     pub connect_timeout: Duration,
     pub max_retries: u32,
     pub retry_base: Duration,
+}
+
+/// What is done about a window that fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Context {
+    /// The share of it at which older messages are summed up by themselves; none where never.
+    pub compact_at_percent: Option<u64>,
 }
 
 /// What the tools take for a path, and what the text tools are kept to.
@@ -91,6 +99,9 @@ impl Settings {
             max_retries: u32::try_from(number(&values, &["llm", "max_retries"])).unwrap_or(u32::MAX),
             retry_base: Duration::from_millis(number(&values, &["llm", "retry_base_ms"])),
         };
+        let context = Context {
+            compact_at_percent: Some(number(&values, &["context", "compact_at_percent"])).filter(|percent| *percent > 0),
+        };
         let tools = Tools {
             absolute_paths_only: flag(&values, &["tools", "absolute_paths_only"]),
             follow_symlinks: flag(&values, &["tools", "follow_symlinks"]),
@@ -104,7 +115,7 @@ impl Settings {
             shell: shell(&values),
         };
         let (limits, effort) = (spending::limits(&values), spending::effort(&values));
-        let settings = Self { llm, tools, limits, effort, values };
+        let settings = Self { llm, context, tools, limits, effort, values };
         settings.check_providers()?;
         Ok(settings)
     }

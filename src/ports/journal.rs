@@ -64,6 +64,9 @@ pub enum Record {
         /// The message that stands there.
         message: Message,
         compaction: Compaction,
+        /// Of the messages it stands for, those that stay as they are: what the person said for the task that runs.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        verbatim: Vec<MessageId>,
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,

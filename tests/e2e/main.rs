@@ -11,6 +11,7 @@ mod auth;
 mod bad_input;
 mod bounds;
 mod changes;
+mod compaction;
 mod confine;
 mod crash;
 mod custom_tools;

@@ -181,6 +181,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         sandbox: "NONE".to_owned(),
         laxest: Mode::Auto,
         approval_timeout: None,
+        compact_at_percent: Some(80),
     };
     let context = Context {
         roots: vec![PathBuf::from("/w")],

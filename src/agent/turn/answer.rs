@@ -62,12 +62,14 @@ impl Machine {
         let latency_ms = u64::try_from(at.now.as_millisecond() - stream.since.as_millisecond()).unwrap_or(0);
         self.enter(TaskStatus::ProcessingResponse);
         let Completion { content, stop_reason, usage, model } = completion;
+        self.note_counted(usage);
         let model = model.unwrap_or_else(|| self.options.model.name.clone());
         let spent = self.spend_on_answer(usage, &content, at);
         let asked = Asked { spent, stop_reason, latency_ms, model };
         if let Some(failure) = spoiled(stop_reason) {
             return self.answered_in_vain(failure, asked, at);
         }
+        self.request_fitted();
         let content = with_names_of_their_own(without_empty_text(content));
         let calls: Vec<_> = content
             .iter()
@@ -96,7 +98,7 @@ impl Machine {
     fn answered_in_vain(&mut self, failure: Failure, asked: Asked, at: Moment) {
         let shown = match self.task.as_ref().map(|task| &task.phase) {
             Some(Phase::Requesting(stream)) => stream.shown,
-            Some(Phase::Retrying { .. } | Phase::Working(_) | Phase::Paused) | None => false,
+            Some(Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused) | None => false,
         };
         if shown {
             self.discard_answer(&failure.message);
@@ -105,7 +107,7 @@ impl Machine {
             self.note(asked.record(message));
         }
         self.tell_of_answer(asked);
-        self.fail(failure);
+        self.not_answered(failure, at);
     }
 
     fn tell_of_answer(&mut self, asked: Asked) {
@@ -186,7 +188,7 @@ impl Machine {
         }
         let wasted = self.waste(Some(&error));
         if !error.failure.retryable {
-            return self.fail(error.failure);
+            return self.not_answered(error.failure, at);
         }
         let Some(delay_ms) = self.options.backoff.delay_ms(attempt, error.retry_after, at.jitter) else {
             let mut failure = error.failure;
@@ -215,12 +217,22 @@ impl Machine {
         self.out.push(Effect::Wake { after_ms: delay_ms, ticket });
     }
 
+    /// The request gave no answer, and would give none again. What was too long is made shorter once.
+    fn not_answered(&mut self, failure: Failure, at: Moment) {
+        if failure.kind != FailureKind::ContextTooLong {
+            return self.fail(failure);
+        }
+        if !self.shorten(at) {
+            self.fail(self.cannot_be_shortened(failure));
+        }
+    }
+
     /// What streamed does not count; journal and screen keep it, the thread has none of it.
     pub(super) fn discard_answer(&mut self, reason: &str) {
         let Some(task) = &mut self.task else { return };
         let unsaved = match &mut task.phase {
             Phase::Requesting(stream) => std::mem::take(&mut stream.unsaved),
-            Phase::Retrying { .. } | Phase::Working(_) | Phase::Paused => String::new(),
+            Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused => String::new(),
         };
         let Some(step_id) = task.step_id.clone() else { return };
         if !unsaved.is_empty() {
@@ -232,14 +244,22 @@ impl Machine {
 
     /// The person does not want to wait.
     pub(super) fn retry_now(&mut self, at: Moment) {
+        if let Some(ticket) = self.summary_ticket() {
+            return self.woken(ticket, at);
+        }
         match self.task.as_ref().map(|task| &task.phase) {
             Some(Phase::Retrying { ticket, .. }) => self.woken(*ticket, at),
             Some(Phase::Paused) => self.notice("the task is paused; /continue asks again"),
-            Some(Phase::Requesting(_) | Phase::Working(_)) | None => self.notice("no request waits to be sent again"),
+            Some(Phase::Requesting(_) | Phase::Compacting | Phase::Working(_)) | None => {
+                self.notice("no request waits to be sent again");
+            }
         }
     }
 
     pub(super) fn woken(&mut self, ticket: u64, at: Moment) {
+        if self.summary_woken(ticket, at) {
+            return;
+        }
         let Some(task) = &self.task else { return };
         if let Phase::Retrying { attempt, ticket: waiting } = task.phase
             && waiting == ticket

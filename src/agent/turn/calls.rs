@@ -294,7 +294,9 @@ impl Machine {
     pub(super) fn result_bytes(&self, count: usize) -> usize {
         let tokens = self.options.model.context_window * RESULTS_PERCENT / 100;
         let bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
-        (bytes / count.max(1)).max(RESULT_LEAST_BYTES)
+        // However many there are, all of them together leave room for the rest.
+        let least = RESULT_LEAST_BYTES.min(bytes.saturating_mul(2) / count.max(1));
+        (bytes / count.max(1)).max(least)
     }
 }
 

@@ -7,6 +7,9 @@ use crate::protocol::{Command, ErrorCode};
 impl Machine {
     /// The model is stopped and nothing new is started; what runs finishes.
     pub(super) fn cancel(&mut self, at: Moment) {
+        if self.stop_compaction() {
+            return self.give_back_queue();
+        }
         if self.opening.take().is_some() {
             return self.give_back_queue();
         }
@@ -27,7 +30,7 @@ impl Machine {
                 }
                 self.end(TaskEnd::Cancelled);
             }
-            Phase::Retrying { .. } | Phase::Paused => self.end(TaskEnd::Cancelled),
+            Phase::Retrying { .. } | Phase::Compacting | Phase::Paused => self.end(TaskEnd::Cancelled),
             Phase::Working(calls) => {
                 let mut calls = std::mem::take(calls);
                 for call in &mut calls {
@@ -152,7 +155,7 @@ impl Machine {
     fn changes_run(&self) -> bool {
         self.task.as_ref().is_some_and(|task| match &task.phase {
             Phase::Working(calls) => calls.iter().any(|call| call.changes && matches!(call.state, CallState::Running)),
-            Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Paused => false,
+            Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting | Phase::Paused => false,
         })
     }
 

@@ -1,26 +1,501 @@
-//! Room in the window: a summary in the place of older messages, and what fills it.
+//! Room in the window: a summary in the place of older messages, or none in the place of the oldest.
+//!
+//! The model is asked for the summary with the same system prompt, the same tools and the same messages as before, so that what its
+//! provider has cached of them counts, and because some providers refuse a thread with calls where no tools are offered. What it
+//! calls all the same is not run.
 
-use super::{Machine, Moment};
-use crate::protocol::{ContextUse, EventKind};
+mod room;
+mod shares;
+mod summary;
+
+use super::super::context::Counting;
+use super::super::limits::{
+    COMPACT_LEAST_PERCENT, COMPACT_LEAST_TOKENS, RECENT_PERCENT, SUMMARY_HALVINGS, SUMMARY_MOST_TOKENS, SUMMARY_WORTH_PERCENT,
+};
+use super::super::thread::Cut;
+use super::spending::Spent;
+use super::{Effect, Machine, Moment, Phase};
+use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record};
+use crate::protocol::{
+    Compaction, CompactionTrigger, EventKind, Failure, FailureKind, Message, MessageId, Role, StopReason, TaskStatus, Usage,
+    counted,
+};
+use jiff::Timestamp;
+use std::sync::Arc;
+
+/// What the machine knows of the window, and the summary that is being made.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    pub counting: Counting,
+    /// The person asked for one in the middle of a step; it is made before the next request.
+    wanted: Option<Wanted>,
+    work: Option<Work>,
+    /// None begins by itself before a request has so many tokens.
+    quiet_until: u64,
+    /// The request of this step was too long once already.
+    too_long: bool,
+}
+
+/// A summary that was asked for.
+#[derive(Debug)]
+struct Wanted {
+    focus: Option<String>,
+}
+
+/// A summary that is being made.
+#[derive(Debug)]
+struct Work {
+    trigger: CompactionTrigger,
+    focus: Option<String>,
+    cut: Cut,
+    /// Estimated tokens that the messages to be summed up may have.
+    budget: u64,
+    halvings: u32,
+    attempt: u32,
+    since: Timestamp,
+    /// Set while the request waits to be sent again.
+    ticket: Option<u64>,
+    then: Then,
+}
+
+/// What follows once there is a summary, or is to be none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Nothing,
+    /// The request that needed the room.
+    Request {
+        attempt: u32,
+    },
+    /// The task that stood still.
+    GoOn,
+    /// What waits in the queue.
+    Next,
+}
 
 impl Machine {
-    pub(super) fn compact(&mut self, _focus: Option<String>, _at: Moment) {
-        self.show_context();
+    /// Whether a summary is being made.
+    pub(super) fn is_compacting(&self) -> bool {
+        self.room.work.is_some()
+    }
+
+    /// Something is to begin, but a summary is being made: it begins after that.
+    pub(super) fn next_after_compaction(&mut self) {
+        if let Some(work) = self.room.work.as_mut().filter(|work| work.then == Then::Nothing) {
+            work.then = Then::Next;
+        }
+    }
+
+    /// `/continue` while a summary is being made for a task that stands still. Whether that is so.
+    pub(super) fn goes_on_after_compaction(&mut self) -> bool {
+        let Some(work) = &mut self.room.work else { return false };
+        if !matches!(work.then, Then::Request { .. }) {
+            work.then = Then::GoOn;
+            self.notice("goes on as soon as the summary is there");
+        }
+        true
+    }
+
+    /// The person wants a summary.
+    pub(super) fn compact(&mut self, focus: Option<String>, at: Moment) {
+        let focus = focus.map(|focus| focus.trim().to_owned()).filter(|focus| !focus.is_empty());
+        if self.is_compacting() {
+            return self.notice("a summary is being made already; esc stops that");
+        }
+        let runs = self.task.as_ref().is_some_and(|task| !matches!(task.phase, Phase::Paused)) || self.is_busy_opening();
+        if runs {
+            self.room.wanted = Some(Wanted { focus });
+            return self.notice("the conversation is summed up before the next step");
+        }
+        self.compact_now(focus, Then::Nothing, at);
+    }
+
+    /// What the person asked for in the middle of the task that is over now, before the next one. Whether it began.
+    pub(super) fn compact_as_wanted(&mut self, at: Moment) -> bool {
+        self.room.wanted.take().is_some_and(|wanted| self.compact_now(wanted.focus, Then::Next, at))
+    }
+
+    fn compact_now(&mut self, focus: Option<String>, then: Then, at: Moment) -> bool {
+        if let Some(failure) = self.preflight(at) {
+            self.notice(format!("not compacted: {}; {}", failure.message, failure.hint));
+            return false;
+        }
+        match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
+            Ok(()) => true,
+            Err(why) => {
+                self.notice(why);
+                false
+            }
+        }
+    }
+
+    /// Makes a summary before a request that is about to be sent, where one is due. Whether it did: the request follows it.
+    pub(super) fn make_room(&mut self, attempt: u32, at: Moment) -> bool {
+        let then = Then::Request { attempt };
+        if let Some(Wanted { focus }) = self.room.wanted.take() {
+            match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
+                Ok(()) => return true,
+                Err(why) => self.notice(why),
+            }
+        }
+        let tokens = self.next_input_tokens();
+        if self.threshold().is_none_or(|threshold| tokens < threshold.max(self.room.quiet_until)) {
+            return false;
+        }
+        let begun = self.begin_compaction(CompactionTrigger::Threshold, None, then, at).is_ok();
+        if !begun {
+            self.be_quiet();
+        }
+        begun
+    }
+
+    /// The step got its answer: its request was not too long.
+    pub(super) fn request_fitted(&mut self) {
+        self.room.too_long = false;
+    }
+
+    /// The provider says that the request was too long: it is made shorter and sent once more. Whether it is.
+    pub(super) fn shorten(&mut self, at: Moment) -> bool {
+        if std::mem::replace(&mut self.room.too_long, true) {
+            return false;
+        }
+        let (name, tokens) = (self.options.model.name.clone(), self.next_input_tokens());
+        self.room.counting.too_long(&name, tokens);
+        let then = Then::Request { attempt: 0 };
+        if self.begin_compaction(CompactionTrigger::TooLong, None, then, at).is_ok() {
+            return true;
+        }
+        let shorter = self.drop_to(self.thread.tokens() / 2);
+        if shorter {
+            self.request(0, at);
+        }
+        shorter
+    }
+
+    /// What to do about a request that is too long and cannot be made shorter.
+    pub(super) fn cannot_be_shortened(&self, failure: Failure) -> Failure {
+        let fixed = self.room.counting.real(self.model_name(), self.room.counting.fixed);
+        let hint = if fixed * 2 > self.input_limit() {
+            format!(
+                "the instructions and tools alone have about {fixed} tokens; choose a model with a larger window, or take tools away with \
+                 `[tools] enabled`"
+            )
+        } else {
+            "ask for less at a time, start a new session, or choose a model with a larger window".to_owned()
+        };
+        Failure { hint, ..failure }
+    }
+
+    /// Begins to make a summary; says why where none would help.
+    fn begin_compaction(
+        &mut self,
+        trigger: CompactionTrigger,
+        focus: Option<String>,
+        then: Then,
+        at: Moment,
+    ) -> Result<(), String> {
+        let budget = self.message_budget();
+        let recent = budget * RECENT_PERCENT / 100;
+        // Who asks for it wants it however much of the window is left; and what was too long says that the window is not known.
+        let of_thread = self.thread.tokens() * RECENT_PERCENT / 100;
+        let (keep, least) = match trigger {
+            CompactionTrigger::Asked => (recent.min(of_thread), COMPACT_LEAST_TOKENS),
+            CompactionTrigger::Threshold => (recent, budget * COMPACT_LEAST_PERCENT / 100),
+            CompactionTrigger::TooLong => (recent.min(of_thread), self.thread.tokens() * COMPACT_LEAST_PERCENT / 100),
+        };
+        let nothing = || "nothing to compact: the conversation is short enough".to_owned();
+        let task = self.task.as_ref().map(|task| task.id.clone());
+        let cut = self.thread.cut(keep, task.as_ref()).filter(|cut| cut.freed >= least).ok_or_else(nothing)?;
+        let question = super::super::context::estimate(&[summary::question(focus.as_deref())]);
+        let budget = budget.saturating_sub(question);
+        if self.thread.opening(cut.index, budget).is_empty() {
+            return Err("nothing to compact: no message fits the window".to_owned());
+        }
+        let messages = cut.summarised() as u64;
+        let tokens = self.room.counting.real(self.model_name(), cut.freed);
+        self.emit(EventKind::CompactionStarted { trigger, messages, tokens });
+        let work = Work { trigger, focus, cut, budget, halvings: 0, attempt: 0, since: at.now, ticket: None, then };
+        self.room.work = Some(work);
+        if let (Then::Request { .. }, Some(task)) = (then, &mut self.task) {
+            task.phase = Phase::Compacting;
+        }
+        self.ask_for_summary(at);
+        Ok(())
+    }
+
+    fn ask_for_summary(&mut self, at: Moment) {
+        let Some(work) = &mut self.room.work else { return };
+        (work.since, work.ticket) = (at.now, None);
+        let mut messages = self.thread.opening(work.cut.index, work.budget);
+        let Some(last) = messages.last() else { return };
+        let question = summary::question(work.focus.as_deref());
+        let message_id = MessageId::new(format!("{}?{}", last.message_id, work.halvings));
+        let content = vec![question];
+        let token_count = super::super::context::estimate(&content);
+        messages.push(Arc::new(Message { message_id, role: Role::User, token_count, content, ..last.as_ref().clone() }));
+        let sent: u64 = messages.iter().map(|message| message.token_count).sum();
+        let counting = &self.room.counting;
+        let estimated_input_tokens = counting.real(self.model_name(), counting.fixed + sent);
+        let request = ModelRequest {
+            system: self.options.system.clone(),
+            messages,
+            tools: self.options.tools.clone(),
+            max_output_tokens: self.output_limit().min(SUMMARY_MOST_TOKENS),
+            images: None,
+            effort: self.options.effort,
+        };
+        self.asks_for(estimated_input_tokens);
+        if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Compacting)) {
+            self.enter(TaskStatus::WaitingForLlm);
+        }
+        self.emit(EventKind::LlmRequestStarted { model: self.options.model.name.clone(), estimated_input_tokens });
+        self.out.push(Effect::Request(request));
+    }
+
+    /// What streams while a summary is made; its words are not shown, they are no answer.
+    pub(super) fn summary_delta(&mut self, delta: Delta, at: Moment) {
+        if let Delta::Completed(completion) = delta {
+            self.summed_up(completion, at);
+        }
+    }
+
+    fn summed_up(&mut self, completion: Completion, at: Moment) {
+        let Some(work) = self.room.work.as_ref().filter(|work| work.ticket.is_none()) else { return };
+        let latency_ms = u64::try_from(at.now.as_millisecond() - work.since.as_millisecond()).unwrap_or(0);
+        let Completion { content, stop_reason, usage, model } = completion;
+        let Spent { usage, cost_usd, estimated } = self.spend_on_answer(usage, &content, at);
+        self.emit(EventKind::LlmRequestCompleted {
+            model: model.unwrap_or_else(|| self.options.model.name.clone()),
+            usage,
+            latency_ms,
+            stop_reason,
+            cost_usd,
+            session_cost_usd: self.session_cost(),
+            estimated,
+        });
+        self.warn_of_budgets();
+        let text = summary::words(&content);
+        let trouble = match stop_reason {
+            StopReason::ContextWindowExceeded => {
+                self.note(Record::Wasted { usage, cost_usd });
+                return self.summary_is_too_long(at);
+            }
+            StopReason::Refusal | StopReason::ContentFilter => Some("the provider stopped the summary for its content"),
+            StopReason::Error | StopReason::Cancelled => Some("the provider ended the summary with an error"),
+            _ if text.is_empty() => Some("the model gave no summary"),
+            StopReason::EndTurn
+            | StopReason::MaxTokens
+            | StopReason::ToolUse
+            | StopReason::StopSequence
+            | StopReason::PauseTurn => None,
+        };
+        if let Some(why) = trouble {
+            self.note(Record::Wasted { usage, cost_usd });
+            return self.give_up_compaction(why, at);
+        }
+        self.take_summary(text, usage, cost_usd, at);
+    }
+
+    fn take_summary(&mut self, text: String, usage: Usage, cost_usd: Option<f64>, at: Moment) {
+        let budget = self.message_budget();
+        let Some(work) = &self.room.work else { return };
+        let older = &self.thread.messages()[..work.cut.index.min(self.thread.messages().len())];
+        let Some(last) = older.last() else { return };
+        let content = summary::content(&text, older, self.thread.summary(), &work.cut.verbatim, budget);
+        self.counters.messages += 1;
+        let message = Message {
+            message_id: MessageId::new(format!("msg_{:05}", self.counters.messages)),
+            role: Role::User,
+            token_count: super::super::context::estimate(&content),
+            content,
+            task_id: last.task_id.clone(),
+            step_id: None,
+            timestamp: at.now,
+        };
+        if message.token_count * 100 > work.cut.freed * SUMMARY_WORTH_PERCENT {
+            self.note(Record::Wasted { usage, cost_usd });
+            return self.give_up_compaction("the summary is no shorter than what it would stand for", at);
+        }
+        let until = last.message_id.clone();
+        let counting = &self.room.counting;
+        let after = counting.fixed + self.thread.tokens() - work.cut.freed + message.token_count;
+        let compaction = Compaction {
+            trigger: work.trigger,
+            focus: work.focus.clone(),
+            summary: text,
+            summarised: work.cut.summarised() as u64,
+            kept: (self.thread.messages().len() - work.cut.summarised()) as u64,
+            tokens_before: self.next_input_tokens(),
+            tokens_after: counting.real(self.model_name(), after),
+        };
+        let verbatim = work.cut.verbatim.clone();
+        let record = Record::Compacted {
+            until: until.clone(),
+            message: message.clone(),
+            compaction: compaction.clone(),
+            verbatim: verbatim.clone(),
+            usage,
+            cost_usd,
+        };
+        self.note(record);
+        self.commit(Durability::Power);
+        self.replace_by_summary(&until, &verbatim, message);
+        self.emit(EventKind::ContextCompacted(compaction));
+        self.after_compaction(at);
+    }
+
+    /// Also what a journal tells of it.
+    pub(super) fn replace_by_summary(&mut self, until: &MessageId, verbatim: &[MessageId], message: Message) {
+        if self.thread.compact(until, verbatim, message) {
+            self.room.counting.counted = 0;
+            self.be_quiet();
+        }
+    }
+
+    fn after_compaction(&mut self, at: Moment) {
+        let Some(work) = self.room.work.take() else { return };
+        match work.then {
+            Then::Nothing => self.commit(Durability::Process),
+            Then::Request { attempt } => match self.preflight(at) {
+                None => self.request(attempt, at),
+                Some(failure) => self.forbidden(failure),
+            },
+            Then::GoOn => self.go_on(at),
+            Then::Next => {
+                self.commit(Durability::Process);
+                self.start_next(at);
+            }
+        }
+    }
+
+    /// There will be no summary; nothing is changed by that. Where room must be made, the oldest messages fall out.
+    fn give_up_compaction(&mut self, why: &str, at: Moment) {
+        let Some(work) = &self.room.work else { return };
+        let (trigger, too_long) = (work.trigger, work.trigger == CompactionTrigger::TooLong);
+        let follows = match trigger {
+            CompactionTrigger::Asked => "everything is as it was",
+            CompactionTrigger::Threshold => "the oldest messages are left out where they no longer fit",
+            CompactionTrigger::TooLong => "the oldest messages are left out",
+        };
+        self.notice(format!("not compacted: {why}; {follows}"));
+        self.be_quiet();
+        if too_long {
+            self.drop_to(self.thread.tokens() / 2);
+        }
+        self.after_compaction(at);
+    }
+
+    /// Even what is to be summed up does not fit: less of it is sent.
+    fn summary_is_too_long(&mut self, at: Moment) {
+        let Some(work) = &mut self.room.work else { return };
+        work.halvings += 1;
+        let sent: u64 = self.thread.opening(work.cut.index, work.budget).iter().map(|message| message.token_count).sum();
+        work.budget = sent.min(work.budget) / 2;
+        if work.halvings > SUMMARY_HALVINGS || self.thread.opening(work.cut.index, work.budget).is_empty() {
+            return self.give_up_compaction("what is to be summed up does not fit the window either", at);
+        }
+        self.commit(Durability::Process);
+        self.ask_for_summary(at);
+    }
+
+    pub(super) fn summary_failed(&mut self, error: ModelError, at: Moment) {
+        let Some(work) = self.room.work.as_mut().filter(|work| work.ticket.is_none()) else { return };
+        work.attempt += 1;
+        let attempt = work.attempt;
+        let then = work.then;
+        let wasted = self.waste(Some(&error));
+        let failure = error.failure;
+        if failure.kind == FailureKind::ContextTooLong {
+            return self.summary_is_too_long(at);
+        }
+        if !failure.retryable {
+            return self.give_up_compaction(&failure.message, at);
+        }
+        let Some(delay_ms) = self.options.backoff.delay_ms(attempt, error.retry_after, at.jitter) else {
+            if !matches!(then, Then::Request { .. }) {
+                return self.give_up_compaction(&failure.message, at);
+            }
+            // The task's own request would fare no better: it waits for the person, as it is.
+            self.room.work = None;
+            return self.pause(failure);
+        };
+        self.counters.tickets += 1;
+        let ticket = self.counters.tickets;
+        if let Some(work) = &mut self.room.work {
+            work.ticket = Some(ticket);
+        }
+        self.commit(Durability::Process);
+        self.emit(EventKind::LlmRetry {
+            attempt,
+            max_attempts: self.options.backoff.max_retries,
+            delay_ms,
+            kind: failure.kind,
+            message: failure.message,
+            usage: wasted.map(|spent| spent.usage),
+            cost_usd: wasted.and_then(|spent| spent.cost_usd),
+            estimated: wasted.is_some_and(|spent| spent.estimated),
+        });
+        self.out.push(Effect::Wake { after_ms: delay_ms, ticket });
+    }
+
+    /// The ticket that the request for a summary waits for.
+    pub(super) fn summary_ticket(&self) -> Option<u64> {
+        self.room.work.as_ref().and_then(|work| work.ticket)
+    }
+
+    /// The wait is over. Whether it was one for a summary.
+    pub(super) fn summary_woken(&mut self, ticket: u64, at: Moment) -> bool {
+        if self.summary_ticket() != Some(ticket) {
+            return false;
+        }
+        match self.preflight(at) {
+            None => self.ask_for_summary(at),
+            Some(failure) => match self.room.work.take().map(|work| work.then) {
+                Some(Then::Request { .. }) => self.forbidden(failure),
+                _ => self.notice(format!("not compacted: {}; {}", failure.message, failure.hint)),
+            },
+        }
+        true
+    }
+
+    /// The person wants no summary: nothing changes. Whether there was one in the making for no task that runs.
+    pub(super) fn stop_compaction(&mut self) -> bool {
+        let Some(work) = self.room.work.take() else { return false };
+        if work.ticket.is_none() {
+            self.out.push(Effect::StopModel);
+            self.waste(None);
+        }
+        self.be_quiet();
+        self.notice("not compacted: stopped by you; everything is as it was");
+        !matches!(work.then, Then::Request { .. })
     }
 
     pub(super) fn undo_compaction(&mut self) {
-        self.show_context();
+        if self.is_compacting() {
+            return self.notice("a summary is being made; esc stops that");
+        }
+        if !self.thread.has_summary() {
+            return self.notice("nothing to undo: no summary stands in the place of messages");
+        }
+        self.note(Record::CompactionUndone);
+        self.commit(Durability::Power);
+        self.take_summary_back();
+        let tokens = self.next_input_tokens();
+        self.emit(EventKind::CompactionUndone { tokens });
+        let limit = self.input_limit();
+        if tokens > limit {
+            self.notice(format!(
+                "the messages are back: about {}, of which {limit} fit; the oldest are left out of the next request",
+                counted(tokens, "token", "tokens")
+            ));
+        }
     }
 
-    pub(super) fn show_context(&mut self) {
-        self.emit(EventKind::ContextShown(ContextUse {
-            model: self.options.model.name.clone(),
-            window: self.options.model.context_window,
-            reserved: self.options.max_output_tokens,
-            shares: Vec::new(),
-            counted: 0,
-            compactable: 0,
-            compacts_at_percent: None,
-        }));
+    /// Also what a journal tells of it.
+    pub(super) fn take_summary_back(&mut self) {
+        if self.thread.undo() {
+            self.room.counting.counted = 0;
+            // Who takes it back does not want the next one at once.
+            self.be_quiet();
+        }
     }
 }

@@ -30,12 +30,13 @@ pub use grants::{Grant, Kept};
 pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;
 
+use super::context::estimate;
 use super::retry::Backoff;
-use super::thread::{Thread, estimate};
+use super::thread::Thread;
 use crate::policy::{Enforcer, Permit, PreviewPermit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
-    Always, ApprovalId, CallId, Command, Effort, ErrorCode, EventKind, Failure, FailureKind, Message, MessageId, Mode,
+    Always, ApprovalId, CallId, Command, Effort, ErrorCode, EventKind, Failure, Message, MessageId, Mode,
     ModelFacts, Outside, Part, Proposal, Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
 };
 use jiff::Timestamp;
@@ -78,6 +79,8 @@ pub struct Options {
     pub laxest: Mode,
     /// After so long without an answer a question counts as denied; without one it waits as long as the session does.
     pub approval_timeout: Option<Duration>,
+    /// The share of the window at which older messages are summed up without a question, in percent; none where never.
+    pub compact_at_percent: Option<u64>,
 }
 
 /// When an input arrives; `jitter` is a random number in 0..1.
@@ -211,6 +214,8 @@ pub struct Machine {
     policy: Enforcer,
     options: Options,
     thread: Thread,
+    /// What is known of the window that the thread has to fit.
+    room: compact::Room,
     queue: VecDeque<Waiting>,
     counters: Counters,
     usage: Usage,
@@ -272,6 +277,8 @@ enum Phase {
     Requesting(Stream),
     /// The request failed and is sent again when the ticket comes.
     Retrying { attempt: u32, ticket: u64 },
+    /// Older messages are summed up; the request follows.
+    Compacting,
     /// The answer's calls are planned, asked for, run.
     Working(Vec<Call>),
     /// Kept until the person says go on.
@@ -395,6 +402,7 @@ impl Machine {
             blocked: None,
             options,
             thread: Thread::default(),
+            room: compact::Room::default(),
             queue: VecDeque::new(),
             counters: Counters::default(),
             usage: Usage::default(),
@@ -411,6 +419,7 @@ impl Machine {
             out: Vec::new(),
         };
         machine.fit_answer();
+        machine.count_what_is_fixed();
         machine
     }
 
@@ -418,7 +427,9 @@ impl Machine {
         match input {
             input if self.quitting => self.wind_down(input),
             Input::Command(command) => self.command(command, at),
+            Input::Delta(delta) if self.is_compacting() => self.summary_delta(delta, at),
             Input::Delta(delta) => self.delta(delta, at),
+            Input::ModelFailed(error) if self.is_compacting() => self.summary_failed(error, at),
             Input::ModelFailed(error) => self.model_failed(error, at),
             Input::Planned(plans) => self.planned(plans, at),
             Input::Previewed { index, ticket, outcome } => self.previewed(index, ticket, outcome, at),

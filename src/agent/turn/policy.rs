@@ -44,6 +44,7 @@ impl Machine {
     pub(super) fn policy_changed(&mut self, change: PolicyChange, at: Moment) {
         self.policy.replace(change.enforcer);
         self.options.tools = change.tools;
+        self.count_what_is_fixed();
         self.options.sandbox = change.sandbox;
         self.note_policy_anew();
         if let Some(message) = change.message {

@@ -49,6 +49,10 @@ impl Machine {
     }
 
     fn fold(&mut self, record: Record, at: Moment) {
+        if said_by(&record).is_some_and(|message| self.thread.said_lately(&message.message_id)) {
+            // Written twice; it was said once.
+            return;
+        }
         match record {
             Record::TaskStarted { prompt, max_steps } => {
                 self.mend(at);
@@ -151,10 +155,19 @@ impl Machine {
                     task.cancelling = true;
                 }
             }
+            Record::Compacted { until, message, verbatim, usage, cost_usd, .. } => {
+                self.mend(at);
+                self.count_message(&message);
+                self.count(usage, cost_usd);
+                self.replace_by_summary(&until, &verbatim, message);
+            }
+            Record::CompactionUndone => self.take_summary_back(),
             Record::TaskEnded { end, .. } => {
                 self.mend(at);
                 self.note_blocked(&end);
-                self.ended = self.task.take().filter(|_| end != TaskEnd::Completed);
+                if self.task.is_some() {
+                    self.ended = self.task.take().filter(|_| end != TaskEnd::Completed);
+                }
             }
             Record::Continued => {
                 self.tell_of_block();
@@ -178,8 +191,6 @@ impl Machine {
             | Record::RuleRemoved { .. }
             | Record::Resolved { resolution: Resolution::Skip | Resolution::TellModel, .. }
             | Record::PolicyInForce { .. }
-            | Record::Compacted { .. }
-            | Record::CompactionUndone
             | Record::Paused { .. } => {}
         }
     }
@@ -220,6 +231,7 @@ impl Machine {
             self.fold_lost_prompt(&message);
         }
         self.count_message(&message);
+        self.refit(usage);
         self.count(usage, cost_usd);
         let calls: Vec<_> = message.tool_calls().cloned().collect();
         if let Some(task) = &mut self.task {
@@ -303,7 +315,7 @@ impl Machine {
     fn calls_mut(&mut self) -> &mut [Call] {
         match self.task.as_mut().map(|task| &mut task.phase) {
             Some(Phase::Working(calls)) => calls,
-            Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Paused) | None => &mut [],
+            Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) | None => &mut [],
         }
     }
 
@@ -424,7 +436,7 @@ impl Machine {
     fn take_up_calls(&mut self, at: Moment) {
         let mut calls = match self.task.as_mut().map(|task| &mut task.phase) {
             Some(Phase::Working(calls)) => std::mem::take(calls),
-            Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Paused) | None => return,
+            Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) | None => return,
         };
         self.enter(TaskStatus::CheckingPolicy);
         let (mut plans, mut reopened) = (Vec::new(), Vec::new());
@@ -486,5 +498,16 @@ impl Machine {
             super::calls::outcome_unknown(call);
             self.report(call, 0);
         }
+    }
+}
+
+/// What a record adds to the thread.
+fn said_by(record: &Record) -> Option<&Message> {
+    match record {
+        Record::TaskStarted { prompt: message, .. }
+        | Record::Answer { message, .. }
+        | Record::Steered { message }
+        | Record::StepCompleted { message, .. } => Some(message),
+        _ => None,
     }
 }

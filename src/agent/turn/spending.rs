@@ -4,15 +4,12 @@
 //! modest answer. What the provider kept of that request counts at its lower price as long as it surely still has it, all else
 //! at the full one.
 
+use super::super::context::estimate;
 use super::super::limits::{BYTES_PER_TOKEN, CACHE_SECONDS, OUTPUT_GUESS_TOKENS};
-use super::super::thread::estimate;
 use super::{Machine, Moment, Phase};
 use crate::ports::{ModelError, Record};
 use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, ModelFacts, Part, Usage};
 use jiff::Timestamp;
-
-/// How far the provider's count may be from the estimate and still correct it.
-const CORRECTION: std::ops::RangeInclusive<f64> = 0.25..=4.0;
 
 /// What is known of the money and tokens of a session besides their sums.
 #[derive(Debug, Default)]
@@ -27,16 +24,13 @@ pub(super) struct Spending {
     unpriced: (bool, bool),
     asked: Option<Asked>,
     last: Option<Answered>,
-    /// Tokens of the tools' definitions, and of which they are.
-    tools: Option<(usize, u64)>,
 }
 
 /// The request that is under way.
 #[derive(Debug)]
 struct Asked {
     model: ModelFacts,
-    /// As it was estimated, before and after the correction.
-    plain: u64,
+    /// As estimated, and corrected by what the provider counted before.
     tokens: u64,
     /// What of its answer came until now.
     heard_bytes: usize,
@@ -46,7 +40,6 @@ struct Asked {
 #[derive(Debug)]
 struct Answered {
     model: String,
-    plain: u64,
     usage: Usage,
     at: Timestamp,
 }
@@ -62,9 +55,14 @@ pub(super) struct Spent {
 impl Machine {
     /// A request is sent now; its price is that of the model it goes to, whatever is chosen while it answers.
     pub(super) fn asks(&mut self) {
-        let (model, plain) = (self.options.model.clone(), self.plain_estimate());
-        let tokens = self.corrected(plain);
-        self.spending.asked = Some(Asked { model, plain, tokens, heard_bytes: 0 });
+        let tokens = self.next_input_tokens();
+        self.note_request();
+        self.asks_for(tokens);
+    }
+
+    /// The same for a request of so many tokens that is no part of the thread.
+    pub(super) fn asks_for(&mut self, tokens: u64) {
+        self.spending.asked = Some(Asked { model: self.options.model.clone(), tokens, heard_bytes: 0 });
     }
 
     /// Something of the answer came.
@@ -97,7 +95,7 @@ impl Machine {
             && usage.input_tokens > 0
         {
             let model = asked.model.name.clone();
-            self.spending.last = Some(Answered { model, plain: asked.plain, usage, at: at.now });
+            self.spending.last = Some(Answered { model, usage, at: at.now });
         }
         self.spending.asked = asked;
         let cost_usd = self.spend(counted);
@@ -155,9 +153,8 @@ impl Machine {
     }
 
     /// What the next request may use. `at`: what a provider keeps of the last request it keeps for some minutes.
-    pub(super) fn next_request(&mut self, at: Moment) -> Usage {
-        let plain = self.plain_estimate();
-        let input_tokens = self.corrected(plain);
+    pub(super) fn next_request(&self, at: Moment) -> Usage {
+        let input_tokens = self.next_input_tokens().min(self.options.model.context_window);
         let output_tokens = self.options.max_output_tokens.min(OUTPUT_GUESS_TOKENS);
         let mut next = Usage { input_tokens, output_tokens, ..Usage::default() };
         let same = |last: &&Answered| last.model == self.options.model.name;
@@ -171,36 +168,6 @@ impl Machine {
             }
         }
         next
-    }
-
-    /// Tokens of what would be sent now, by its length.
-    fn plain_estimate(&mut self) -> u64 {
-        let fixed = (self.options.system.len() / BYTES_PER_TOKEN) as u64 + self.tokens_of_tools();
-        let window = self.policy.llm().filter_map(|limits| limits.max_input_tokens);
-        let window = window.fold(self.options.model.context_window, u64::min);
-        (self.thread.tokens() + fixed).min(window)
-    }
-
-    /// The same as the provider is likely to count it: as it counted the request before.
-    fn corrected(&self, plain: u64) -> u64 {
-        let same = |last: &&Answered| last.model == self.options.model.name && last.plain > 0;
-        let Some(last) = self.spending.last.as_ref().filter(same) else { return plain };
-        let ratio = (last.usage.input_tokens as f64 / last.plain as f64).clamp(*CORRECTION.start(), *CORRECTION.end());
-        (plain as f64 * ratio) as u64
-    }
-
-    fn tokens_of_tools(&mut self) -> u64 {
-        let address = self.options.tools.as_ptr().addr();
-        if let Some((of, tokens)) = self.spending.tools
-            && of == address
-        {
-            return tokens;
-        }
-        let bytes = serde_json::to_string(&*self.options.tools).map_or(0, |text| text.len());
-        // No tools are an empty list.
-        let tokens = if self.options.tools.is_empty() { 0 } else { (bytes / BYTES_PER_TOKEN) as u64 };
-        self.spending.tools = Some((address, tokens));
-        tokens
     }
 }
 

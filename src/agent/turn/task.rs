@@ -16,6 +16,7 @@ impl Machine {
             self.end(TaskEnd::Cancelled);
         }
         if self.is_busy() {
+            self.next_after_compaction();
             self.enqueue(text, false);
         } else {
             self.steer_no_other();
@@ -25,7 +26,12 @@ impl Machine {
 
     /// Whether a prompt has to wait.
     pub(super) fn is_busy(&self) -> bool {
-        self.task.is_some() || self.opening.is_some()
+        self.task.is_some() || self.opening.is_some() || self.is_compacting()
+    }
+
+    /// Whether a prompt waits for the files it names.
+    pub(super) fn is_busy_opening(&self) -> bool {
+        self.opening.is_some()
     }
 
     /// `attached`: what the model is shown with the words.
@@ -120,21 +126,19 @@ impl Machine {
         self.over_budget(at)
     }
 
-    /// Sends the thread; `attempt` counts repetitions of the same request.
+    /// Sends the thread, once there is room for it; `attempt` counts repetitions of the same request.
     pub(super) fn request(&mut self, attempt: u32, at: Moment) {
-        let fixed = (self.options.system.len() / super::super::limits::BYTES_PER_TOKEN) as u64;
-        let window =
-            self.policy.llm().filter_map(|limits| limits.max_input_tokens).fold(self.options.model.context_window, u64::min);
-        let budget = window.saturating_sub(self.options.max_output_tokens.min(window / 4) + fixed);
+        if self.make_room(attempt, at) {
+            return;
+        }
+        if let Err(failure) = self.fit_the_window() {
+            return self.fail(failure);
+        }
         let request = ModelRequest {
             system: self.options.system.clone(),
-            messages: self.thread.window(budget),
+            messages: self.thread.window(),
             tools: self.options.tools.clone(),
-            max_output_tokens: self
-                .policy
-                .llm()
-                .filter_map(|limits| limits.max_output_tokens)
-                .fold(self.options.max_output_tokens, u64::min),
+            max_output_tokens: self.output_limit(),
             images: None,
             effort: self.options.effort,
         };
@@ -142,7 +146,7 @@ impl Machine {
             task.phase =
                 Phase::Requesting(Stream { attempt, since: at.now, unsaved: String::new(), saved_at: at.now, shown: false });
         }
-        let estimated_input_tokens = self.thread.tokens() + fixed;
+        let estimated_input_tokens = self.next_input_tokens();
         self.asks();
         self.enter(TaskStatus::WaitingForLlm);
         self.emit(EventKind::LlmRequestStarted { model: self.options.model.name.clone(), estimated_input_tokens });
@@ -221,11 +225,16 @@ impl Machine {
             self.emit(EventKind::StepCompleted { step_count });
         }
         self.end(TaskEnd::Completed);
-        self.start_next(at);
+        if !self.compact_as_wanted(at) {
+            self.start_next(at);
+        }
     }
 
     /// The person says go on: with what is paused, with the task that ended before it was done, or with what waits.
     pub(super) fn go_on(&mut self, at: Moment) {
+        if self.goes_on_after_compaction() {
+            return;
+        }
         let paused = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
         if self.is_busy() && !paused {
             return self.emit(EventKind::Notice { message: "the task is running already".to_owned() });

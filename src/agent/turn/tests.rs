@@ -46,6 +46,7 @@ struct Sim {
     calls: Vec<ToolCall>,
     max_steps: u32,
     limits: Vec<Allowance>,
+    window: u64,
     /// Of the preview that was begun last.
     ticket: u64,
     approval_timeout: Option<Duration>,
@@ -75,6 +76,7 @@ fn machine_with(approver: Approver, max_steps: u32, limits: Vec<Allowance>, appr
         sandbox: "NONE".to_owned(),
         laxest: Mode::AutoEdit,
         approval_timeout,
+        compact_at_percent: Some(80),
     };
     Machine::new(enforcer(POLICY), options)
 }
@@ -120,6 +122,37 @@ fn denied_in(output: &str) -> (Vec<Outside>, &str) {
     }
 }
 
+/// `~30~` stands for 30 tokens of text, also in what is shown.
+fn filled(line: &str) -> String {
+    let mut pieces = line.split('~');
+    let mut filled = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.parse::<usize>() {
+            Ok(tokens) => filled.push_str(&"zzzz".repeat(tokens)),
+            Err(_) => filled.push_str(piece),
+        }
+    }
+    filled
+}
+
+fn folded(line: &str) -> String {
+    let mut folded = String::new();
+    let mut rest = line;
+    while let Some(start) = rest.find("zzzzzzzz") {
+        let length = rest[start..].bytes().take_while(|byte| *byte == b'z').count();
+        let _ = write!(folded, "{}~{}~", &rest[..start], length / 4);
+        rest = &rest[start + length..];
+    }
+    folded + rest
+}
+
+/// What a message is that nobody said.
+fn kind_of(message: &Message) -> &'static str {
+    let kinds = [("[Earlier", "Truncated-"), ("[Summary", "Summary-"), ("[This is not from the person", "Question-")];
+    let text = message.text();
+    kinds.iter().find(|(start, _)| text.starts_with(start)).map_or("", |(_, kind)| kind)
+}
+
 impl Sim {
     fn new(approver: Approver, max_steps: u32) -> Self {
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
@@ -132,6 +165,7 @@ impl Sim {
             calls: Vec::new(),
             max_steps,
             limits: Vec::new(),
+            window: 100_000,
             ticket: 0,
             approval_timeout: None,
             states: false,
@@ -144,6 +178,7 @@ impl Sim {
     }
 
     fn play(&mut self, line: &str) -> Vec<Effect> {
+        let line = &filled(line);
         self.now += jiff::SignedDuration::from_millis(100);
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let input = match verb {
@@ -254,6 +289,10 @@ impl Sim {
                 let read = |text: &str| ToolResult::succeeded(CallId::new("mention_0"), "ReadFile", text);
                 Input::MentionsRead { ticket: self.ticket, results: rest.split("; ").map(read).collect() }
             }
+            "compact" => Input::Command(Command::Compact { focus: Some(rest.to_owned()) }),
+            "undo-compaction" => Input::Command(Command::UndoCompaction),
+            "context" => Input::Command(Command::ShowContext),
+            "retry-now" => Input::Command(Command::RetryNow),
             "cancel" => Input::Command(Command::Cancel),
             "kill" => Input::Command(Command::Kill),
             "continue" => Input::Command(Command::Continue),
@@ -312,6 +351,7 @@ impl Sim {
             self.records.iter().map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()).collect();
         self.machine = machine_with(self.approver, self.max_steps, self.limits.clone(), self.approval_timeout);
         self.changes.begin_anew();
+        self.machine.options.model.context_window = self.window;
         let at = self.at();
         self.machine.restore(records, settled, unfinished, at)
     }
@@ -321,10 +361,12 @@ impl Sim {
         told.map(|kind| Effect::Emit { task_id: None, step_id: None, kind }).into_iter().collect()
     }
 
-    /// `STOP | text | ID Tool {json} | …`
+    /// `STOP@INPUT_TOKENS | text | ID Tool {json} | …`
     fn completion(&mut self, rest: &str) -> Completion {
         let mut items = rest.split(" | ");
-        let stop_reason: StopReason = serde_json::from_value(items.next().unwrap().into()).unwrap();
+        let stop = items.next().unwrap();
+        let (stop, input_tokens) = stop.split_once('@').map_or((stop, 100), |(stop, tokens)| (stop, tokens.parse().unwrap()));
+        let stop_reason: StopReason = serde_json::from_value(stop.into()).unwrap();
         let content: Vec<Part> = items
             .map(|item| match item.strip_prefix('#') {
                 None => Part::Text { text: item.to_owned() },
@@ -345,7 +387,7 @@ impl Sim {
                 Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult(_) | Part::Image(_) => None,
             })
             .collect();
-        let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
+        let usage = Usage { input_tokens, output_tokens: 10, ..Usage::default() };
         Completion { content, stop_reason, usage, model: None }
     }
 
@@ -423,7 +465,8 @@ impl Sim {
                         parts if message.role == Role::User && parts > 1 => format!("User×{parts}"),
                         _ => format!("{:?}", message.role),
                     };
-                    let roles: Vec<_> = request.messages.iter().map(role).collect();
+                    let roles: Vec<_> =
+                        request.messages.iter().map(|message| format!("{}{}", kind_of(message), role(message))).collect();
                     format!("request {}", roles.join(" "))
                 }
                 Effect::StopModel => "stop the model".to_owned(),
@@ -471,7 +514,7 @@ impl Sim {
                 Effect::ListModels { ask } => format!("list models, ask {ask}"),
                 Effect::End => "end".to_owned(),
             };
-            let _ = writeln!(text, "{line}");
+            let _ = writeln!(text, "{}", folded(&line));
         }
         text
     }
@@ -500,6 +543,11 @@ fn sim_of(text: &str) -> Sim {
     let seconds = options.split("timeout=").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
     sim.approval_timeout = seconds.map(Duration::from_secs);
     sim.machine = machine_with(sim.approver, sim.max_steps, sim.limits.clone(), sim.approval_timeout);
+    // A small one is filled by few words.
+    if options.contains("window=10000") {
+        sim.window = 10_000;
+        sim.machine.options.model.context_window = sim.window;
+    }
     sim.states = options.contains("states");
     if !sim.states {
         let begun = sim.machine.begin_session();
@@ -508,7 +556,7 @@ fn sim_of(text: &str) -> Sim {
     sim
 }
 
-/// Plays one file; its first line may be `# approver=nobody timeout=300 states steps=3 limit=session:tokens:700`.
+/// Plays one file; its first line may be `# approver=nobody timeout=300 states steps=3 limit=session:tokens:700 window=10000`.
 fn check(path: &Path) {
     let text = std::fs::read_to_string(path).unwrap();
     let mut sim = sim_of(&text);

@@ -61,6 +61,13 @@ struct World {
     keeping: Vec<Effect>,
 }
 
+/// A machine whose window is soon full.
+fn small(approver: Approver) -> Machine {
+    let mut machine = machine(approver, 6);
+    machine.options.model.context_window = 8_000;
+    machine
+}
+
 fn world(person: bool) -> World {
     World {
         machine: begun(person),
@@ -378,8 +385,9 @@ impl World {
             5 if self.streaming => Input::Delta(Delta::Text("words".to_owned())),
             6 if self.streaming => {
                 self.streaming = false;
-                let kind = [FailureKind::Network, FailureKind::CutStream, FailureKind::InvalidRequest][usize::from(which) % 3];
-                Input::ModelFailed(ModelError::from(Failure::new(kind, "failed", "hint")))
+                let kinds =
+                    [FailureKind::Network, FailureKind::CutStream, FailureKind::InvalidRequest, FailureKind::ContextTooLong];
+                Input::ModelFailed(ModelError::from(Failure::new(kinds[usize::from(which) % 4], "failed", "hint")))
             }
             1..=3 if !self.wakes.is_empty() => Input::Woken { ticket: self.wakes.remove(0) },
             1..=9 if !self.plans.is_empty() => {
@@ -421,7 +429,9 @@ impl World {
                 Input::Command(Command::Steer { text })
             }
             26 => self.edit(which, how, survived.is_none()),
-            27 => Input::Command(Command::RetryNow),
+            27 => Input::Command([Command::ShowContext, Command::RetryNow][usize::from(how) % 2].clone()),
+            28 => Input::Command(Command::Compact { focus: how.is_multiple_of(2).then(|| "the names".to_owned()) }),
+            29 => Input::Command(Command::UndoCompaction),
             21..=23 if !self.keeping.is_empty() => {
                 let effect = self.keeping.remove(usize::from(which) % self.keeping.len());
                 Input::Kept(self.keep(effect, !how.is_multiple_of(3)))
@@ -503,7 +513,7 @@ impl World {
         self.answers += 1;
         let mut content = Vec::new();
         if how & 1 == 0 {
-            content.push(Part::Text { text: format!("answer {}", self.answers) });
+            content.push(Part::Text { text: format!("answer {} {}", self.answers, "z".repeat(usize::from(how) * 20)) });
         }
         for number in 0..which % 5 {
             let kind = usize::from(how.wrapping_mul(7).wrapping_add(number.wrapping_mul(13))) % TOOLS.len();
@@ -523,6 +533,7 @@ impl World {
             0 => StopReason::MaxTokens,
             1 => StopReason::Refusal,
             2 => StopReason::Error,
+            3 => StopReason::ContextWindowExceeded,
             _ if calls => StopReason::ToolUse,
             _ => StopReason::EndTurn,
         };
@@ -634,13 +645,20 @@ proptest! {
             world.happen(happening);
         }
         world.comes_to_an_end();
+        let mut restored = small(Approver::Nobody);
+        let at = world.at();
+        let summed_up = world.machine.thread.has_summary();
+        restored.restore(std::mem::take(&mut world.journal), Vec::new(), Unfinished::Wait, at);
+        prop_assert_eq!(restored.thread.has_summary(), summed_up);
+        prop_assert_eq!(restored.thread.everything(), world.machine.thread.everything());
     }
 
     #[test]
-    fn a_journal_with_unreadable_records_gives_a_thread_that_providers_take(
+    fn a_damaged_journal_gives_a_thread_that_providers_take(
         happenings in prop::collection::vec(any::<[u8; 3]>(), 1..80),
-        gaps in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
-        gone in any::<bool>(),
+        damage in prop::collection::vec((0..3_u8, any::<prop::sample::Index>()), 0..4),
+        length in any::<prop::sample::Index>(),
+        cut in any::<bool>(),
     ) {
         let mut world = world(true);
         world.happen([0, 1, 0]);
@@ -649,24 +667,32 @@ proptest! {
         }
         let at = world.at();
         let mut records = std::mem::take(&mut world.journal);
-        for gap in gaps.iter().filter(|_| !records.is_empty()).collect::<Vec<_>>() {
-            let index = gap.index(records.len().max(1));
-            if gone && records.len() > 1 {
-                records.remove(index);
-            } else {
-                records[index] = Record::Unreadable;
+        if cut {
+            records.truncate(length.index(records.len().max(1)) + 1);
+        }
+        for (how, place) in damage.iter().filter(|_| !records.is_empty()).collect::<Vec<_>>() {
+            let index = place.index(records.len().max(1));
+            match how {
+                0 if records.len() > 1 => { records.remove(index); }
+                1 => records.insert(index, records[index].clone()),
+                _ => records[index] = Record::Unreadable,
             }
         }
-        let mut machine = machine(Approver::Nobody, 6);
+        let mut machine = small(Approver::Nobody);
         let mut effects = machine.restore(records, Vec::new(), Unfinished::Replace, at);
         prop_assert_eq!(machine.states.refused, 0);
         effects.extend(machine.handle(Input::Command(Command::Prompt { text: "and now?".to_owned() }), at));
-        let requests = effects.iter().filter_map(|effect| match effect {
-            Effect::Request(request) => Some(request),
-            _ => None,
-        });
-        let requests: Vec<_> = requests.collect();
-        prop_assert_eq!(requests.len(), 1);
-        check_request(&requests[0].messages);
+        let mut asked = 0;
+        while let Some(Effect::Request(request)) = effects.iter().find(|effect| matches!(effect, Effect::Request(_))) {
+            check_request(&request.messages);
+            asked += 1;
+            if !machine.is_compacting() {
+                break;
+            }
+            let content = vec![Part::Text { text: "short".to_owned() }];
+            let completion = Completion { content, stop_reason: StopReason::EndTurn, usage: Usage::default(), model: None };
+            effects = machine.handle(Input::Delta(Delta::Completed(completion)), at);
+        }
+        prop_assert!(asked > 0 && !machine.is_compacting());
     }
 }

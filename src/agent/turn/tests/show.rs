@@ -79,15 +79,31 @@ pub(super) fn show(kind: &EventKind) -> String {
         }
         EventKind::ApprovalTimeout { approval_id, .. } => approval_id.to_string(),
         EventKind::ModelChanged { message, .. } => message.clone(),
-        EventKind::CompactionStarted { messages, .. } => messages.to_string(),
-        EventKind::ContextCompacted(compaction) => compaction.summary.clone(),
+        EventKind::CompactionStarted { trigger, messages, tokens } => format!("{trigger:?} {messages} messages, {tokens} tokens"),
+        EventKind::ContextCompacted(compaction) => format!(
+            "{} messages, {} kept, {} to {} tokens: {}",
+            compaction.summarised, compaction.kept, compaction.tokens_before, compaction.tokens_after, compaction.summary
+        ),
+        EventKind::ContextShown(shown) => {
+            let shares: Vec<_> =
+                shown.shares.iter().map(|share| format!("{} {} ({})", share.name, share.tokens, share.count)).collect();
+            format!(
+                "{} of {}, {} counted, {} reserved, {} compactable at {:?} %: {}",
+                shown.used(),
+                shown.window,
+                shown.counted,
+                shown.reserved,
+                shown.compactable,
+                shown.compacts_at_percent,
+                shares.join(", ")
+            )
+        }
         EventKind::CompactionUndone { tokens } => tokens.to_string(),
         EventKind::ContextTruncated { removed } => removed.to_string(),
         EventKind::BudgetApproaching { budget } => told(budget),
         EventKind::SessionStarted { .. }
         | EventKind::DraftRestored { .. }
         | EventKind::ModelsListed { .. }
-        | EventKind::ContextShown(_)
         | EventKind::LlmRequestStarted { .. }
         | EventKind::ReasoningChunk { .. }
         | EventKind::ToolCallProgress { .. }

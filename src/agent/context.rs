@@ -1,0 +1,186 @@
+//! How much of a model's window a request fills: estimates, corrected by what the provider counted.
+
+use super::limits::{BYTES_PER_TOKEN, IMAGE_MOST_TOKENS, MESSAGE_OVERHEAD_TOKENS, PIXELS_PER_TOKEN};
+use crate::protocol::{Arguments, Image, Part, ToolCall, ToolDefinition, ToolResult};
+use std::collections::HashMap;
+
+/// How far from the estimate a provider is believed: servers that count nothing say some number all the same, and one that is too
+/// small would fill the window beyond what it holds.
+const RATIO_BELIEVED: std::ops::RangeInclusive<f64> = 0.5..=6.0;
+/// More than this is not made of it.
+const RATIO_MOST: f64 = 3.0;
+/// A request that was too long stands for a window of so much of its size, in percent.
+const TOO_LONG_PERCENT: u64 = 95;
+/// No model has a smaller window; what is refused below this has another reason.
+const TOO_LONG_LEAST: u64 = 4_000;
+
+/// What was learned of how models count, and what of a request is always the same.
+#[derive(Debug, Default)]
+pub struct Counting {
+    /// Tokens of a provider for one estimated, by the name of the model.
+    ratios: HashMap<String, f64>,
+    /// Input that a model is known not to take more of.
+    most: HashMap<String, u64>,
+    /// Of the system prompt and the tools, as estimated.
+    pub fixed: u64,
+    /// Estimated tokens of the request that was sent last.
+    pub asked: u64,
+    /// What the provider counted of it, as long as it is sent again.
+    pub counted: u64,
+}
+
+impl Counting {
+    pub fn ratio(&self, model: &str) -> f64 {
+        self.ratios.get(model).copied().unwrap_or(1.0)
+    }
+
+    /// Tokens as this model counts them.
+    pub fn real(&self, model: &str, estimated: u64) -> u64 {
+        (estimated as f64 * self.ratio(model)).round() as u64
+    }
+
+    /// As many tokens as an estimate may have for so many real ones.
+    pub fn estimated(&self, model: &str, real: u64) -> u64 {
+        (real as f64 / self.ratio(model)) as u64
+    }
+
+    /// The provider counted the request that was sent last.
+    pub fn learn(&mut self, model: &str, input_tokens: u64) {
+        if self.asked == 0 || input_tokens == 0 {
+            return;
+        }
+        let ratio = input_tokens as f64 / self.asked as f64;
+        if RATIO_BELIEVED.contains(&ratio) {
+            self.ratios.insert(model.to_owned(), ratio.min(RATIO_MOST));
+            self.counted = input_tokens;
+        } else {
+            self.ratios.remove(model);
+            self.counted = 0;
+        }
+    }
+
+    /// The provider refused a request of about so many tokens for its length.
+    pub fn too_long(&mut self, model: &str, tokens: u64) {
+        let most = (tokens * TOO_LONG_PERCENT / 100).max(TOO_LONG_LEAST);
+        self.most.entry(model.to_owned()).and_modify(|known| *known = most.min(*known)).or_insert(most);
+    }
+
+    /// More input than this was refused before.
+    pub fn most(&self, model: &str) -> u64 {
+        self.most.get(model).copied().unwrap_or(u64::MAX)
+    }
+}
+
+/// Tokens a message is taken to cost until a provider counts.
+pub fn estimate(content: &[Part]) -> u64 {
+    let bytes: usize = content.iter().map(part_bytes).sum();
+    tokens_of(bytes) + content.iter().map(image_tokens).sum::<u64>() + MESSAGE_OVERHEAD_TOKENS
+}
+
+pub fn tokens_of(bytes: usize) -> u64 {
+    (bytes / BYTES_PER_TOKEN) as u64
+}
+
+/// Tokens of the tools as they are described to the model.
+pub fn tool_tokens(tools: &[ToolDefinition]) -> u64 {
+    serde_json::to_vec(tools).map_or(0, |json| tokens_of(json.len()))
+}
+
+/// Bytes of text in a part.
+pub fn part_bytes(part: &Part) -> usize {
+    match part {
+        Part::Text { text } | Part::Reasoning { text, .. } => text.len(),
+        Part::ToolCall(call) => call_bytes(call),
+        Part::ToolResult(result) => result_bytes(result),
+        Part::Image(_) => 0,
+    }
+}
+
+fn call_bytes(call: &ToolCall) -> usize {
+    call.tool_name.len()
+        + match &call.arguments {
+            Arguments::Object(map) => map
+                .iter()
+                .map(|(key, value)| key.len() + 4 + value.as_str().map_or_else(|| value.to_string().len(), str::len))
+                .sum(),
+            Arguments::Malformed(text) => text.len(),
+        }
+}
+
+fn result_bytes(result: &ToolResult) -> usize {
+    result.output_text.len() + result.error.as_ref().map_or(0, |error| error.message.len() + 20)
+}
+
+/// Tokens of the images in a part.
+pub fn image_tokens(part: &Part) -> u64 {
+    images(part).iter().map(|image| (pixels(image) / PIXELS_PER_TOKEN).min(IMAGE_MOST_TOKENS)).sum()
+}
+
+pub fn images(part: &Part) -> &[Image] {
+    match part {
+        Part::ToolResult(result) => &result.images,
+        Part::Image(image) => std::slice::from_ref(image),
+        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => &[],
+    }
+}
+
+fn pixels(image: &Image) -> u64 {
+    u64::from(image.width) * u64::from(image.height)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::CallId;
+
+    #[test]
+    fn an_image_costs_by_its_size_and_only_so_much() {
+        let image =
+            |width, height| Image { uri: "artifact:1".to_owned(), media_type: "image/png".to_owned(), width, height, bytes: 1 };
+        let result = |images| {
+            let result = ToolResult::succeeded(CallId::new("c"), "ReadFile", "");
+            estimate(&[Part::ToolResult(ToolResult { images, ..result })])
+        };
+        assert_eq!(result(vec![image(750, 2)]) - result(Vec::new()), 2);
+        assert_eq!(result(vec![image(8_000, 8_000), image(75, 10)]) - result(Vec::new()), IMAGE_MOST_TOKENS + 1);
+    }
+
+    #[test]
+    fn a_count_of_the_provider_corrects_what_is_estimated_for_its_model_alone() {
+        let mut counting = Counting { asked: 1_000, ..Counting::default() };
+        counting.learn("a", 1_500);
+        assert_eq!((counting.real("a", 2_000), counting.real("b", 2_000)), (3_000, 2_000));
+        assert_eq!((counting.estimated("a", 3_000), counting.counted), (2_000, 1_500));
+    }
+
+    #[test]
+    fn a_count_is_believed_as_far_as_it_can_be_true() {
+        let mut counting = Counting { asked: 1_000, ..Counting::default() };
+        for (count, ratio) in [(0, 1.0), (9, 1.0), (500, 0.5), (5_000, 3.0), (0, 3.0), (1_000_000, 1.0), (800, 0.8), (300, 1.0)] {
+            counting.learn("a", count);
+            assert!((counting.ratio("a") - ratio).abs() < 1e-9, "{count}");
+        }
+    }
+
+    #[test]
+    fn a_window_that_turned_out_smaller_is_known_from_then_on() {
+        let mut counting = Counting::default();
+        assert_eq!(counting.most("a"), u64::MAX);
+        counting.too_long("a", 10_000);
+        counting.too_long("a", 20_000);
+        assert_eq!(counting.most("a"), 9_500);
+        counting.too_long("a", 5);
+        assert_eq!(counting.most("a"), TOO_LONG_LEAST);
+    }
+
+    #[test]
+    fn tools_cost_what_is_sent_of_them() {
+        let tool = ToolDefinition {
+            tool_name: "Read".to_owned(),
+            description: "d".repeat(4_000),
+            input_schema: serde_json::json!({"type": "object"}),
+        };
+        assert_eq!(tool_tokens(&[]), 0);
+        assert!((1_000..1_050).contains(&tool_tokens(&[tool])));
+    }
+}

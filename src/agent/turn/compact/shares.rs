@@ -1,0 +1,113 @@
+//! What fills the window, for the person.
+
+use super::super::super::context::{image_tokens, images, part_bytes, tokens_of, tool_tokens};
+use super::super::super::limits::MESSAGE_OVERHEAD_TOKENS;
+use super::super::Machine;
+use crate::protocol::{ContextShare, ContextUse, EventKind, Message, Part, Role};
+
+/// Where instructions begin in the system prompt.
+const INSTRUCTIONS: &str = "\n## Instructions from ";
+
+/// Estimated tokens, and of how many things.
+#[derive(Default, Clone, Copy)]
+struct Sum {
+    tokens: u64,
+    count: u64,
+}
+
+impl Sum {
+    fn add(&mut self, tokens: u64) {
+        self.tokens += tokens;
+        self.count += 1;
+    }
+}
+
+#[derive(Default)]
+struct Sums {
+    summary: Sum,
+    said: Sum,
+    answers: Sum,
+    reasoning: Sum,
+    calls: Sum,
+    results: Sum,
+    images: Sum,
+}
+
+impl Sums {
+    fn message(&mut self, message: &Message) {
+        let overhead = match message.role {
+            Role::User => &mut self.said,
+            Role::Assistant => &mut self.answers,
+            Role::Tool => &mut self.results,
+        };
+        overhead.tokens += MESSAGE_OVERHEAD_TOKENS;
+        if message.role == Role::User {
+            overhead.count += 1;
+        }
+        for part in &message.content {
+            let tokens = tokens_of(part_bytes(part));
+            match part {
+                Part::Text { .. } if message.role == Role::Assistant => self.answers.add(tokens),
+                Part::Text { .. } => self.said.tokens += tokens,
+                Part::Reasoning { .. } => self.reasoning.add(tokens),
+                Part::ToolCall(_) => self.calls.add(tokens),
+                Part::ToolResult(_) => self.results.add(tokens),
+                Part::Image(_) => {}
+            }
+            for _ in images(part) {
+                self.images.count += 1;
+            }
+            self.images.tokens += image_tokens(part);
+        }
+    }
+}
+
+impl Machine {
+    pub(in crate::agent::turn) fn show_context(&mut self) {
+        let shown = self.context_use();
+        self.emit(EventKind::ContextShown(shown));
+    }
+
+    fn context_use(&self) -> ContextUse {
+        let mut sums = Sums::default();
+        let mut messages = self.thread.messages().iter();
+        if let Some(summary) = self.thread.summary() {
+            sums.summary.add(summary.token_count);
+            messages.next();
+        }
+        messages.for_each(|message| sums.message(message));
+        let (own, instructions) = self.options.system.split_once(INSTRUCTIONS).unwrap_or((&self.options.system, ""));
+        let files = instructions.matches(INSTRUCTIONS).count() as u64 + u64::from(!instructions.is_empty());
+        let name = &self.options.model.name;
+        let share = |share: &str, sum: Sum| ContextShare {
+            name: share.to_owned(),
+            tokens: self.room.counting.real(name, sum.tokens),
+            count: sum.count,
+        };
+        let tools = Sum { tokens: tool_tokens(&self.options.tools), count: self.options.tools.len() as u64 };
+        let shares = [
+            ("system prompt", Sum { tokens: tokens_of(own.len()), count: 1 }),
+            ("instructions", Sum { tokens: tokens_of(instructions.len()), count: files }),
+            ("tools", tools),
+            ("summary", sums.summary),
+            ("your messages", sums.said),
+            ("answers", sums.answers),
+            ("reasoning", sums.reasoning),
+            ("tool calls", sums.calls),
+            ("tool results", sums.results),
+            ("images", sums.images),
+        ];
+        let shares: Vec<_> = shares.into_iter().filter(|(_, sum)| sum.tokens > 0).map(|(name, sum)| share(name, sum)).collect();
+        let used: u64 = shares.iter().map(|share| share.tokens).sum();
+        let window = self.window();
+        ContextUse {
+            model: name.clone(),
+            window,
+            reserved: self.reserved(),
+            shares,
+            counted: self.room.counting.counted.min(used),
+            compactable: self.compactable(),
+            compacts_at_percent: self.threshold().map(|threshold| threshold * 100 / window.max(1)),
+        }
+    }
+}
