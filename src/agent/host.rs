@@ -181,6 +181,8 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
     host.emit(None, None, started);
     host.emit(None, None, in_force);
     host.emit(None, None, held);
+    let begun = host.machine.begin();
+    host.perform(begun.into()).await;
     if resumed {
         let effects = host.machine.restore(setup.records, setup.settled, setup.unfinished, moment());
         host.perform(effects.into()).await;
@@ -211,7 +213,9 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         };
         host.take(input).await;
     }
-    host.save_what_is_stalled().await;
+    let saved = host.save_what_is_stalled().await;
+    let closed = host.machine.close(saved);
+    host.perform(closed.into()).await;
     let (task_count, total_tokens) = host.machine.totals();
     let duration_ms = u64::try_from(host.started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let tools = host.tool_uses.list();
@@ -395,6 +399,9 @@ impl Host {
                     effects.push_front(Effect::Commit(records, durability));
                     self.stalled = effects;
                     self.emit(None, None, EventKind::SessionPaused { failure });
+                    if self.deadline.is_none() {
+                        self.tell_stalled(true);
+                    }
                     return;
                 }
             } else {
@@ -474,6 +481,12 @@ impl Host {
                 }
             }
             Effect::End => self.ending = true,
+        }
+    }
+
+    fn tell_stalled(&mut self, stalled: bool) {
+        if let Some(told) = self.machine.set_stalled(stalled) {
+            self.emit(self.task.clone(), None, told);
         }
     }
 

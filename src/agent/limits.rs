@@ -4,6 +4,8 @@
 pub const MAX_STEPS: u32 = 1_000;
 /// The share of `max_steps` at which the person is warned, in percent.
 pub const STEP_WARNING_PERCENT: u32 = 80;
+/// The same call with the same arguments in a row: this one is asked about.
+pub const SAME_CALLS: u32 = 8;
 /// How much streamed text may be lost by a crash, in milliseconds of streaming.
 pub const PARTIAL_SAVE_MS: i64 = 1_000;
 /// Prompts that may wait behind a running task.
@@ -32,6 +34,9 @@ pub const READ_SECONDS: u64 = 30;
 /// How long a call that changes files may take before it is told to stop, in seconds. Its end is waited for: half of it
 /// would be worse than late.
 pub const CHANGE_SECONDS: u64 = 600;
+/// How long a call that changes things may take to end once it was killed, in milliseconds. Commands are dead long before; what
+/// is not ended then is given up, and its outcome is unknown.
+pub const KILL_GRACE_MS: u64 = 5_000;
 /// How long what runs may take to end when the person quits, in milliseconds.
 pub const QUIT_GRACE_MS: u64 = 3_000;
 /// Events and tool outputs that may wait for their reader.

@@ -147,6 +147,7 @@ impl Replay<'_> {
                     TaskEnd::Cancelled => EventKind::TaskCancelled { step_count: *step_count },
                 });
             }
+            Record::Steered { message } => self.tell(EventKind::Steered { text: message.text() }),
             Record::Queue { .. }
             | Record::PreviewStarted { .. }
             | Record::Previewed { proposal: None, .. }
@@ -158,7 +159,7 @@ impl Replay<'_> {
             | Record::Resolved { .. }
             | Record::StepCompleted { .. }
             | Record::PolicyInForce { .. }
-            | Record::Steered { .. }
+            | Record::Stopping { .. }
             | Record::Wasted { .. }
             | Record::Compacted { .. }
             | Record::CompactionUndone

@@ -11,12 +11,20 @@ use std::sync::Arc;
 pub fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Option<String>) {
     match command {
         Command::Prompt { text } => {
-            let hidden = redactor.redact(&text);
-            let count: usize = hidden.found.iter().map(|found| found.count).sum();
-            let kinds: Vec<&str> = hidden.found.iter().map(|found| found.kind.as_str()).collect();
-            let noun = if count == 1 { "secret" } else { "secrets" };
-            let notice = (count > 0).then(|| format!("hid {count} {noun} ({}) in your prompt from the model", kinds.join(", ")));
-            (Command::Prompt { text: hidden.text.into_owned() }, notice)
+            let (text, notice) = hide_in_words(redactor, &text, "prompt");
+            (Command::Prompt { text }, notice)
+        }
+        Command::Steer { text } => {
+            let (text, notice) = hide_in_words(redactor, &text, "message");
+            (Command::Steer { text }, notice)
+        }
+        Command::EditWaiting { id, text } => {
+            let (text, notice) = hide_in_words(redactor, &text, "message");
+            (Command::EditWaiting { id, text }, notice)
+        }
+        Command::Compact { focus: Some(focus) } => {
+            let (focus, notice) = hide_in_words(redactor, &focus, "words");
+            (Command::Compact { focus: Some(focus) }, notice)
         }
         Command::Decide { approval_id, decision: Decision::Denied { reason: Some(reason) } } => {
             let reason = Some(redactor.redact(&reason).text.into_owned());
@@ -26,6 +34,16 @@ pub fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Optio
         Command::SaveDraft { text } => (Command::SaveDraft { text: redactor.redact(&text).text.into_owned() }, None),
         command => (command, None),
     }
+}
+
+/// What the person says to the model, and what was hidden of it.
+fn hide_in_words(redactor: &Redactor, text: &str, what: &str) -> (String, Option<String>) {
+    let hidden = redactor.redact(text);
+    let count: usize = hidden.found.iter().map(|found| found.count).sum();
+    let kinds: Vec<&str> = hidden.found.iter().map(|found| found.kind.as_str()).collect();
+    let noun = if count == 1 { "secret" } else { "secrets" };
+    let notice = (count > 0).then(|| format!("hid {count} {noun} ({}) in your {what} from the model", kinds.join(", ")));
+    (hidden.text.into_owned(), notice)
 }
 
 /// The last net, for sessions that were kept before there was one: what the person and the tools said. What the model
@@ -138,6 +156,22 @@ mod tests {
     fn request(messages: &[&Arc<Message>]) -> ModelRequest {
         let messages = messages.iter().map(|message| Arc::clone(message)).collect();
         ModelRequest { system: SECRET.into(), messages, tools: Arc::new([]), max_output_tokens: 1, images: None, effort: None }
+    }
+
+    #[test]
+    fn whatever_the_person_says_while_the_agent_works_is_said_without_secrets() {
+        let (redactor, text) = (redactor(&[SECRET]), format!("the password is {SECRET}"));
+        let said = [
+            Command::Prompt { text: text.clone() },
+            Command::Steer { text: text.clone() },
+            Command::EditWaiting { id: 1, text: text.clone() },
+            Command::Compact { focus: Some(text) },
+        ];
+        for command in said {
+            let (hidden, notice) = hide_in_command(&redactor, command);
+            assert!(!format!("{hidden:?}").contains(SECRET), "{hidden:?}");
+            assert!(notice.is_some_and(|notice| notice.contains("hid 1 secret")), "{hidden:?}");
+        }
     }
 
     #[test]

@@ -68,6 +68,8 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
         approver: request.approver,
         unfinished,
         max_steps: common.max_steps,
+        // What would ask is answered at once.
+        approval_timeout: None,
         instructions,
         rules,
         standing: standing.clone(),

@@ -241,6 +241,8 @@ impl Backstage {
             approver: Approver::Person,
             unfinished: Unfinished::Wait,
             max_steps,
+            // Whoever sits there takes the time they need.
+            approval_timeout: None,
             instructions,
             rules,
             standing: standing.clone(),

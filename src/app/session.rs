@@ -20,6 +20,7 @@ use crate::sys::sandbox::left_bases;
 use crate::tools::{self, Changes, Commands, Holding, Recovered, Router, Seen};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The limit of an answer when neither catalogue nor policy says less.
 const OUTPUT_TOKENS: u64 = 32_000;
@@ -163,6 +164,8 @@ pub struct Terms {
     pub approver: Approver,
     pub unfinished: Unfinished,
     pub max_steps: Option<u32>,
+    /// After so long a question counts as denied; none where somebody sits before it.
+    pub approval_timeout: Option<Duration>,
     pub instructions: Vec<InstructionFile>,
     /// Where "always allow" is kept.
     pub rules: Arc<PersonsRules>,
@@ -192,6 +195,7 @@ pub fn setup(place: &Place, policy: &Policy, session: &mut Session, model: Arc<d
         model: facts,
         max_steps: terms.max_steps.unwrap_or(agent::MAX_STEPS),
         approver: terms.approver,
+        approval_timeout: terms.approval_timeout,
         backoff: backoff(&place.settings),
         system: redactor.redact(&system_prompt(place, terms.instructions)).text.into(),
         tools,

@@ -152,6 +152,10 @@ pub enum Record {
         step_count: u32,
         end: TaskEnd,
     },
+    /// The person stops the task; it ends once what runs has ended, also where the process does before that.
+    Stopping {
+        task_id: TaskId,
+    },
     Paused {
         failure: Failure,
     },

@@ -46,7 +46,7 @@ pub use sandbox::{
     CountedEffects, EffectKind, Effects, FileEffect, Outside, PreviewOffer, RefusedEffect, RunningCommand, RunningState,
     SandboxTier,
 };
-pub use state::{SessionStatus, TaskState, TaskStatus};
+pub use state::{SessionState, SessionStatus, TaskState, TaskStatus};
 pub use tool::{ErrorCode, Proposal, Redaction, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use tool_use::{ToolUse, ToolUses};
 pub use usage::Usage;

@@ -44,3 +44,60 @@ pub struct TaskState {
     pub step_count: u32,
     pub max_steps: u32,
 }
+
+/// Where the session and its task stand, as `GetSessionState` tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionState {
+    pub session_status: SessionStatus,
+    /// The task that is, or the last one that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskState>,
+}
+
+impl SessionStatus {
+    #[cfg(test)]
+    pub const ALL: [Self; 6] = [Self::Created, Self::Running, Self::Paused, Self::Completed, Self::Failed, Self::Cancelled];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "SESSION_CREATED",
+            Self::Running => "SESSION_RUNNING",
+            Self::Paused => "SESSION_PAUSED",
+            Self::Completed => "SESSION_COMPLETED",
+            Self::Failed => "SESSION_FAILED",
+            Self::Cancelled => "SESSION_CANCELLED",
+        }
+    }
+}
+
+impl TaskStatus {
+    #[cfg(test)]
+    pub const ALL: [Self; 10] = [
+        Self::Idle,
+        Self::TaskRunning,
+        Self::WaitingForLlm,
+        Self::ProcessingResponse,
+        Self::CheckingPolicy,
+        Self::WaitingForApproval,
+        Self::ExecutingTools,
+        Self::TaskCompleted,
+        Self::TaskFailed,
+        Self::TaskCancelled,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "IDLE",
+            Self::TaskRunning => "TASK_RUNNING",
+            Self::WaitingForLlm => "WAITING_FOR_LLM",
+            Self::ProcessingResponse => "PROCESSING_RESPONSE",
+            Self::CheckingPolicy => "CHECKING_POLICY",
+            Self::WaitingForApproval => "WAITING_FOR_APPROVAL",
+            Self::ExecutingTools => "EXECUTING_TOOLS",
+            Self::TaskCompleted => "TASK_COMPLETED",
+            Self::TaskFailed => "TASK_FAILED",
+            Self::TaskCancelled => "TASK_CANCELLED",
+        }
+    }
+}

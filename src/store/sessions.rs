@@ -197,6 +197,7 @@ impl SessionStatus {
             | Record::StepCompleted { .. }
             | Record::PolicyInForce { .. }
             | Record::Steered { .. }
+            | Record::Stopping { .. }
             | Record::Wasted { .. }
             | Record::Compacted { .. }
             | Record::CompactionUndone

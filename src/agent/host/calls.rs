@@ -1,7 +1,7 @@
 //! The calls of the host: planned and run beside it, their outcomes brought back as inputs.
 
 use super::Host;
-use crate::agent::limits::{CHANGE_SECONDS, CHANNEL_DEPTH, READ_SECONDS};
+use crate::agent::limits::{CHANGE_SECONDS, CHANNEL_DEPTH, KILL_GRACE_MS, READ_SECONDS};
 use crate::agent::turn::Input;
 use crate::policy::Permit;
 use crate::policy::redact::{Redactor, Stream};
@@ -32,18 +32,14 @@ impl Host {
     }
 
     pub(super) fn plan(&self, calls: Vec<(usize, ToolCall)>) {
-        let (router, inputs) = (self.router.clone(), self.inputs.clone());
+        let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
         tokio::spawn(async move {
             let plans = calls.into_iter().map(|(index, call)| {
-                let router = router.clone();
+                let (router, kill) = (router.clone(), kill.clone());
                 let work = tokio::spawn(async move { router.plan(call).await });
                 async move {
-                    (
-                        index,
-                        in_time(work, Patience::Short, &CancellationToken::new())
-                            .await
-                            .map_or_else(|| Err(late()), |done| done.unwrap_or_else(unplanned)),
-                    )
+                    let plan = in_time(work, Patience::Short, &kill, &CancellationToken::new()).await;
+                    (index, plan.map_or_else(|up| Err(up.error()), |done| done.unwrap_or_else(unplanned)))
                 }
             });
             let _ = inputs.send(Input::Planned(futures_util::future::join_all(plans).await)).await;
@@ -51,12 +47,11 @@ impl Host {
     }
 
     pub(super) fn plan_opened(&self, index: usize, call: ToolCall, opens: Vec<Outside>) {
-        let (router, inputs) = (self.router.clone(), self.inputs.clone());
+        let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
         tokio::spawn(async move {
             let work = tokio::spawn(async move { router.plan_opened(call, opens).await });
-            let plan = in_time(work, Patience::Short, &CancellationToken::new())
-                .await
-                .map_or_else(|| Err(late()), |done| done.unwrap_or_else(unplanned));
+            let plan = in_time(work, Patience::Short, &kill, &CancellationToken::new()).await;
+            let plan = plan.map_or_else(|up| Err(up.error()), |done| done.unwrap_or_else(unplanned));
             let _ = inputs.send(Input::Planned(vec![(index, plan)])).await;
         });
     }
@@ -71,7 +66,7 @@ impl Host {
     }
 
     pub(super) fn run(&mut self, index: usize, plan: Plan, permit: Permit) {
-        let (router, inputs, kill) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
+        let (router, inputs, killed) = (self.router.clone(), self.inputs.clone(), self.kill.clone());
         let redactor = self.redactor.clone();
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
         let patience = match (plan.changes, plan.timeout_seconds) {
@@ -79,7 +74,7 @@ impl Host {
             (true, 0) => Patience::Long,
             (true, _) => Patience::Own,
         };
-        let kill = kill.child_token();
+        let kill = killed.child_token();
         let stop = kill.clone();
         let background = CancellationToken::new();
         let (since, is_command) = (Instant::now(), plan.timeout_seconds > 0);
@@ -94,14 +89,17 @@ impl Host {
                 tell(chunks, redactor, index, &told).await;
                 work.await
             };
-            let result = match in_time(done, patience, &stop).await {
-                Some(Ok(result)) => result,
-                Some(Err(error)) => {
+            let result = match in_time(done, patience, &killed, &stop).await {
+                Ok(Ok(result)) => result,
+                Ok(Err(error)) => {
                     tracing::error!(%error, tool = name, "tool panicked");
                     let message = "the tool crashed; whether it did anything is not known, look before you repeat it";
                     ToolResult::refused(id, name, ToolError::new(ErrorCode::OutcomeUnknown, message))
                 }
-                None => ToolResult::refused(id, name, late()),
+                Err(up) => {
+                    tracing::warn!(?up, tool = name, "a call was given up");
+                    ToolResult::refused(id, name, up.error())
+                }
             };
             let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             let _ = inputs.send(Input::ToolFinished { index, result, latency_ms }).await;
@@ -140,24 +138,70 @@ enum Patience {
     Own,
 }
 
-/// What came of the work; `None` where it was given up. Who takes too long is told to `stop`.
-async fn in_time<T>(work: impl Future<Output = T>, patience: Patience, stop: &CancellationToken) -> Option<T> {
-    let seconds = match patience {
-        Patience::Short => READ_SECONDS,
-        Patience::Long => CHANGE_SECONDS,
-        Patience::Own => return Some(work.await),
-    };
-    let mut work = std::pin::pin!(work);
-    if let Ok(done) = tokio::time::timeout(Duration::from_secs(seconds), &mut work).await {
-        return Some(done);
-    }
-    stop.cancel();
-    if patience == Patience::Short { None } else { Some(work.await) }
+/// Why a call is not waited for any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GivenUp {
+    /// It only reads, and took too long.
+    Late,
+    /// It only reads, and was stopped.
+    Stopped,
+    /// It was stopped, and did not end.
+    Hangs,
 }
 
-fn late() -> ToolError {
-    let message = format!("stopped after {READ_SECONDS} s; nothing was changed, ask for less at once or another place");
-    ToolError::new(ErrorCode::ToolExecutionTimeout, message)
+impl GivenUp {
+    fn error(self) -> ToolError {
+        match self {
+            Self::Late => {
+                let message = format!("stopped after {READ_SECONDS} s; nothing was changed, ask for less at once or another place");
+                ToolError::new(ErrorCode::ToolExecutionTimeout, message)
+            }
+            Self::Stopped => ToolError::new(ErrorCode::Cancelled, "stopped by the person; nothing was changed"),
+            Self::Hangs => {
+                let message = "stopped by the person, and it did not end: what it did, and whether it goes on, is not known; look before \
+                               you repeat it";
+                ToolError::new(ErrorCode::OutcomeUnknown, message)
+            }
+        }
+    }
+}
+
+/// What came of the work. What only reads is given up once it takes too long, or was killed by the person. What changes something is
+/// told to `stop` where it takes too long and waited for all the same; once it was killed, for a grace.
+async fn in_time<T>(
+    work: impl Future<Output = T>,
+    patience: Patience,
+    killed: &CancellationToken,
+    stop: &CancellationToken,
+) -> Result<T, GivenUp> {
+    let seconds = match patience {
+        Patience::Short => Some(READ_SECONDS),
+        Patience::Long => Some(CHANGE_SECONDS),
+        Patience::Own => None,
+    };
+    let reads = patience == Patience::Short;
+    let late = async {
+        match seconds {
+            Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+            None => std::future::pending().await,
+        }
+        stop.cancel();
+        if reads { GivenUp::Late } else { std::future::pending().await }
+    };
+    let killed = async {
+        killed.cancelled().await;
+        if reads {
+            return GivenUp::Stopped;
+        }
+        tokio::time::sleep(Duration::from_millis(KILL_GRACE_MS)).await;
+        GivenUp::Hangs
+    };
+    tokio::select! {
+        biased;
+        done = work => Ok(done),
+        why = killed => Err(why),
+        why = late => Err(why),
+    }
 }
 
 fn unplanned(error: JoinError) -> Result<Plan, ToolError> {
@@ -171,16 +215,31 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_only_reads_is_given_up_and_what_changes_is_told_to_stop_and_waited_for() {
-        let stop = CancellationToken::new();
+        let (nobody, stop) = (CancellationToken::new(), CancellationToken::new());
         let slow = || tokio::time::sleep(Duration::from_secs(10 * CHANGE_SECONDS));
-        assert_eq!(in_time(slow(), Patience::Own, &stop).await, Some(()));
+        assert_eq!(in_time(slow(), Patience::Own, &nobody, &stop).await, Ok(()));
         assert!(!stop.is_cancelled());
         let stopped = async {
             stop.cancelled().await;
             2
         };
-        assert_eq!(in_time(stopped, Patience::Long, &stop).await, Some(2));
-        assert_eq!(in_time(slow(), Patience::Short, &CancellationToken::new()).await, None);
-        assert_eq!(in_time(async { 1 }, Patience::Short, &CancellationToken::new()).await, Some(1));
+        assert_eq!(in_time(stopped, Patience::Long, &nobody, &stop).await, Ok(2));
+        assert_eq!(in_time(slow(), Patience::Short, &nobody, &stop).await, Err(GivenUp::Late));
+        assert_eq!(in_time(async { 1 }, Patience::Short, &nobody, &stop).await, Ok(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_hangs_after_it_was_killed_is_given_up() {
+        let (killed, stop) = (CancellationToken::new(), CancellationToken::new());
+        killed.cancel();
+        let hangs = std::future::pending::<()>;
+        let ends = || tokio::time::sleep(Duration::from_millis(KILL_GRACE_MS - 1));
+        for patience in [Patience::Long, Patience::Own] {
+            assert_eq!(in_time(ends(), patience, &killed, &stop).await, Ok(()));
+            assert_eq!(in_time(hangs(), patience, &killed, &stop).await, Err(GivenUp::Hangs));
+        }
+        assert_eq!(in_time(hangs(), Patience::Short, &killed, &stop).await, Err(GivenUp::Stopped));
+        assert_eq!(in_time(async { 1 }, Patience::Short, &killed, &stop).await, Ok(1));
+        assert_eq!(GivenUp::Hangs.error().code, ErrorCode::OutcomeUnknown);
     }
 }

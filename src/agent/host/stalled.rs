@@ -20,6 +20,9 @@ impl Host {
         });
         let effects = std::mem::take(&mut self.stalled);
         self.perform(effects).await;
+        if self.stalled.is_empty() {
+            self.tell_stalled(false);
+        }
     }
 
     /// Effects wait behind the commit that failed, but stopping does not wait.
@@ -103,8 +106,8 @@ impl Host {
         }
     }
 
-    /// At the end, once more: all that was to be saved.
-    pub(super) async fn save_what_is_stalled(&mut self) {
+    /// At the end, once more: all that was to be saved. Whether it is.
+    pub(super) async fn save_what_is_stalled(&mut self) -> bool {
         let commits = std::mem::take(&mut self.stalled).into_iter().filter_map(|effect| match effect {
             Effect::Commit(records, _) => Some(records),
             Effect::Emit { .. }
@@ -129,8 +132,12 @@ impl Host {
             | Effect::End => None,
         });
         let records: Vec<Record> = commits.flatten().collect();
-        if let Err(failure) = self.commit(&records, Durability::Power).await {
+        let saved = self.commit(&records, Durability::Power).await;
+        if let Err(failure) = &saved {
             self.emit(None, None, EventKind::Notice { message: format!("not saved: {}", failure.message) });
+        } else {
+            self.tell_stalled(false);
         }
+        saved.is_ok()
     }
 }

@@ -176,6 +176,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         tools: Vec::new().into(),
         sandbox: "NONE".to_owned(),
         laxest: Mode::Auto,
+        approval_timeout: None,
     };
     let context = Context {
         roots: vec![PathBuf::from("/w")],

@@ -4,8 +4,13 @@ use super::super::limits::PARTIAL_SAVE_MS;
 use super::{Call, CallState, Effect, Machine, Moment, Phase};
 use crate::ports::{Completion, Delta, Durability, ModelError, Record};
 use crate::protocol::{
-    Arguments, CallId, ErrorCode, EventKind, Failure, FailureKind, Part, Role, StopReason, ToolError, ToolResult,
+    Arguments, CallId, ErrorCode, EventKind, Failure, FailureKind, Part, Role, StopReason, TaskStatus, ToolError, ToolResult,
 };
+
+/// What a model is told when its answer was cut by its own output limit.
+const CUT: &str = "[The answer was cut by the output limit. Go on exactly where it stopped.]";
+/// What it is told where its provider paused a long turn.
+const GO_ON: &str = "[Go on.]";
 
 impl Machine {
     pub(super) fn delta(&mut self, delta: Delta, at: Moment) {
@@ -47,6 +52,7 @@ impl Machine {
         let Some(task) = &self.task else { return };
         let Phase::Requesting(stream) = &task.phase else { return };
         let latency_ms = u64::try_from(at.now.as_millisecond() - stream.since.as_millisecond()).unwrap_or(0);
+        self.enter(TaskStatus::ProcessingResponse);
         let Completion { content, stop_reason, usage, model } = completion;
         let cost_usd = self.spend(usage);
         let model = model.unwrap_or_else(|| self.options.model.name.clone());
@@ -128,7 +134,8 @@ impl Machine {
             | StopReason::ContextWindowExceeded
             | StopReason::Error
             | StopReason::Cancelled => self.complete(at),
-            StopReason::MaxTokens | StopReason::PauseTurn if !empty => self.ask_for_the_rest(at),
+            StopReason::MaxTokens if !empty => self.ask_for_the_rest(CUT, at),
+            StopReason::PauseTurn if !empty => self.ask_for_the_rest(GO_ON, at),
             StopReason::MaxTokens | StopReason::PauseTurn => self.fail(Failure::new(
                 FailureKind::InvalidRequest,
                 "the model used up its output limit without an answer",
@@ -138,15 +145,18 @@ impl Machine {
     }
 
     fn answered_with_calls(&mut self, calls: Vec<crate::protocol::ToolCall>, stop_reason: StopReason, at: Moment) {
+        self.enter(TaskStatus::CheckingPolicy);
         let cut = stop_reason == StopReason::MaxTokens;
+        let rows = self.task.as_mut().map(|task| task.guard.count(&calls)).unwrap_or_default();
         let calls: Vec<Call> = calls
             .into_iter()
-            .map(|call| {
+            .zip(rows)
+            .map(|(call, row)| {
                 let state = match &call.arguments {
                     Arguments::Object(_) => CallState::Planning,
                     Arguments::Malformed(text) => CallState::Done(malformed(&call, text, cut)),
                 };
-                Call::new(call, state)
+                Call { row, ..Call::new(call, state) }
             })
             .collect();
         let to_plan: Vec<_> = calls
@@ -220,7 +230,8 @@ impl Machine {
     pub(super) fn retry_now(&mut self, at: Moment) {
         match self.task.as_ref().map(|task| &task.phase) {
             Some(Phase::Retrying { ticket, .. }) => self.woken(*ticket, at),
-            Some(Phase::Requesting(_) | Phase::Working(_) | Phase::Paused) | None => self.notice("no request waits"),
+            Some(Phase::Paused) => self.notice("the task is paused; /continue asks again"),
+            Some(Phase::Requesting(_) | Phase::Working(_)) | None => self.notice("no request waits to be sent again"),
         }
     }
 

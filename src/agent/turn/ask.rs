@@ -2,11 +2,13 @@
 
 use super::calls::Batch;
 use super::preview::{Looked, no_preview};
-use super::{Approver, Call, CallState, Machine, Moment, Pending};
+use super::{Approver, Call, CallState, Effect, Machine, Moment, Pending};
 use crate::policy::Question;
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::approval::CommandLine;
 use crate::protocol::{Action, Always, Approval, ApprovalId, Decision, ErrorCode, EventKind};
+use jiff::Timestamp;
+use std::time::Duration;
 
 impl Machine {
     pub(super) fn ask(&mut self, call: &mut Call, index: usize, plan: Plan, question: Question, batch: &mut Batch, at: Moment) {
@@ -21,13 +23,12 @@ impl Machine {
             let rule = question.rule.clone();
             self.emit(EventKind::ApprovalRequested(approval));
             self.resolve_approval(call, &approval_id, decision, 0);
-            call.refuse(
-                ErrorCode::NoApprover,
-                format!(
-                    "denied: no one to ask ({}; rule: {rule}); do without it, or tell the person what to allow",
-                    question.reason
-                ),
-            );
+            let instead = match self.goes_in_circles(call) {
+                Some(_) => "what it comes to is in your context already: do something else, or say what you cannot do",
+                None => "do without it, or tell the person what to allow",
+            };
+            let message = format!("denied: no one to ask ({}; rule: {rule}); {instead}", question.reason);
+            call.refuse(ErrorCode::NoApprover, message);
             return self.report(call, 0);
         }
         approval.origins = self.policy.origins(&approval.rule, &approval.parts);
@@ -39,8 +40,22 @@ impl Machine {
         self.note(Record::ApprovalRequested { approval: approval.clone() });
         let always = approval.always.clone();
         call.asked = true;
-        call.state = CallState::Asking(Box::new(Pending { plan, question, always, approval_id, since: at.now }));
+        let ticket = self.options.approval_timeout.map(|_| {
+            self.counters.tickets += 1;
+            self.counters.tickets
+        });
+        call.state = CallState::Asking(Box::new(Pending { plan, question, always, approval_id, since: at.now, ticket }));
         batch.asks.push(approval);
+    }
+
+    /// When a question that is put now counts as denied.
+    pub(super) fn end_of_wait(&self, calls: &[Call], approval_id: &ApprovalId) -> Option<Effect> {
+        let after = self.options.approval_timeout?;
+        let ticket = calls.iter().find_map(|call| match &call.state {
+            CallState::Asking(pending) if pending.approval_id == *approval_id => pending.ticket,
+            _ => None,
+        })?;
+        Some(Effect::Wake { after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX), ticket })
     }
 
     pub(super) fn resolve_approval(&mut self, call: &Call, approval_id: &ApprovalId, decision: Decision, latency_ms: u64) {
@@ -69,6 +84,36 @@ impl Machine {
         self.commit(Durability::Process);
     }
 
+    /// The wait for an answer is over, and there is none: that is a no. Each question has its own time, from when it was put; a
+    /// preview in between is an answer, and what it is followed by is another question.
+    pub(super) fn unanswered(&mut self, ticket: u64, at: Moment) {
+        let Some(timeout) = self.options.approval_timeout else { return };
+        let mut late = false;
+        self.with_calls(|machine, calls| {
+            let waits = |call: &&mut Call| matches!(&call.state, CallState::Asking(pending) if pending.ticket == Some(ticket));
+            let Some(call) = calls.iter_mut().find(waits) else { return };
+            let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
+            late = true;
+            let Pending { approval_id, since, .. } = *pending;
+            let reason = format!("no answer within {}", in_words(timeout));
+            machine.emit(EventKind::ApprovalTimeout {
+                approval_id: approval_id.clone(),
+                tool_call_id: call.call.tool_call_id.clone(),
+            });
+            let decision = Decision::Denied { reason: Some(reason.clone()) };
+            machine.resolve_approval(call, &approval_id, decision, waited(since, at));
+            call.refuse(
+                ErrorCode::UserDenied,
+                format!("denied: {reason}, so it counts as a no; do without it, or say what you need it for"),
+            );
+            machine.report(call, 0);
+        });
+        if late {
+            self.advance(at);
+            self.commit(Durability::Process);
+        }
+    }
+
     fn settle_decision(&mut self, calls: &mut [Call], index: usize, decision: Decision, at: Moment) {
         let call = &mut calls[index];
         let CallState::Asking(pending) = &call.state else { return };
@@ -78,9 +123,8 @@ impl Machine {
             return self.notice(format!("what it would do cannot be shown first: {why}"));
         }
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
-        let Pending { plan, question, always, approval_id, since } = *pending;
-        let latency_ms = u64::try_from(at.now.as_millisecond() - since.as_millisecond()).unwrap_or(0);
-        self.resolve_approval(call, &approval_id, decision.clone(), latency_ms);
+        let Pending { plan, question, always, approval_id, since, ticket: _ } = *pending;
+        self.resolve_approval(call, &approval_id, decision.clone(), waited(since, at));
         let no = matches!(decision, Decision::Denied { .. });
         // What was asked under one policy is answered under the one of now.
         if !no && let Some(denial) = self.denied_by_now(&plan, at) {
@@ -104,6 +148,17 @@ impl Machine {
             }
         }
         self.carry_out(calls, batch);
+    }
+}
+
+fn waited(since: Timestamp, at: Moment) -> u64 {
+    u64::try_from(at.now.as_millisecond() - since.as_millisecond()).unwrap_or(0)
+}
+
+fn in_words(time: Duration) -> String {
+    match time.as_secs() {
+        seconds if seconds >= 60 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
     }
 }
 

@@ -128,8 +128,8 @@ impl Machine {
         match verdict {
             Verdict::Deny(denial) => self.refuse_by_policy(call, &denial),
             _ if call.held.is_some() => self.ask_to_open(call, index, plan, batch, at),
-            Verdict::Ask(question) => self.ask(call, index, plan, question, batch, at),
-            Verdict::Allow(permit) => match self.must_ask(call, &plan) {
+            Verdict::Ask(question) => self.ask(call, index, plan, self.asking_why(call, question), batch, at),
+            Verdict::Allow(permit) => match self.goes_in_circles(call).or_else(|| self.must_ask(call, &plan)) {
                 None => self.permit(call, index, plan, permit, batch),
                 Some(reason) => self.ask_anyway(call, index, plan, reason, batch, at),
             },
@@ -154,6 +154,7 @@ impl Machine {
 
     pub(super) fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
         call.runs();
+        self.let_pass(call.row);
         let rule = permit.rule().to_owned();
         self.note(Record::Started { tool_call_id: call.call.tool_call_id.clone(), rule });
         batch.runs.push((index, plan, permit));
@@ -167,7 +168,9 @@ impl Machine {
             self.commit(Durability::Process);
         }
         for approval in batch.asks {
+            let wait = self.end_of_wait(calls, &approval.approval_id);
             self.emit(EventKind::ApprovalRequested(approval));
+            self.out.extend(wait);
         }
         for (ticket, Looked { index, plan, permit, approval_id }) in batch.previews {
             let tool_call_id = calls[index].call.tool_call_id.clone();
@@ -277,6 +280,7 @@ impl Machine {
             let fitted = |call: &Call| done(call).map(|result| Part::ToolResult(result.fitted(most_bytes)));
             results = calls.iter().map(fitted).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty());
         });
+        self.enter_for_calls();
         if let Some(results) = results
             && let Some(message) = self.message(Role::Tool, results, at)
         {

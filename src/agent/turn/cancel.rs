@@ -8,8 +8,10 @@ impl Machine {
     /// The model is stopped and nothing new is started; what runs finishes.
     pub(super) fn cancel(&mut self, at: Moment) {
         let Some(task) = &mut self.task else { return };
-        task.cancelling = true;
-        self.give_back_queue();
+        // What is said after a stop is to be begun once the task has ended, so a second one does not give it back.
+        if !std::mem::replace(&mut task.cancelling, true) {
+            self.give_back_queue();
+        }
         let Some(task) = &mut self.task else { return };
         match &mut task.phase {
             Phase::Requesting(stream) => {
@@ -36,6 +38,12 @@ impl Machine {
                         }
                         CallState::Planning | CallState::Running | CallState::Done(_) => {}
                     }
+                }
+                if let Some(task) = &mut self.task
+                    && calls.iter().any(|call| !call.is_done())
+                {
+                    let stopping = Record::Stopping { task_id: task.id.clone() };
+                    self.note(stopping);
                 }
                 if let Some(task) = &mut self.task {
                     task.phase = Phase::Working(calls);
@@ -90,6 +98,8 @@ impl Machine {
             Input::Command(Command::SaveDraft { text }) => self.out.push(Effect::SaveDraft(text)),
             // Said too late to be begun, but not lost.
             Input::Command(Command::Prompt { text }) => self.enqueue(text, false),
+            Input::Command(Command::Steer { text }) => self.enqueue(text, true),
+            Input::Command(Command::EditWaiting { id, text }) => self.edit_waiting(id, text),
             Input::Command(Command::Quit) => self.out.push(Effect::End),
             Input::Kept(kept) => {
                 self.kept(kept);
@@ -109,8 +119,6 @@ impl Machine {
                 | Command::Background { .. }
                 | Command::Stop { .. }
                 | Command::Continue
-                | Command::Steer { .. }
-                | Command::EditWaiting { .. }
                 | Command::RetryNow
                 | Command::Compact { .. }
                 | Command::UndoCompaction
@@ -140,7 +148,8 @@ impl Machine {
         })
     }
 
-    /// As `cancel`, and running commands are killed.
+    /// As `cancel`, and running commands are killed. What does not end all the same is given up by the host after its grace, so the
+    /// task ends whatever a tool does.
     pub(super) fn kill(&mut self, at: Moment) {
         self.out.push(Effect::KillTools);
         self.cancel(at);

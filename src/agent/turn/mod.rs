@@ -10,12 +10,14 @@ mod calls;
 mod cancel;
 mod compact;
 mod grants;
+mod loop_guard;
 mod model;
 mod opened;
 mod policy;
 mod preview;
 mod queue;
 mod restore;
+mod state;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -30,12 +32,13 @@ use crate::policy::{Enforcer, Permit, PreviewPermit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
     Always, ApprovalId, CallId, Command, Effort, ErrorCode, EventKind, Failure, Message, MessageId, Mode, ModelFacts, Outside,
-    Part, Proposal, Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
+    Part, Proposal, Role, SessionStatus, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
 };
 use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Who answers questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +65,8 @@ pub struct Options {
     pub sandbox: String,
     /// The laxest mode that may be chosen while the session runs.
     pub laxest: Mode,
+    /// After so long without an answer a question counts as denied; without one it waits as long as the session does.
+    pub approval_timeout: Option<Duration>,
 }
 
 /// When an input arrives; `jitter` is a random number in 0..1.
@@ -178,6 +183,7 @@ pub struct Machine {
     usage: Usage,
     /// What the session cost, as far as prices were known.
     cost_usd: Option<f64>,
+    states: state::States,
     task: Option<Task>,
     /// The last task that ended before it was done; `Continue` takes it up again.
     ended: Option<Task>,
@@ -217,6 +223,8 @@ struct Task {
     phase: Phase,
     /// The person wants it to stop; it ends where nothing is lost.
     cancelling: bool,
+    /// How often it made the same call in a row.
+    guard: loop_guard::LoopGuard,
 }
 
 #[derive(Debug)]
@@ -264,6 +272,7 @@ struct Call {
     no_preview: Option<String>,
     /// What it came to when it ran and was kept from something.
     held: Option<opened::Held>,
+    row: loop_guard::Row,
     state: CallState,
 }
 
@@ -291,6 +300,8 @@ struct Pending {
     always: Always,
     approval_id: ApprovalId,
     since: Timestamp,
+    /// Of the wait for the answer, where that has an end.
+    ticket: Option<u64>,
 }
 
 impl Call {
@@ -307,6 +318,7 @@ impl Call {
             previewed: false,
             no_preview: None,
             held: None,
+            row: loop_guard::Row::default(),
             state,
         }
     }
@@ -345,6 +357,7 @@ impl Machine {
             counters: Counters::default(),
             usage: Usage::default(),
             cost_usd: None,
+            states: state::States::default(),
             task: None,
             ended: None,
             policy_noted: false,
@@ -368,7 +381,10 @@ impl Machine {
             Input::ToolFinished { index, result, latency_ms } => self.tool_finished(index, result, latency_ms, at),
             Input::PolicyChanged(change) => self.policy_changed(*change, at),
             Input::Kept(kept) => self.kept(kept),
-            Input::Woken { ticket } => self.woken(ticket, at),
+            Input::Woken { ticket } => {
+                self.woken(ticket, at);
+                self.unanswered(ticket, at);
+            }
             Input::ModelOpened(opened) => self.model_opened(opened),
         }
         std::mem::take(&mut self.out)
@@ -460,5 +476,6 @@ impl Machine {
         self.note(Record::Paused { failure: failure.clone() });
         self.commit(Durability::Power);
         self.emit(EventKind::SessionPaused { failure });
+        self.enter_session(SessionStatus::Paused);
     }
 }

@@ -4,8 +4,8 @@ use super::opened::Held;
 use super::{Approver, Call, CallState, Effect, Machine, Moment, Phase, Task};
 use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::{
-    Arguments, CallId, Decision, ErrorCode, EventKind, Failure, FailureKind, Message, MessageId, Part, Resolution, Role, TaskId,
-    ToolResult, Usage,
+    Arguments, CallId, Decision, ErrorCode, EventKind, Failure, FailureKind, Message, MessageId, Part, Resolution, Role,
+    SessionStatus, TaskId, TaskStatus, ToolResult, Usage,
 };
 
 /// What is to become of a task that was not done when the process ended.
@@ -23,6 +23,7 @@ impl Machine {
     /// Takes up the session the records tell of; call it once, on a new machine. `settled` is what is known by now of
     /// calls that were under way when the process ended.
     pub fn restore(&mut self, records: Vec<Record>, settled: Vec<ToolResult>, unfinished: Unfinished, at: Moment) -> Vec<Effect> {
+        self.enter_session(SessionStatus::Running);
         let mut failure = None;
         for record in records {
             if let Record::Paused { failure: why } = &record {
@@ -51,9 +52,7 @@ impl Machine {
                 self.fold_task(prompt, max_steps);
             }
             Record::Queue { prompts } => {
-                let last = prompts.iter().map(|waiting| waiting.id).max().unwrap_or(0);
-                self.counters.waiting = self.counters.waiting.max(last);
-                self.queue = prompts.into();
+                self.fold_queue(prompts);
             }
             Record::StepStarted { step_id, step_count, .. } => {
                 self.mend(at);
@@ -110,6 +109,8 @@ impl Machine {
             Record::Started { tool_call_id, .. } => {
                 if let Some(call) = self.open_call(&tool_call_id) {
                     call.runs();
+                    let row = call.row;
+                    self.let_pass(row);
                 }
             }
             Record::KeptFrom { result, latency_ms } => {
@@ -137,12 +138,24 @@ impl Machine {
                     task.phase = Phase::Paused;
                 }
             }
+            Record::Steered { message } => {
+                self.mend(at);
+                self.count_message(&message);
+                self.thread.push(message);
+            }
+            Record::Stopping { .. } => {
+                if let Some(task) = &mut self.task {
+                    task.cancelling = true;
+                }
+            }
             Record::TaskEnded { end, .. } => {
                 self.mend(at);
                 self.ended = self.task.take().filter(|_| end != TaskEnd::Completed);
             }
             Record::Continued => {
-                if self.task.is_none() {
+                if let Some(task) = &mut self.task {
+                    task.cancelling = false;
+                } else {
                     let max_steps = self.options.max_steps;
                     self.task =
                         self.ended.take().map(|task| Task { step_count: 0, max_steps: task.max_steps.max(max_steps), ..task });
@@ -157,7 +170,6 @@ impl Machine {
             | Record::RuleRemoved { .. }
             | Record::Resolved { resolution: Resolution::Skip | Resolution::TellModel, .. }
             | Record::PolicyInForce { .. }
-            | Record::Steered { .. }
             | Record::Wasted { .. }
             | Record::Compacted { .. }
             | Record::CompactionUndone
@@ -191,6 +203,7 @@ impl Machine {
             cost_usd: None,
             phase: Phase::Paused,
             cancelling: false,
+            guard: super::loop_guard::LoopGuard::default(),
         });
         self.thread.push(prompt);
     }
@@ -202,8 +215,11 @@ impl Machine {
         self.count_message(&message);
         self.usage += usage;
         super::budget::add(&mut self.cost_usd, cost_usd);
-        let calls: Vec<Call> = message.tool_calls().map(|call| Call::new(call.clone(), CallState::Planning)).collect();
+        let calls: Vec<_> = message.tool_calls().cloned().collect();
         if let Some(task) = &mut self.task {
+            let rows = task.guard.count(&calls);
+            let calls = calls.into_iter().zip(rows);
+            let calls: Vec<Call> = calls.map(|(call, row)| Call { row, ..Call::new(call, CallState::Planning) }).collect();
             task.usage += usage;
             super::budget::add(&mut task.cost_usd, cost_usd);
             if !calls.is_empty() {
@@ -304,6 +320,10 @@ impl Machine {
             self.close_calls(at);
             return self.end_unsaid(TaskEnd::Cancelled);
         }
+        if self.task.as_ref().is_some_and(|task| task.cancelling) {
+            return self.end_stopped(unfinished, at);
+        }
+        self.enter(TaskStatus::TaskRunning);
         if !self.calls_mut().is_empty() && !self.calls_mut().iter().all(Call::is_done) {
             return self.take_up_calls(at);
         }
@@ -313,8 +333,25 @@ impl Machine {
             Unfinished::Wait | Unfinished::Replace => {
                 self.commit(Durability::Process);
                 self.emit(EventKind::SessionPaused { failure });
+                self.enter_session(SessionStatus::Paused);
             }
         }
+    }
+
+    /// The person stopped it before the process ended: it does not go on by itself, but is taken up again as one that was stopped.
+    fn end_stopped(&mut self, unfinished: Unfinished, at: Moment) {
+        self.close_calls(at);
+        let stopped = self.task.take();
+        if let Some(task) = &stopped {
+            let (task_id, step_count) = (task.id.clone(), task.step_count);
+            self.note(Record::TaskEnded { task_id, step_count, end: TaskEnd::Cancelled });
+        }
+        self.commit(Durability::Process);
+        self.ended = stopped;
+        if unfinished == Unfinished::Wait {
+            self.notice("the task was being stopped when aye ended, so it ended there; /continue takes it up again");
+        }
+        self.take_up_nothing(unfinished, at);
     }
 
     /// An answer in words is the end of its task, also where the record that says so cannot be read.
@@ -385,6 +422,7 @@ impl Machine {
             Some(Phase::Working(calls)) => std::mem::take(calls),
             Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Paused) | None => return,
         };
+        self.enter(TaskStatus::CheckingPolicy);
         let (mut plans, mut reopened) = (Vec::new(), Vec::new());
         for (index, call) in calls.iter_mut().enumerate() {
             match &call.state {

@@ -3,10 +3,7 @@
 use super::super::limits::STEP_WARNING_PERCENT;
 use super::{Effect, Machine, Moment, Phase, Stream, Task};
 use crate::ports::{Durability, ModelRequest, Record, TaskEnd};
-use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, StepId, TaskId, Usage};
-
-/// What a model is told when its answer was cut by its own output limit.
-const GO_ON: &str = "[The answer was cut by the output limit. Go on exactly where it stopped.]";
+use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, SessionStatus, StepId, TaskId, TaskStatus, Usage};
 
 impl Machine {
     pub(super) fn prompt(&mut self, text: String, at: Moment) {
@@ -26,6 +23,7 @@ impl Machine {
     }
 
     pub(super) fn start(&mut self, text: String, at: Moment) {
+        self.steer_no_other();
         self.counters.tasks += 1;
         self.ended = None;
         self.task = Some(Task {
@@ -37,6 +35,7 @@ impl Machine {
             cost_usd: None,
             phase: Phase::Paused,
             cancelling: false,
+            guard: super::loop_guard::LoopGuard::default(),
         });
         let max_steps = self.options.max_steps;
         self.note_policy();
@@ -45,15 +44,19 @@ impl Machine {
             self.thread.push(message);
         }
         self.emit(EventKind::TaskStarted { prompt: text, max_steps });
+        self.enter(TaskStatus::TaskRunning);
         // Commits the prompt with whatever comes of it: a step, a refusal or a pause.
         self.next_step(at);
     }
 
     /// Begins a step, or ends the task where it may not go on.
     pub(super) fn next_step(&mut self, at: Moment) {
+        self.enter(TaskStatus::TaskRunning);
         let Some(task) = &self.task else { return };
         if task.cancelling {
-            return self.end(TaskEnd::Cancelled);
+            self.end(TaskEnd::Cancelled);
+            // What waited went back to the person with the stop; what was said since then is to be begun.
+            return self.start_next(at);
         }
         if task.step_count >= task.max_steps {
             let (count, limit) = (task.step_count, task.max_steps);
@@ -66,6 +69,7 @@ impl Machine {
         if let Some(failure) = self.preflight(at) {
             return self.forbidden(failure);
         }
+        self.take_steers(at);
         self.counters.steps += 1;
         let step_id = StepId::new(format!("step_{:04}", self.counters.steps));
         if let Some(task) = &mut self.task {
@@ -153,6 +157,7 @@ impl Machine {
                 Phase::Requesting(Stream { attempt, since: at.now, unsaved: String::new(), saved_at: at.now, shown: false });
         }
         let estimated_input_tokens = self.thread.tokens() + fixed;
+        self.enter(TaskStatus::WaitingForLlm);
         self.emit(EventKind::LlmRequestStarted { model: self.options.model.name.clone(), estimated_input_tokens });
         self.out.push(Effect::Request(request));
     }
@@ -169,9 +174,9 @@ impl Machine {
         self.next_step(at);
     }
 
-    /// The answer was cut by the output limit: the model is asked for the rest.
-    pub(super) fn ask_for_the_rest(&mut self, at: Moment) {
-        let Some(message) = self.message(Role::User, vec![Part::Text { text: GO_ON.to_owned() }], at) else { return };
+    /// The answer is not whole: the model is asked for the rest.
+    pub(super) fn ask_for_the_rest(&mut self, words: &str, at: Moment) {
+        let Some(message) = self.message(Role::User, vec![Part::Text { text: words.to_owned() }], at) else { return };
         self.complete_step(message, at);
     }
 
@@ -193,6 +198,7 @@ impl Machine {
 
     /// Ends the task, saved before it is said. What waits in the queue waits on after a failure: the person decides.
     pub(super) fn end(&mut self, end: TaskEnd) {
+        self.enter_session(SessionStatus::Running);
         let Some(task) = &self.task else { return };
         let (task_id, step_count, usage, cost_usd) = (task.id.clone(), task.step_count, task.usage, task.cost_usd);
         self.note(Record::TaskEnded { task_id, step_count, end: end.clone() });
@@ -202,17 +208,21 @@ impl Machine {
                 let answer = self.thread.last().filter(|message| message.role == Role::Assistant);
                 let text = answer.map(crate::protocol::Message::text).unwrap_or_default();
                 self.emit(EventKind::TaskCompleted { text, usage, cost_usd, step_count });
+                self.enter(TaskStatus::TaskCompleted);
                 self.task = None;
             }
             TaskEnd::Failed { failure } => {
                 self.emit(EventKind::TaskFailed { failure, step_count });
+                self.enter(TaskStatus::TaskFailed);
                 self.ended = self.task.take();
             }
             TaskEnd::Cancelled => {
                 self.emit(EventKind::TaskCancelled { step_count });
+                self.enter(TaskStatus::TaskCancelled);
                 self.ended = self.task.take();
             }
         }
+        self.enter(TaskStatus::Idle);
     }
 
     /// The model is done with the task.
@@ -245,6 +255,7 @@ impl Machine {
         if let Some(task) = &mut self.task {
             task.cancelling = false;
         }
+        self.enter_session(SessionStatus::Running);
         self.note_policy();
         self.note(Record::Continued);
         self.next_step(at);

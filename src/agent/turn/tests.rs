@@ -33,6 +33,7 @@ requires_approval = true
 mod prefixes;
 mod random;
 mod show;
+mod states;
 
 use show::{show, tag};
 
@@ -45,9 +46,17 @@ struct Sim {
     max_steps: u32,
     /// Of the preview that was begun last.
     ticket: u64,
+    approval_timeout: Option<Duration>,
+    /// Whether the cases say where the session and its task stand.
+    states: bool,
+    changes: states::Changes,
 }
 
 fn machine(approver: Approver, max_steps: u32) -> Machine {
+    machine_with(approver, max_steps, None)
+}
+
+fn machine_with(approver: Approver, max_steps: u32, approval_timeout: Option<Duration>) -> Machine {
     let price = Price { input: 1.0, output: 0.0, cache_read: 1.0, cache_write: 1.0 };
     let options = Options {
         model: ModelFacts::of_test("test/model", 100_000, Some(price)),
@@ -60,6 +69,7 @@ fn machine(approver: Approver, max_steps: u32) -> Machine {
         tools: Vec::new().into(),
         sandbox: "NONE".to_owned(),
         laxest: Mode::AutoEdit,
+        approval_timeout,
     };
     Machine::new(enforcer(POLICY), options)
 }
@@ -109,7 +119,18 @@ impl Sim {
     fn new(approver: Approver, max_steps: u32) -> Self {
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         let machine = machine(approver, max_steps);
-        Self { machine, approver, records: Vec::new(), now, calls: Vec::new(), max_steps, ticket: 0 }
+        Self {
+            machine,
+            approver,
+            records: Vec::new(),
+            now,
+            calls: Vec::new(),
+            max_steps,
+            ticket: 0,
+            approval_timeout: None,
+            states: false,
+            changes: states::Changes::default(),
+        }
     }
 
     fn at(&self) -> Moment {
@@ -120,7 +141,18 @@ impl Sim {
         self.now += jiff::SignedDuration::from_millis(100);
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let input = match verb {
+            // What a host says of the session: it is there, it is over, nothing can be saved, or can be again.
+            "begin" => return self.machine.begin(),
+            "closed" => return self.machine.close(rest != "unsaved"),
+            "stalled" => return self.stalled(true),
+            "saved" => return self.stalled(false),
             "prompt" => Input::Command(Command::Prompt { text: rest.to_owned() }),
+            "steer" => Input::Command(Command::Steer { text: rest.to_owned() }),
+            "edit" => {
+                let (id, text) = rest.split_once(' ').unwrap_or((rest, ""));
+                Input::Command(Command::EditWaiting { id: id.parse().unwrap(), text: text.to_owned() })
+            }
+            "retry" => Input::Command(Command::RetryNow),
             "text" => Input::Delta(Delta::Text(rest.to_owned())),
             "answer" => Input::Delta(Delta::Completed(self.completion(rest))),
             "fail" => {
@@ -240,9 +272,15 @@ impl Sim {
         // Through the text form, as a store keeps it.
         let records =
             self.records.iter().map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()).collect();
-        self.machine = machine(self.approver, self.max_steps);
+        self.machine = machine_with(self.approver, self.max_steps, self.approval_timeout);
+        self.changes.begin_anew();
         let at = self.at();
         self.machine.restore(records, settled, unfinished, at)
+    }
+
+    fn stalled(&mut self, stalled: bool) -> Vec<Effect> {
+        let told = self.machine.set_stalled(stalled);
+        told.map(|kind| Effect::Emit { task_id: None, step_id: None, kind }).into_iter().collect()
     }
 
     /// `STOP | text | ID Tool {json} | …`
@@ -333,7 +371,15 @@ impl Sim {
                     self.records.extend(records);
                     format!("commit {durability:?}: {}", names.join(" "))
                 }
-                Effect::Emit { kind, .. } => format!("emit {}", show(&kind)),
+                Effect::Emit { kind, .. } => {
+                    if let EventKind::StateChanged { session_status, task } = &kind {
+                        self.changes.note(*session_status, task.as_ref());
+                        if !self.states {
+                            continue;
+                        }
+                    }
+                    format!("emit {}", show(&kind))
+                }
                 Effect::Request(request) => {
                     let roles: Vec<_> = request.messages.iter().map(|message| format!("{:?}", message.role)).collect();
                     format!("request {}", roles.join(" "))
@@ -381,10 +427,20 @@ impl Sim {
 fn sim_of(text: &str) -> Sim {
     let nobody = text.lines().next().is_some_and(|line| line.contains("approver=nobody"));
     let steps = text.lines().next().and_then(|line| line.split("steps=").nth(1)).and_then(|word| word.trim().parse().ok());
-    Sim::new(if nobody { Approver::Nobody } else { Approver::Person }, steps.unwrap_or(50))
+    let mut sim = Sim::new(if nobody { Approver::Nobody } else { Approver::Person }, steps.unwrap_or(50));
+    let options = text.lines().next().filter(|line| line.starts_with('#')).unwrap_or_default();
+    sim.states = options.contains("states");
+    if !sim.states {
+        let begun = sim.machine.begin();
+        sim.perform(begun);
+    }
+    let seconds = options.split("timeout=").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+    sim.approval_timeout = seconds.map(Duration::from_secs);
+    sim.machine.options.approval_timeout = sim.approval_timeout;
+    sim
 }
 
-/// Plays one file; its first line may be `# approver=nobody steps=3`.
+/// Plays one file; its first line may be `# approver=nobody timeout=300 states steps=3`.
 fn check(path: &Path) {
     let text = std::fs::read_to_string(path).unwrap();
     let mut sim = sim_of(&text);
@@ -396,6 +452,7 @@ fn check(path: &Path) {
             let _ = writeln!(played, "{line}");
             let effects = sim.play(input);
             played.push_str(&sim.perform(effects));
+            assert_eq!(sim.machine.states.refused, 0, "{}: a state follows that may not, after {line}", path.display());
         }
     }
     if std::env::var_os("UPDATE").is_some() {

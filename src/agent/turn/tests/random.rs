@@ -60,9 +60,8 @@ struct World {
 }
 
 fn world(person: bool) -> World {
-    let approver = if person { Approver::Person } else { Approver::Nobody };
     World {
-        machine: machine(approver, 6),
+        machine: begun(person),
         person,
         now: "2026-01-01T00:00:00Z".parse().unwrap(),
         journal: Vec::new(),
@@ -87,6 +86,14 @@ fn world(person: bool) -> World {
     }
 }
 
+/// A machine at the start of a process.
+fn begun(person: bool) -> Machine {
+    let approver = if person { Approver::Person } else { Approver::Nobody };
+    let mut machine = machine_with(approver, 6, Some(Duration::from_secs(300)));
+    machine.begin();
+    machine
+}
+
 impl World {
     fn at(&mut self) -> Moment {
         self.now += jiff::SignedDuration::from_millis(400);
@@ -99,14 +106,17 @@ impl World {
         let effects = self.machine.handle(input, at);
         let count = survived.unwrap_or(effects.len());
         self.perform(effects.into_iter().take(count));
+        if self.ended {
+            self.machine.close(true);
+        }
+        assert_eq!(self.machine.states.refused, 0, "a state followed that may not");
         if survived.is_some() || self.ended {
             self.crash(unfinished);
         }
     }
 
     fn crash(&mut self, unfinished: Unfinished) {
-        let approver = if self.person { Approver::Person } else { Approver::Nobody };
-        self.machine = machine(approver, 6);
+        self.machine = begun(self.person);
         self.machine.policy.replace(enforcer(POLICIES[self.policy]));
         if self.answers.is_multiple_of(2) {
             for effect in std::mem::take(&mut self.keeping) {
@@ -131,6 +141,7 @@ impl World {
         let records = records.map(|json| serde_json::from_str(&json).unwrap()).collect();
         let effects = self.machine.restore(records, settled, unfinished, at);
         self.perform(effects);
+        assert_eq!(self.machine.states.refused, 0, "a state followed that may not");
         self.ended = false;
     }
 
@@ -321,13 +332,16 @@ impl World {
         self.runs.push((index, plan));
     }
 
-    /// Every prompt is there once, as a task or waiting, or went back to the person.
+    /// Everything that was said is there once, as a task, in one or waiting, or went back to the person. What waited for the same
+    /// step is one message.
     fn prompts_are_kept(&self) {
         let mut there: HashMap<String, u32> = HashMap::new();
         let mut queue: &[Waiting] = &[];
         for record in &self.journal {
             match record {
-                Record::TaskStarted { prompt, .. } => *there.entry(prompt.text()).or_default() += 1,
+                Record::TaskStarted { prompt: message, .. } | Record::Steered { message } => {
+                    message.text().split("\n\n").for_each(|text| *there.entry(text.to_owned()).or_default() += 1);
+                }
                 Record::Queue { prompts } => queue = prompts,
                 _ => {}
             }
@@ -347,7 +361,7 @@ impl World {
         let unfinished = [Unfinished::Wait, Unfinished::GoOn, Unfinished::Replace][usize::from(how) % 3];
         // Every fourth time the process dies in the middle of what follows.
         let survived = which.is_multiple_of(4).then_some(usize::from(how) % 8);
-        let input = match what % 25 {
+        let input = match what % 29 {
             0 => {
                 let text = format!("prompt {}", self.prompts.len());
                 self.prompts.push((text.clone(), survived.is_none()));
@@ -397,6 +411,13 @@ impl World {
                 [Command::UndoGrant, Command::ListGrants, Command::ReloadPolicy, Command::UndoGrant][usize::from(how) % 4]
                     .clone(),
             ),
+            24 | 25 => {
+                let text = format!("steer {}", self.prompts.len());
+                self.prompts.push((text.clone(), survived.is_none()));
+                Input::Command(Command::Steer { text })
+            }
+            26 => self.edit(which, how, survived.is_none()),
+            27 => Input::Command(Command::RetryNow),
             21..=23 if !self.keeping.is_empty() => {
                 let effect = self.keeping.remove(usize::from(which) % self.keeping.len());
                 Input::Kept(self.keep(effect, !how.is_multiple_of(3)))
@@ -405,6 +426,23 @@ impl World {
         };
         self.give(input, survived, unfinished);
         self.prompts_are_kept();
+    }
+
+    /// The person changes a message that waits, or takes it back; or tries to, and it is taken by now.
+    fn edit(&mut self, which: u8, how: u8, whole: bool) -> Input {
+        let id = u64::from(which % 8) + u64::from(how % 16);
+        let text = if how.is_multiple_of(5) { String::new() } else { format!("edited {}", self.prompts.len()) };
+        if let Some(waiting) = self.machine.queue.iter().find(|waiting| waiting.id == id) {
+            // From now on it is the new text; who dies in between has one of both.
+            self.prompts.retain_mut(|(prompt, needed)| {
+                *needed &= *prompt != waiting.text;
+                !whole || *prompt != waiting.text
+            });
+        }
+        if !text.is_empty() {
+            self.prompts.push((text.clone(), whole));
+        }
+        Input::Command(Command::EditWaiting { id, text })
     }
 
     /// A command comes to its end in its view: it did something or nothing, or it cannot be done there.
@@ -612,6 +650,7 @@ proptest! {
         }
         let mut machine = machine(Approver::Nobody, 6);
         let mut effects = machine.restore(records, Vec::new(), Unfinished::Replace, at);
+        prop_assert_eq!(machine.states.refused, 0);
         effects.extend(machine.handle(Input::Command(Command::Prompt { text: "and now?".to_owned() }), at));
         let requests = effects.iter().filter_map(|effect| match effect {
             Effect::Request(request) => Some(request),

@@ -52,7 +52,13 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::StepLimitApproaching { step_count, max_steps } => format!("{step_count} of {max_steps}"),
         EventKind::TaskStarted { prompt, .. } => prompt.clone(),
         EventKind::QueueChanged { waiting } => waiting.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(" │ "),
-        EventKind::Steered { text } => text.clone(),
+        EventKind::Steered { text } => text.replace('\n', "␤"),
+        EventKind::StateChanged { session_status, task } => {
+            let task = task.as_ref().map_or_else(String::new, |task| {
+                format!(" · {} {} {}/{}", task.task_id, task.status.as_str(), task.step_count, task.max_steps)
+            });
+            format!("{}{task}", session_status.as_str())
+        }
         EventKind::ApprovalTimeout { approval_id, .. } => approval_id.to_string(),
         EventKind::ModelChanged { message, .. } => message.clone(),
         EventKind::CompactionStarted { messages, .. } => messages.to_string(),
@@ -62,7 +68,6 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::BudgetApproaching { budget } => format!("{} of {}", budget.used, budget.limit),
         EventKind::SessionStarted { .. }
         | EventKind::DraftRestored { .. }
-        | EventKind::StateChanged { .. }
         | EventKind::ModelsListed { .. }
         | EventKind::ContextShown(_)
         | EventKind::BudgetShown { .. }

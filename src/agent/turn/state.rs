@@ -1,0 +1,263 @@
+//! Where the session and its task stand: which change may follow which, and the one place where they change.
+
+use super::{Call, CallState, Effect, Machine, Phase};
+use crate::protocol::SessionStatus::{self, Cancelled, Completed, Created, Failed, Paused, Running};
+use crate::protocol::TaskStatus::{
+    self, CheckingPolicy, ExecutingTools, Idle, ProcessingResponse, TaskCancelled, TaskCompleted, TaskFailed, TaskRunning,
+    WaitingForApproval, WaitingForLlm,
+};
+use crate::protocol::{EventKind, SessionState, TaskState};
+
+/// From, to, and when.
+pub(super) type Change<S> = (S, S, &'static str);
+
+/// The changes of a session.
+pub(super) const SESSION: &[Change<SessionStatus>] = &[
+    (Created, Running, "the policy holds and the model is there"),
+    (Running, Paused, "the network or the policy is gone, a budget is used up, or nothing can be saved"),
+    (Paused, Running, "the person goes on, or says something else"),
+    (Paused, Cancelled, "the person leaves while it waits"),
+    (Running, Completed, "the person leaves, no task runs"),
+    (Running, Cancelled, "the person leaves a task behind"),
+    (Running, Failed, "its end cannot be saved"),
+];
+
+/// What the loop needs beyond them.
+pub(super) const SESSION_TOO: &[Change<SessionStatus>] =
+    &[(Paused, Failed, "it waits because nothing can be saved, and the person leaves before that is mended")];
+
+/// The changes of a task, in a session that runs.
+pub(super) const TASK: &[Change<TaskStatus>] = &[
+    (Idle, TaskRunning, "a prompt, or one that ended is taken up again"),
+    (TaskRunning, WaitingForLlm, "the request is sent"),
+    (WaitingForLlm, ProcessingResponse, "the answer is whole"),
+    (WaitingForLlm, TaskFailed, "the provider refuses the request"),
+    (ProcessingResponse, TaskCompleted, "an answer in words"),
+    (ProcessingResponse, CheckingPolicy, "an answer with calls"),
+    (CheckingPolicy, WaitingForApproval, "one of them asks"),
+    (CheckingPolicy, ExecutingTools, "none asks; what is denied is done"),
+    (WaitingForApproval, ExecutingTools, "the last question has its answer"),
+    (ExecutingTools, TaskRunning, "all calls have their results"),
+    (TaskRunning, TaskFailed, "no step is left, or the policy forbids the next"),
+    (TaskRunning, TaskCancelled, "the person stopped it, and what ran is done"),
+    (TaskCompleted, Idle, "it is saved and told"),
+    (TaskFailed, Idle, "it is saved and told"),
+    (TaskCancelled, Idle, "it is saved and told"),
+];
+
+/// What the loop needs beyond them.
+pub(super) const TASK_TOO: &[Change<TaskStatus>] = &[
+    (WaitingForLlm, TaskCancelled, "a stop does not wait for the model, nor for the repetition of a request"),
+    (WaitingForLlm, TaskRunning, "a request that failed for good waits for the person, who has the step begun anew"),
+    (ProcessingResponse, TaskRunning, "the answer was cut by the output limit: the next step asks for the rest"),
+    (ProcessingResponse, TaskFailed, "the provider took its answer back, or nothing came of it"),
+    (TaskRunning, CheckingPolicy, "a session that is taken up again has calls of its last answer open"),
+    (ExecutingTools, CheckingPolicy, "a call that waited for an earlier one is looked at now, or one more time after it ran"),
+    (ExecutingTools, WaitingForApproval, "a command ran in its view and its effects are asked about"),
+    (WaitingForApproval, CheckingPolicy, "what was answered is looked at once more before it runs"),
+];
+
+fn allows<S: PartialEq>(tables: [&[Change<S>]; 2], from: &S, to: &S) -> bool {
+    tables.into_iter().flatten().any(|(before, after, _)| before == from && after == to)
+}
+
+/// Where both stand.
+#[derive(Debug)]
+pub(super) struct States {
+    session: SessionStatus,
+    status: TaskStatus,
+    /// Of the task that is or was, as it was told last.
+    task: Option<TaskState>,
+    /// Nothing can be saved: the session waits, whatever its task does.
+    stalled: bool,
+    /// Changes that were refused: each is a mistake of ours.
+    #[cfg(test)]
+    pub refused: u32,
+}
+
+impl Default for States {
+    fn default() -> Self {
+        Self {
+            session: Created,
+            status: Idle,
+            task: None,
+            stalled: false,
+            #[cfg(test)]
+            refused: 0,
+        }
+    }
+}
+
+impl States {
+    /// Whether something changed; what no table has is refused, and the old state stays.
+    fn session_to(&mut self, to: SessionStatus) -> bool {
+        let from = self.session;
+        if from == to {
+            return false;
+        }
+        if !allows([SESSION, SESSION_TOO], &from, &to) {
+            self.refuse(from.as_str(), to.as_str());
+            return false;
+        }
+        self.session = to;
+        true
+    }
+
+    fn task_to(&mut self, to: TaskStatus) -> bool {
+        let from = self.status;
+        if from == to {
+            return false;
+        }
+        if !allows([TASK, TASK_TOO], &from, &to) {
+            self.refuse(from.as_str(), to.as_str());
+            return false;
+        }
+        self.status = to;
+        true
+    }
+
+    fn refuse(&mut self, from: &str, to: &str) {
+        tracing::error!(from, to, "a change of state that there is not was refused");
+        #[cfg(test)]
+        {
+            self.refused += 1;
+        }
+    }
+}
+
+impl Machine {
+    /// The session is there; call it once, before any input.
+    pub fn begin(&mut self) -> Vec<Effect> {
+        self.enter_session(Running);
+        std::mem::take(&mut self.out)
+    }
+
+    /// The session is over; `saved`: with all that was to be kept of it.
+    pub fn close(&mut self, saved: bool) -> Vec<Effect> {
+        self.enter_session(match (saved, self.task.is_some()) {
+            (false, _) => Failed,
+            (true, true) => Cancelled,
+            (true, false) => Completed,
+        });
+        std::mem::take(&mut self.out)
+    }
+
+    /// Whether what was decided can be saved: as long as it cannot, the session waits.
+    pub fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
+        self.states.stalled = stalled;
+        let waits = stalled || self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Paused));
+        self.states.session_to(if waits { Paused } else { Running }).then(|| self.state_changed())
+    }
+
+    pub fn state(&self) -> SessionState {
+        let now = self.task.as_ref().map(|task| TaskState {
+            task_id: task.id.clone(),
+            status: self.states.status,
+            step_count: task.step_count,
+            max_steps: task.max_steps,
+        });
+        let last = || self.states.task.clone().map(|task| TaskState { status: self.states.status, ..task });
+        SessionState { session_status: self.states.session, task: now.or_else(last) }
+    }
+
+    fn state_changed(&self) -> EventKind {
+        let SessionState { session_status, task } = self.state();
+        EventKind::StateChanged { session_status, task }
+    }
+
+    pub(super) fn enter_session(&mut self, to: SessionStatus) {
+        // It waits for the disk, whatever goes on behind that.
+        if to == Running && self.states.stalled {
+            return;
+        }
+        if self.states.session_to(to) {
+            let told = self.state_changed();
+            self.emit(told);
+        }
+    }
+
+    pub(super) fn enter(&mut self, to: TaskStatus) {
+        if self.states.task_to(to) {
+            self.states.task = self.state().task;
+            let told = self.state_changed();
+            self.emit(told);
+        }
+    }
+
+    /// The calls of the step say what the person can know of it best: a question before all else.
+    pub(super) fn enter_for_calls(&mut self) {
+        let Some(task) = &self.task else { return };
+        let Phase::Working(calls) = &task.phase else { return };
+        let any = |is: fn(&Call) -> bool| calls.iter().any(is);
+        let to = if any(|call| matches!(call.state, CallState::Asking(_) | CallState::Unknown)) {
+            WaitingForApproval
+        } else if any(|call| matches!(call.state, CallState::Planning)) && !any(works) {
+            CheckingPolicy
+        } else {
+            ExecutingTools
+        };
+        self.enter(to);
+    }
+}
+
+fn works(call: &Call) -> bool {
+    matches!(call.state, CallState::Running | CallState::Previewing(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All pairs of two states, and whether one may follow the other; the same state twice is no change.
+    fn each_pair<S: Copy + PartialEq>(all: &[S], tables: [&[Change<S>]; 2], mut look: impl FnMut(S, S, bool)) {
+        for from in all {
+            for to in all.iter().filter(|to| *to != from) {
+                look(*from, *to, allows(tables, from, to));
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_of_the_session_that_no_table_has_is_refused_and_the_old_state_stays() {
+        let mut count = 0;
+        each_pair(&SessionStatus::ALL, [SESSION, SESSION_TOO], |from, to, may| {
+            let mut states = States { session: from, ..States::default() };
+            assert_eq!(states.session_to(to), may, "{from:?} → {to:?}");
+            assert_eq!((states.session == to, states.refused), (may, u32::from(!may)), "{from:?} → {to:?}");
+            count += u32::from(may);
+        });
+        assert_eq!(count as usize, SESSION.len() + SESSION_TOO.len(), "a change stands in the tables twice");
+    }
+
+    #[test]
+    fn a_change_of_the_task_that_no_table_has_is_refused_and_the_old_state_stays() {
+        let mut count = 0;
+        each_pair(&TaskStatus::ALL, [TASK, TASK_TOO], |from, to, may| {
+            let mut states = States { status: from, ..States::default() };
+            assert_eq!(states.task_to(to), may, "{from:?} → {to:?}");
+            assert_eq!((states.status == to, states.refused), (may, u32::from(!may)), "{from:?} → {to:?}");
+            count += u32::from(may);
+        });
+        assert_eq!(count as usize, TASK.len() + TASK_TOO.len(), "a change stands in the tables twice");
+    }
+
+    #[test]
+    fn a_session_says_where_it_stands_in_the_words_of_its_clients() {
+        let state = SessionState {
+            session_status: Running,
+            task: Some(TaskState {
+                task_id: crate::protocol::TaskId::new("task_001"),
+                status: ExecutingTools,
+                step_count: 3,
+                max_steps: 40,
+            }),
+        };
+        let told = serde_json::json!({"sessionStatus": "SESSION_RUNNING",
+            "task": {"taskId": "task_001", "status": "EXECUTING_TOOLS", "stepCount": 3, "maxSteps": 40}});
+        assert_eq!(serde_json::to_value(state).unwrap(), told);
+        let names = SessionStatus::ALL.map(|status| (serde_json::to_value(status).unwrap(), status.as_str()));
+        assert!(names.iter().all(|(name, word)| name == word));
+        let names = TaskStatus::ALL.map(|status| (serde_json::to_value(status).unwrap(), status.as_str()));
+        assert!(names.iter().all(|(name, word)| name == word));
+    }
+}

@@ -1,0 +1,62 @@
+//! Every change of state that the tables have happens in a case.
+
+use super::super::state::{SESSION, SESSION_TOO, TASK, TASK_TOO};
+use super::*;
+use crate::protocol::{SessionStatus, TaskState, TaskStatus};
+use std::collections::HashSet;
+
+/// The changes that were told, of one process after the other.
+#[derive(Debug)]
+pub(super) struct Changes {
+    session: SessionStatus,
+    task: TaskStatus,
+    sessions: HashSet<(SessionStatus, SessionStatus)>,
+    tasks: HashSet<(TaskStatus, TaskStatus)>,
+}
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self { session: SessionStatus::Created, task: TaskStatus::Idle, sessions: HashSet::new(), tasks: HashSet::new() }
+    }
+}
+
+impl Changes {
+    /// Another process takes the session up.
+    pub(super) fn begin_anew(&mut self) {
+        (self.session, self.task) = (SessionStatus::Created, TaskStatus::Idle);
+    }
+
+    pub(super) fn note(&mut self, session: SessionStatus, task: Option<&TaskState>) {
+        let task = task.map_or(TaskStatus::Idle, |task| task.status);
+        let session_changed = self.session != session;
+        assert!(session_changed != (self.task != task), "{session:?} {task:?}: one of them changed, and only one");
+        if session_changed {
+            self.sessions.insert((std::mem::replace(&mut self.session, session), session));
+        } else {
+            self.tasks.insert((std::mem::replace(&mut self.task, task), task));
+        }
+    }
+}
+
+#[test]
+fn every_change_that_the_tables_have_happens_in_a_case() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/turn");
+    let (mut sessions, mut tasks) = (HashSet::new(), HashSet::new());
+    for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut sim = sim_of(&text);
+        for input in text.lines().filter_map(|line| line.strip_prefix("> ")) {
+            let effects = sim.play(input);
+            sim.perform(effects);
+        }
+        sessions.extend(sim.changes.sessions);
+        tasks.extend(sim.changes.tasks);
+    }
+    for (from, to, when) in SESSION.iter().chain(SESSION_TOO) {
+        assert!(sessions.remove(&(*from, *to)), "no case has {from:?} → {to:?}: {when}");
+    }
+    for (from, to, when) in TASK.iter().chain(TASK_TOO) {
+        assert!(tasks.remove(&(*from, *to)), "no case has {from:?} → {to:?}: {when}");
+    }
+    assert!(sessions.is_empty() && tasks.is_empty(), "no table has {sessions:?} {tasks:?}");
+}
