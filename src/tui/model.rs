@@ -38,8 +38,6 @@ pub enum Activity {
     /// A summary is made of what was said before.
     Compacting {
         messages: u64,
-        /// Whether no task waits for it.
-        alone: bool,
     },
     Stopping,
 }
@@ -100,6 +98,8 @@ pub enum Race {
 pub struct Task {
     /// Whether one has begun and not ended.
     pub goes_on: bool,
+    /// So many messages are being summed up, whatever the request for it does at the moment.
+    pub summing_up: Option<u64>,
     pub activity: Activity,
     /// When the activity began.
     pub since: u64,
@@ -279,6 +279,7 @@ impl Model {
             panels: Panels::default(),
             task: Task {
                 goes_on: false,
+                summing_up: None,
                 activity: Activity::Idle,
                 since: 0,
                 usage: Usage::default(),

@@ -238,7 +238,7 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
             };
             return Some((g.running, retry::words(waits, model.size.width, now), keys(right)));
         }
-        Activity::Compacting { messages, .. } => {
+        Activity::Compacting { messages } => {
             let words = format!("Compacting {} into a summary {} {elapsed}", window::messages(*messages), g.dot);
             return Some((g.running, words, keys(&["esc keeps all and stops", "esc stops"])));
         }

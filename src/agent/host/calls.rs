@@ -153,7 +153,8 @@ impl GivenUp {
     fn error(self) -> ToolError {
         match self {
             Self::Late => {
-                let message = format!("stopped after {READ_SECONDS} s; nothing was changed, ask for less at once or another place");
+                let message =
+                    format!("stopped after {READ_SECONDS} s; nothing was changed, ask for less at once or another place");
                 ToolError::new(ErrorCode::ToolExecutionTimeout, message)
             }
             Self::Stopped => ToolError::new(ErrorCode::Cancelled, "stopped by the person; nothing was changed"),

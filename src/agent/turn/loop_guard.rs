@@ -98,11 +98,7 @@ mod tests {
     use crate::protocol::CallId;
 
     fn call(name: &str, arguments: &str) -> ToolCall {
-        ToolCall {
-            tool_call_id: CallId::new("c"),
-            tool_name: name.to_owned(),
-            arguments: Arguments::parse(arguments),
-        }
+        ToolCall { tool_call_id: CallId::new("c"), tool_name: name.to_owned(), arguments: Arguments::parse(arguments) }
     }
 
     fn times(guard: &mut LoopGuard, calls: &[ToolCall]) -> Vec<u32> {

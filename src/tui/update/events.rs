@@ -148,7 +148,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             model.tally.context_tokens = usage.input_tokens + usage.output_tokens;
             spending::spent(model, usage, cost_usd, session_cost_usd);
         }
-        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd } => {
+        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd, .. } => {
             end_streaming(model);
             retry::begins(model, Failed { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd }, now);
         }
@@ -250,8 +250,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             note(model, &words, Tone::Warning);
         }
         EventKind::Notice { message } => {
-            // That no summary came of it is said so.
-            window::ends(model, now);
+            window::noticed(model, &message, now);
             note(model, &message, Tone::Plain);
         }
         // Shown by `apply` where they are live; these say nothing else.
@@ -266,10 +265,17 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
 /// What the task does now, unless it is being stopped; the same goes on counting.
 fn busy(model: &mut Model, activity: Activity, now: u64) {
     model.task.paused = None;
-    // The request for a summary is a request too, but not what the task does.
-    if matches!(model.task.activity, Activity::Stopping | Activity::Compacting { .. }) {
+    if model.task.activity == Activity::Stopping {
         return;
     }
+    // The request for a summary is a request too, but not what a task does.
+    let activity = match model.task.summing_up {
+        Some(messages) => Activity::Compacting { messages },
+        None => {
+            model.task.goes_on = true;
+            activity
+        }
+    };
     let same = std::mem::discriminant(&model.task.activity) == std::mem::discriminant(&activity);
     let since = if same { model.task.since } else { now };
     model.set_activity(activity, since);
@@ -346,6 +352,7 @@ fn preview_started(model: &mut Model, id: &CallId, now: u64) {
 }
 
 fn runs(model: &mut Model, call: (CallId, String), now: u64) {
+    model.task.goes_on = true;
     match &mut model.task.activity {
         Activity::Stopping => {}
         Activity::Running { calls } => calls.push(call),
@@ -433,6 +440,7 @@ pub fn end_streaming(model: &mut Model) {
 fn ended(model: &mut Model, now: u64) {
     end_streaming(model);
     model.task.goes_on = false;
+    model.task.summing_up = None;
     model.set_activity(Activity::Idle, now);
     model.keys.last_escape = None;
     model.said = None;

@@ -203,6 +203,7 @@ fn after_replay(model: &mut Model) {
     }
     model.task.waiting.clear();
     model.task.goes_on = false;
+    model.task.summing_up = None;
     events::end_streaming(model);
 }
 

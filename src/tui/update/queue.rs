@@ -118,56 +118,56 @@ pub fn changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) {
     }
 }
 
-/// These words have reached the model: they wait nowhere any more.
+/// These words have reached the model, maybe of several messages in one: they wait nowhere any more.
 pub fn said(model: &mut Model, words: &str, now: u64) {
     taken_up(&mut model.task.sent, words);
-    // Another message with these words left the queue: it was that one.
-    if taken_up(&mut model.task.left_queue, words) {
-        return;
-    }
-    if let Some(at) = model.task.waiting.iter().position(|waits| waits.text.trim() == words.trim()) {
-        model.task.waiting.remove(at);
-        return;
-    }
     let clean = text::clean(words);
-    let mut lost = None;
-    for one in model.task.taken_back.iter_mut().filter(|one| one.text.trim() == clean.trim()) {
+    let mut lost = Vec::new();
+    for one in &mut model.task.taken_back {
+        // Another message with the same words left the queue, or is about to: it was that one.
+        let other = model.task.left_queue.iter().chain(model.task.waiting.iter().map(|waits| &waits.text));
+        if !holds(&clean, &one.text) || other.into_iter().any(|other| other.trim() == one.text.trim()) {
+            continue;
+        }
         match one.race {
-            Race::Gone => lost = Some(one.id),
+            Race::Gone => lost.push(one.id),
             Race::Open => one.race = Race::Said,
             Race::Said | Race::Won => {}
         }
     }
-    if let Some(id) = lost {
+    if let Some(at) = model.task.waiting.iter().position(|waits| waits.text.trim() == words.trim()) {
+        model.task.waiting.remove(at);
+    }
+    for id in lost {
         was_taken(model, id, now);
     }
+}
+
+/// Whether a message is all of these words, or stands among them as a part of its own.
+fn holds(words: &str, message: &str) -> bool {
+    let (words, message) = (words.trim(), message.trim());
+    !message.is_empty() && format!("\n\n{words}\n\n").contains(&format!("\n\n{message}\n\n"))
 }
 
 /// It was too late: what is in the draft was said already, and is not said twice.
 fn was_taken(model: &mut Model, id: u64, now: u64) {
     let Some(at) = model.task.taken_back.iter().position(|one| one.id == id) else { return };
     let TakenBack { text, .. } = model.task.taken_back.remove(at);
-    let draft = model.composer.text();
-    let rest = match draft.strip_prefix(&text) {
-        Some("") => Some(""),
-        Some(rest) => rest.strip_prefix("\n\n"),
-        None => None,
-    };
-    let Some(rest) = rest else {
+    let draft = format!("\n\n{}\n\n", model.composer.text());
+    let part = format!("\n\n{}\n\n", text.trim());
+    if !draft.contains(&part) {
         return model.say("it was taken as it was before; what you changed is still in the draft", now);
-    };
-    model.composer.set(rest);
+    }
+    let rest = draft.replacen(&part, "\n\n", 1);
+    model.composer.set(rest.trim_matches('\n'));
     draft_changed(model, now);
     model.say("the model has it already", now);
 }
 
-/// Whether it was among them; then it is no more.
-fn taken_up(prompts: &mut Vec<String>, prompt: &str) -> bool {
-    let at = prompts.iter().position(|waits| waits.trim() == prompt.trim());
-    if let Some(at) = at {
+fn taken_up(prompts: &mut Vec<String>, prompt: &str) {
+    if let Some(at) = prompts.iter().position(|waits| waits.trim() == prompt.trim()) {
         prompts.remove(at);
     }
-    at.is_some()
 }
 
 /// As one line that no terminal obeys.

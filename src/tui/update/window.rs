@@ -8,6 +8,9 @@ use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::status::counted;
 use crate::tui::transcript::{Kind, Tone};
 
+/// How a notice begins that ends it.
+const GIVEN_UP: &str = "not compacted";
+
 /// `/compact`, `/compact FOCUS`, `/compact undo`.
 pub fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if !is_ready(model, now) {
@@ -41,8 +44,8 @@ pub fn begins(model: &mut Model, trigger: CompactionTrigger, messages: u64, now:
     if trigger == CompactionTrigger::TooLong {
         note(model, "the provider says that it is too long for the model", Tone::Warning);
     }
-    let alone = !model.task.goes_on;
-    model.set_activity(Activity::Compacting { messages, alone }, now);
+    model.task.summing_up = Some(messages);
+    model.set_activity(Activity::Compacting { messages }, now);
 }
 
 pub fn done(model: &mut Model, compaction: &Compaction, now: u64) {
@@ -77,14 +80,23 @@ pub fn truncated(model: &mut Model, removed: u64) {
     note(model, &words, Tone::Warning);
 }
 
+/// The session says why there will be no summary.
+pub fn noticed(model: &mut Model, words: &str, now: u64) {
+    if words.starts_with(GIVEN_UP) {
+        ends(model, now);
+    }
+}
+
 /// No summary is made any more, whatever came of it.
 pub fn ends(model: &mut Model, now: u64) {
-    match model.task.activity {
-        Activity::Compacting { alone: false, .. } => model.set_activity(Activity::Thinking, now),
-        Activity::Compacting { alone: true, .. } | Activity::Stopping | Activity::Retrying(_) if !model.task.goes_on => {
-            model.set_activity(Activity::Idle, now);
-        }
-        _ => {}
+    if model.task.summing_up.take().is_none() {
+        return;
+    }
+    match (model.task.goes_on, &model.task.activity) {
+        (false, Activity::Idle) => {}
+        (false, _) => model.set_activity(Activity::Idle, now),
+        (true, Activity::Compacting { .. }) => model.set_activity(Activity::Thinking, now),
+        (true, _) => {}
     }
 }
 

@@ -450,15 +450,8 @@ fn messages_that_wait_and_a_request_that_is_sent_again() {
         let waiting = |id, text: &str, steer| Waiting { id, text: text.to_owned(), steer };
         let waiting = vec![waiting(1, "use tabs, not blanks", true), waiting(2, "and then the README", false)];
         tell(model, EventKind::QueueChanged { waiting }, 9000);
-        let kind = EventKind::LlmRetry {
-            attempt: 1,
-            max_attempts: 3,
-            delay_ms: 89_000,
-            kind: FailureKind::RateLimited,
-            message: "This request would exceed your organization's rate limit of 40,000 input tokens per minute".to_owned(),
-            usage: None,
-            cost_usd: Some(0.0312),
-        };
+        let words = "This request would exceed your organization's rate limit of 40,000 input tokens per minute";
+        let kind = retry(FailureKind::RateLimited, 89_000, words, None, Some(0.0312));
         tell(model, kind, 10_000);
     });
 }

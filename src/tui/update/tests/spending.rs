@@ -1,15 +1,5 @@
 use super::*;
-
-fn spent(input: u64, output: u64, cost: Option<f64>, session: Option<f64>) -> EventKind {
-    EventKind::LlmRequestCompleted {
-        model: "m".to_owned(),
-        usage: Usage { input_tokens: input, output_tokens: output, cache_read_tokens: input / 2, ..Usage::default() },
-        latency_ms: 1,
-        stop_reason: StopReason::EndTurn,
-        cost_usd: cost,
-        session_cost_usd: session,
-    }
-}
+use crate::tui::samples::answered;
 
 fn budget(limit: f64, used: f64) -> Budget {
     Budget {
@@ -26,8 +16,8 @@ fn budget(limit: f64, used: f64) -> Budget {
 fn money_is_counted_once_and_what_the_session_says_holds() {
     let mut model = model(120, 24);
     tell(&mut model, started("x"), 0);
-    tell(&mut model, spent(12_000, 640, Some(0.03), Some(0.40)), 100);
-    tell(&mut model, spent(12_000, 0, Some(0.02), Some(0.42)), 200);
+    tell(&mut model, answered(12_000, 640, Some(0.03), Some(0.40)), 100);
+    tell(&mut model, answered(12_000, 0, Some(0.02), Some(0.42)), 200);
     let end = EventKind::TaskCompleted { text: String::new(), usage: Usage::default(), cost_usd: Some(0.05), step_count: 2 };
     tell(&mut model, end, 300);
     assert!(draw(&mut model, 400).contains("│ $0.42 │"), "{}", draw(&mut model, 400));
@@ -44,7 +34,7 @@ fn an_unknown_price_is_said_so_and_what_costs_nothing_has_no_field() {
         let mut model = model(120, 24);
         let facts = ModelFacts::of_test(name, 200_000, price);
         tell(&mut model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 0);
-        tell(&mut model, spent(10, 10, price.map(|_| 0.0), None), 100);
+        tell(&mut model, answered(10, 10, price.map(|_| 0.0), None), 100);
         draw(&mut model, 200).lines().rev().nth(1).unwrap().to_owned()
     };
     let free = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
@@ -78,7 +68,7 @@ fn a_budget_is_asked_for_set_and_shown_with_who_set_it() {
 fn what_is_left_of_a_budget_stands_in_the_status_row_and_warns_near_its_end() {
     let mut model = model(120, 24);
     tell(&mut model, EventKind::BudgetShown { budgets: vec![budget(5.0, 0.0)] }, 100);
-    tell(&mut model, spent(10, 10, Some(4.1), Some(4.1)), 200);
+    tell(&mut model, answered(10, 10, Some(4.1), Some(4.1)), 200);
     assert!(draw(&mut model, 300).contains("$4.10, $0.90 left"));
     tell(&mut model, EventKind::BudgetApproaching { budget: budget(5.0, 4.1) }, 400);
     let screen = draw(&mut model, 500);

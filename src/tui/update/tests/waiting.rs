@@ -100,6 +100,16 @@ fn a_message_that_was_taken_in_the_meantime_is_not_doubled_in_the_draft() {
 }
 
 #[test]
+fn several_messages_that_were_taken_as_one_are_none_of_them_doubled() {
+    let mut model = running(&[(1, "tabs", true), (2, "and short names", true)]);
+    play(&mut model, 2000, "<alt+up><alt+up>");
+    assert_eq!(model.composer.text(), "tabs\n\nand short names");
+    tell(&mut model, waiting(&[]), 2300);
+    tell(&mut model, EventKind::Steered { text: "tabs\n\nand short names".to_owned() }, 2300);
+    assert_eq!(model.composer.text(), "");
+}
+
+#[test]
 fn another_message_with_the_same_words_leaves_the_draft_alone() {
     let mut model = running(&[(1, "go on", false), (2, "go on", false)]);
     play(&mut model, 2000, "<alt+up>");

@@ -19,8 +19,10 @@ fn a_summary_is_made_in_sight_and_unfolds() {
     let mut model = model(100, 24);
     tell(&mut model, begins(), 1000);
     let request = EventKind::LlmRequestStarted { model: "m".to_owned(), estimated_input_tokens: 10 };
+    tell(&mut model, crate::tui::samples::retry(FailureKind::Network, 300, "", None, None), 1050);
     tell(&mut model, request, 1100);
-    let screen = draw(&mut model, 3000);
+    tell(&mut model, EventKind::Notice { message: "a server ended".to_owned() }, 1200);
+    let screen = draw(&mut model, 3100);
     assert!(screen.contains("Compacting 61 messages into a summary · 2 s"), "{screen}");
     assert!(screen.contains("esc keeps all and stops"), "{screen}");
     tell(&mut model, EventKind::ContextCompacted(compaction()), 4000);
@@ -55,7 +57,7 @@ fn a_task_goes_on_after_its_summary() {
 #[test]
 fn a_summary_that_did_not_come_is_waited_for_no_more() {
     let ends = [
-        EventKind::Notice { message: "no summary was made, nothing changed".to_owned() },
+        EventKind::Notice { message: "not compacted: stopped by you; everything is as it was".to_owned() },
         EventKind::StateChanged { session_status: SessionStatus::Paused, task: None },
     ];
     for end in ends {
