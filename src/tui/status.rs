@@ -232,9 +232,10 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
         Activity::Calling { tool, bytes } => vec![calling(tool), counted(*bytes as usize, "byte")],
         Activity::Running { calls } => running(calls),
         Activity::Retrying(waits) => {
-            let right: &[_] = match model.composer.is_empty() {
-                true => &["r now, ctrl+l other model, esc stops", "r now, esc stops", "r now"],
-                false => STOPS,
+            let right: &[_] = if model.composer.is_empty() {
+                &["r now, ctrl+l other model, esc stops", "r now, esc stops", "r now"]
+            } else {
+                STOPS
             };
             return Some((g.running, retry::words(waits, model.size.width, now), keys(right)));
         }
