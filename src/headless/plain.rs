@@ -2,7 +2,7 @@
 
 use super::Output;
 use crate::protocol::tool::hidden_words;
-use crate::protocol::{CallId, EventKind, Failure};
+use crate::protocol::{Budget, BudgetScope, BudgetUnit, CallId, EventKind, Failure, Usage};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
@@ -16,19 +16,46 @@ const END_CHARS: usize = 4_000;
 pub(super) struct Plain {
     /// What each call that runs now is called.
     summaries: HashMap<CallId, String>,
+    /// What all requests used, the failed ones too, and what they cost where that is known.
+    usage: Usage,
+    cost_usd: Option<f64>,
 }
 
 impl Plain {
     pub(super) fn tell(&mut self, kind: &EventKind, output: &mut Output<'_>) -> io::Result<()> {
+        self.count(kind);
         if let EventKind::TaskCompleted { text, .. } = kind {
-            return answer(text, output);
+            answer(text, output)?;
         }
-        if let Some(line) = self.line(kind) {
+        let spent = kind.is_over().then(|| self.spent()).flatten();
+        for line in self.line(kind).into_iter().chain(spent) {
             let line = one_line(&line, if kind.is_over() { END_CHARS } else { LINE_CHARS });
             // Progress that cannot be written is no reason to stop: the answer is on the other stream.
             drop(writeln!(output.err, "{}", (output.clean)(&line)));
         }
         Ok(())
+    }
+
+    fn count(&mut self, kind: &EventKind) {
+        let (usage, cost) = match kind {
+            EventKind::LlmRequestCompleted { usage, cost_usd, .. } => (Some(*usage), *cost_usd),
+            EventKind::LlmRetry { usage, cost_usd, .. } => (*usage, *cost_usd),
+            _ => return,
+        };
+        self.usage += usage.unwrap_or_default();
+        if let Some(cost) = cost {
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
+
+    /// `$0.0123 · 12,345 tokens in, 678 out`
+    fn spent(&self) -> Option<String> {
+        let Usage { input_tokens, output_tokens, .. } = self.usage;
+        if input_tokens + output_tokens == 0 {
+            return None;
+        }
+        let cost = self.cost_usd.map(|cost| format!("${cost:.4} · ")).unwrap_or_default();
+        Some(format!("{cost}{} tokens in, {} out", grouped(input_tokens), grouped(output_tokens)))
     }
 
     fn line(&mut self, kind: &EventKind) -> Option<String> {
@@ -49,8 +76,31 @@ impl Plain {
             EventKind::ToolInterrupted { summary, known, .. } => {
                 Some(format!("interrupted, outcome unknown: {summary}: {known}"))
             }
-            EventKind::LlmRetry { attempt, max_attempts, delay_ms, message, .. } => {
-                Some(format!("retry {attempt} of {max_attempts} in {}.{} s: {message}", delay_ms / 1000, delay_ms % 1000 / 100))
+            EventKind::LlmRetry { attempt, max_attempts, delay_ms, message, cost_usd, .. } => {
+                let wasted = cost_usd.map(|cost| format!(" (the attempt cost ${cost:.4})")).unwrap_or_default();
+                let (seconds, tenths) = (delay_ms / 1000, delay_ms % 1000 / 100);
+                Some(format!("retry {attempt} of {max_attempts} in {seconds}.{tenths} s{wasted}: {message}"))
+            }
+            EventKind::ModelChanged { message, .. } => Some(message.clone()),
+            EventKind::CompactionStarted { messages, .. } => Some(format!("compacting {messages} messages into a summary")),
+            EventKind::ContextCompacted(compaction) => Some(format!(
+                "compacted {} messages into a summary: {} → {} tokens, {} messages stay as they were",
+                compaction.summarised,
+                grouped(compaction.tokens_before),
+                grouped(compaction.tokens_after),
+                compaction.kept
+            )),
+            EventKind::CompactionUndone { tokens } => {
+                Some(format!("the summary is gone, the messages are back: {} tokens", grouped(*tokens)))
+            }
+            EventKind::ContextTruncated { removed } => {
+                Some(format!("the oldest {removed} messages are no longer sent to the model"))
+            }
+            EventKind::BudgetApproaching { budget } => Some(approaching(budget)),
+            EventKind::Steered { text } => Some(format!("said to the model: {text}")),
+            EventKind::ApprovalTimeout { tool_call_id, .. } => {
+                let what = self.summaries.get(tool_call_id).map(|summary| format!(": {summary}")).unwrap_or_default();
+                Some(format!("nobody answered in time, that counts as a no{what}"))
             }
             EventKind::AnswerDiscarded { reason } => Some(format!("the answer until here does not count: {reason}")),
             EventKind::StepLimitApproaching { step_count, max_steps } => {
@@ -78,17 +128,9 @@ impl Plain {
             | EventKind::DraftRestored { .. }
             | EventKind::StateChanged { .. }
             | EventKind::QueueChanged { .. }
-            | EventKind::Steered { .. }
-            | EventKind::ApprovalTimeout { .. }
-            | EventKind::ModelChanged { .. }
             | EventKind::ModelsListed { .. }
-            | EventKind::CompactionStarted { .. }
-            | EventKind::ContextCompacted(_)
-            | EventKind::CompactionUndone { .. }
-            | EventKind::ContextTruncated { .. }
             | EventKind::ContextShown(_)
             | EventKind::BudgetShown { .. }
-            | EventKind::BudgetApproaching { .. }
             | EventKind::TaskStarted { .. }
             | EventKind::PolicyInForce { message: None, .. }
             | EventKind::StepStarted { .. }
@@ -115,6 +157,35 @@ fn answer(text: &str, output: &mut Output<'_>) -> io::Result<()> {
         return Ok(());
     }
     output.out.write_all(b"\n")
+}
+
+/// `session: $4.10 of $5.00 used, 82 %`
+fn approaching(budget: &Budget) -> String {
+    let Budget { scope, unit, limit, used, .. } = budget;
+    let scope = match scope {
+        BudgetScope::Session => "session",
+        BudgetScope::Task => "task",
+    };
+    let percent = if *limit > 0.0 { used / limit * 100.0 } else { 100.0 };
+    let whole = |amount: f64| grouped(amount.max(0.0).round() as u64);
+    match unit {
+        BudgetUnit::CostUsd => format!("{scope}: ${used:.2} of ${limit:.2} used, {percent:.0} %"),
+        BudgetUnit::Tokens => format!("{scope}: {} of {} tokens used, {percent:.0} %", whole(*used), whole(*limit)),
+        BudgetUnit::Steps => format!("{scope}: {} of {} steps used, {percent:.0} %", whole(*used), whole(*limit)),
+    }
+}
+
+/// `12,345`
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 fn failure_line(verb: &str, failure: &Failure) -> String {

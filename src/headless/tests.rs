@@ -1,5 +1,8 @@
 use super::*;
-use crate::protocol::{Arguments, CallId, Failure, Mode, SessionId, ToolError, ToolStatus, Usage, WorkspaceId};
+use crate::protocol::{
+    Arguments, Budget, BudgetScope, BudgetUnit, CallId, Compaction, CompactionTrigger, Failure, Mode, ModelFacts, SessionId,
+    StopReason, ToolError, ToolStatus, Usage, WorkspaceId,
+};
 use tokio::sync::mpsc::unbounded_channel;
 
 fn event(kind: EventKind) -> Event {
@@ -159,6 +162,74 @@ fn plain_text_is_the_answer_and_progress_stands_beside_it() {
     assert_eq!(
         told.err,
         "working in /src with demo/m, mode ask\n→ $ cargo test\n✗ $ cargo test: NO_APPROVER: no one to ask\nretry 1 of 3 in 1.5 s: overloaded\n"
+    );
+}
+
+#[test]
+fn what_is_done_to_the_session_and_what_it_used_is_told_beside_the_answer() {
+    let facts = ModelFacts::of_test("acme/other", 1000, None);
+    let budget = Budget {
+        scope: BudgetScope::Session,
+        unit: BudgetUnit::CostUsd,
+        limit: 5.0,
+        used: 4.1,
+        set_by: "you".to_owned(),
+        most: None,
+    };
+    let compaction = Compaction {
+        trigger: CompactionTrigger::Threshold,
+        focus: None,
+        summary: "what was said".to_owned(),
+        summarised: 61,
+        kept: 12,
+        tokens_before: 160_000,
+        tokens_after: 21_000,
+    };
+    let usage = |input_tokens, output_tokens| Usage { input_tokens, output_tokens, ..Usage::default() };
+    let told = told(
+        vec![
+            EventKind::ModelChanged { facts, effort: None, message: "acme/other answers from now on".to_owned() },
+            EventKind::CompactionStarted { trigger: CompactionTrigger::Threshold, messages: 61, tokens: 160_000 },
+            EventKind::ContextCompacted(compaction),
+            EventKind::ContextTruncated { removed: 3 },
+            EventKind::BudgetApproaching { budget },
+            EventKind::Steered { text: "use\nthe other one".to_owned() },
+            EventKind::LlmRetry {
+                attempt: 1,
+                max_attempts: 3,
+                delay_ms: 1500,
+                kind: FailureKind::CutStream,
+                message: "cut".to_owned(),
+                usage: Some(usage(2_000, 78)),
+                cost_usd: Some(0.0021),
+            },
+            EventKind::LlmRequestCompleted {
+                model: "m".to_owned(),
+                usage: usage(10_345, 600),
+                latency_ms: 1,
+                stop_reason: StopReason::EndTurn,
+                cost_usd: Some(0.0102),
+                session_cost_usd: Some(0.0123),
+            },
+            completed("done"),
+        ],
+        Format::Text,
+        false,
+    );
+    assert_eq!(told.out, "done\n");
+    let lines: Vec<&str> = told.err.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "acme/other answers from now on",
+            "compacting 61 messages into a summary",
+            "compacted 61 messages into a summary: 160,000 → 21,000 tokens, 12 messages stay as they were",
+            "the oldest 3 messages are no longer sent to the model",
+            "session: $4.10 of $5.00 used, 82 %",
+            "said to the model: use the other one",
+            "retry 1 of 3 in 1.5 s (the attempt cost $0.0021): cut",
+            "$0.0123 · 12,345 tokens in, 678 out",
+        ]
     );
 }
 

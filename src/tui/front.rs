@@ -1,7 +1,7 @@
 //! What a screen is given, and what it leaves behind.
 
 use super::theme::Colours;
-use crate::protocol::{Command, Event, Mode};
+use crate::protocol::{Command, Effort, Event, Mode};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -133,6 +133,8 @@ pub struct Header {
     pub branch: Option<String>,
     pub model: String,
     pub context_tokens: Option<u64>,
+    /// How hard the model is told to think, where it is told.
+    pub effort: Option<Effort>,
     pub mode: Mode,
     /// `built-in`, `user`: where the policy comes from.
     pub policy: String,

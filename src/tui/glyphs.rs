@@ -53,6 +53,9 @@ pub struct Glyphs {
     pub dot: &'static str,
     pub dash: &'static str,
     pub minus: &'static str,
+    pub to: &'static str,
+    pub block: &'static str,
+    pub reserved: &'static str,
 }
 
 pub const UNICODE: Glyphs = Glyphs {
@@ -79,6 +82,9 @@ pub const UNICODE: Glyphs = Glyphs {
     dot: "·",
     dash: "—",
     minus: "−",
+    to: "→",
+    block: "█",
+    reserved: "▒",
 };
 
 pub const ASCII: Glyphs = Glyphs {
@@ -105,4 +111,7 @@ pub const ASCII: Glyphs = Glyphs {
     dot: "-",
     dash: "-",
     minus: "-",
+    to: "to",
+    block: "#",
+    reserved: "+",
 };

@@ -5,6 +5,7 @@ mod changes;
 mod composer;
 mod diff;
 mod display;
+mod figures;
 mod front;
 mod glyphs;
 mod guard;
@@ -15,6 +16,8 @@ mod ink;
 mod input;
 mod markdown;
 mod model;
+mod models;
+mod picker;
 mod reading;
 #[cfg(test)]
 mod samples;

@@ -6,10 +6,14 @@ use super::composer::Composer;
 use super::front::{Ended, Ground, Header, ModelAccess, Options, ThemeChoice, TrustAnswer};
 use super::glyphs::{ASCII, Glyphs, UNICODE};
 use super::guard;
+use super::models::ModelPicker;
 use super::reading::Reading;
 use super::theme::Theme;
 use super::transcript::{Look, Transcript};
-use crate::protocol::{Artifact, CallId, Command, PolicyLayer, RunningCommand, SessionId, ToolUses};
+use crate::protocol::{
+    Artifact, Budget, BudgetScope, BudgetUnit, CallId, Command, FailureKind, ModelFacts, PolicyLayer, RunningCommand, SessionId,
+    ToolUses, Usage, Waiting,
+};
 use ratatui::layout::Size;
 
 /// Below this the screen says so, and no question is asked on it.
@@ -30,24 +34,83 @@ pub enum Activity {
     Running {
         calls: Vec<(CallId, String)>,
     },
-    Retrying {
-        at: u64,
-        attempt: u32,
-        max_attempts: u32,
-        message: String,
+    Retrying(Box<Retry>),
+    /// A summary is made of what was said before.
+    Compacting {
+        messages: u64,
     },
     Stopping,
+}
+
+/// A request that failed and is sent again after a wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retry {
+    /// When it is sent.
+    pub at: u64,
+    pub attempt: u32,
+    pub max_attempts: u32,
+    pub kind: FailureKind,
+    /// Made harmless, in one line.
+    pub message: String,
+    /// What the attempt used that failed, where that is known.
+    pub wasted: Option<String>,
+    /// The time of day it is sent at, where that is far.
+    pub clock: Option<String>,
+}
+
+impl Retry {
+    /// In seconds, the one that has begun counted whole.
+    pub fn left(&self, now: u64) -> u64 {
+        self.at.saturating_sub(now).div_ceil(1000)
+    }
+
+    /// When that is one less; never once it has come.
+    fn next_second(&self, now: u64) -> Option<u64> {
+        let left = self.left(now);
+        (left > 0).then(|| self.at.saturating_sub((left - 1) * 1000))
+    }
+}
+
+/// A message that waited, taken back to be changed. Until the session has said so it may have been taken by the model.
+#[derive(Debug)]
+pub struct TakenBack {
+    pub id: u64,
+    pub text: String,
+    pub steer: bool,
+    pub race: Race,
+}
+
+/// What was heard since it was taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Race {
+    /// Nothing yet.
+    Open,
+    /// It waits no longer: taken back, or taken.
+    Gone,
+    /// The same words were said to the model: these, or others like them.
+    Said,
+    /// It is the person's.
+    Won,
 }
 
 /// The task and what it cost so far.
 #[derive(Debug)]
 pub struct Task {
+    /// Whether one has begun and not ended.
+    pub goes_on: bool,
+    /// So many messages are being summed up, whatever the request for it does at the moment.
+    pub summing_up: Option<u64>,
     pub activity: Activity,
     /// When the activity began.
     pub since: u64,
-    pub tokens_in: u64,
-    pub tokens_out: u64,
-    pub queued: Vec<String>,
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    /// Messages for the next step and for after the task, as the session has them.
+    pub waiting: Vec<Waiting>,
+    /// What left them when they changed last.
+    pub left_queue: Vec<String>,
+    /// What of them stands in the draft now.
+    pub taken_back: Vec<TakenBack>,
     /// A task of before that goes on only with `/continue`, in the words that say so.
     pub paused: Option<&'static str>,
     /// Sent, and the session has not taken it up yet.
@@ -58,7 +121,27 @@ pub struct Task {
 #[derive(Debug, Default)]
 pub struct Tally {
     pub context_tokens: u64,
+    pub usage: Usage,
     pub cost_usd: Option<f64>,
+    pub budgets: Vec<Budget>,
+    /// The person wants to see them.
+    pub budgets_asked: bool,
+}
+
+impl Tally {
+    pub fn spend(&mut self, cost_usd: Option<f64>) {
+        if let Some(cost) = cost_usd {
+            *self.cost_usd.get_or_insert(0.0) += cost;
+        }
+    }
+
+    /// What the session may still cost, and what all of it may.
+    pub fn money_left(&self) -> Option<(f64, f64)> {
+        let of_session = |budget: &&Budget| budget.scope == BudgetScope::Session && budget.unit == BudgetUnit::CostUsd;
+        let budget = self.budgets.iter().find(of_session)?;
+        let used = self.cost_usd.unwrap_or(0.0).max(budget.used);
+        Some(((budget.limit - used).max(0.0), budget.limit))
+    }
 }
 
 /// A prompt sent before is looked for.
@@ -153,6 +236,10 @@ pub struct Model {
     pub changes: Option<Changes>,
     /// The session was asked for it.
     pub changes_asked: bool,
+    /// Another model is chosen; a key other than its own does not reach the composer.
+    pub picker: Option<ModelPicker>,
+    /// What is known of the model.
+    pub facts: Option<ModelFacts>,
     pub search: Option<Search>,
     pub keys: Keys,
     /// Sent as soon as the start is over.
@@ -173,6 +260,8 @@ pub struct Keys {
     pub last_escape: Option<u64>,
     /// An empty draft met ctrl+c then.
     pub quit_asked: Option<u64>,
+    /// When the `r` in the draft counts as a wish to ask again, unless more is typed.
+    pub retry_at: Option<u64>,
     pub kitty: bool,
 }
 
@@ -189,11 +278,15 @@ impl Model {
             transcript: Transcript::default(),
             panels: Panels::default(),
             task: Task {
+                goes_on: false,
+                summing_up: None,
                 activity: Activity::Idle,
                 since: 0,
-                tokens_in: 0,
-                tokens_out: 0,
-                queued: Vec::new(),
+                usage: Usage::default(),
+                cost_usd: None,
+                waiting: Vec::new(),
+                left_queue: Vec::new(),
+                taken_back: Vec::new(),
                 paused: None,
                 sent: Vec::new(),
             },
@@ -209,6 +302,8 @@ impl Model {
             artifacts: Vec::new(),
             changes: None,
             changes_asked: false,
+            picker: None,
+            facts: None,
             search: None,
             keys: Keys::default(),
             waiting_prompt: prompt,
@@ -233,7 +328,11 @@ impl Model {
     pub fn waits_for_person(&self) -> bool {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.panels.approvals() > 0,
-            Activity::Idle | Activity::Running { .. } | Activity::Retrying { .. } | Activity::Stopping => false,
+            Activity::Idle
+            | Activity::Running { .. }
+            | Activity::Retrying(_)
+            | Activity::Compacting { .. }
+            | Activity::Stopping => false,
         }
     }
 
@@ -241,7 +340,11 @@ impl Model {
     pub fn person_had_the_turn(&mut self, now: u64) {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.set_activity(Activity::Thinking, now),
-            Activity::Idle | Activity::Running { .. } | Activity::Retrying { .. } | Activity::Stopping => {}
+            Activity::Idle
+            | Activity::Running { .. }
+            | Activity::Retrying(_)
+            | Activity::Compacting { .. }
+            | Activity::Stopping => {}
         }
     }
 
@@ -264,6 +367,7 @@ impl Model {
         !self.is_too_small()
             && self.search.is_none()
             && self.changes.is_none()
+            && self.picker.is_none()
             && guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now)
     }
 
@@ -277,15 +381,19 @@ impl Model {
     pub fn deadline(&self, now: u64) -> Option<u64> {
         let guard = self.panels.open().and_then(|panel| panel.guard.deadline(now).filter(|_| panel.words.is_none()));
         let said = self.said.as_ref().map(|(_, until)| *until);
-        let elapsed = (self.is_running() && !self.waits_for_person()).then(|| self.next_second(now));
-        let focus = (self.panels.waits_for_idle() && self.composer.is_empty() && self.changes.is_none())
+        let elapsed = (self.is_running() && !self.waits_for_person()).then(|| self.next_second(now)).flatten();
+        let reads = self.changes.is_some() || self.picker.is_some();
+        let focus = (self.panels.waits_for_idle() && self.composer.is_empty() && !reads)
             .then(|| self.keys.last_key.map_or(now, |at| at + guard::IDLE_MS));
-        [guard, said, elapsed, focus, self.save_draft_at].into_iter().flatten().min()
+        [guard, said, elapsed, focus, self.save_draft_at, self.keys.retry_at].into_iter().flatten().min()
     }
 
     /// When the seconds shown go on.
-    fn next_second(&self, now: u64) -> u64 {
-        now + 1000 - now.saturating_sub(self.task.since) % 1000
+    fn next_second(&self, now: u64) -> Option<u64> {
+        match &self.task.activity {
+            Activity::Retrying(retry) => retry.next_second(now),
+            _ => Some(now + 1000 - now.saturating_sub(self.task.since) % 1000),
+        }
     }
 }
 

@@ -25,6 +25,7 @@ pub fn header() -> Header {
         branch: Some("main".to_owned()),
         model: "sonnet-5".to_owned(),
         context_tokens: Some(200_000),
+        effort: None,
         mode: Mode::Ask,
         policy: "built-in".to_owned(),
         sandbox: "sandbox on · net off".to_owned(),
@@ -257,5 +258,70 @@ pub fn effects_approval(id: &str) -> Approval {
         risk_level: Risk::Medium,
         critical: false,
         ..command
+    }
+}
+
+/// A request that failed and is sent again.
+pub fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Option<Usage>, cost_usd: Option<f64>) -> EventKind {
+    EventKind::LlmRetry { attempt: 1, max_attempts: 3, delay_ms, kind, message: message.to_owned(), usage, cost_usd }
+}
+
+/// An answer that is whole, half of its input cached.
+pub fn answered(input: u64, output: u64, cost_usd: Option<f64>, session_cost_usd: Option<f64>) -> EventKind {
+    EventKind::LlmRequestCompleted {
+        model: "m".to_owned(),
+        usage: Usage { input_tokens: input, output_tokens: output, cache_read_tokens: input / 2, ..Usage::default() },
+        latency_ms: 1,
+        stop_reason: StopReason::EndTurn,
+        cost_usd,
+        session_cost_usd,
+    }
+}
+
+pub fn listed_models() -> Vec<ListedModel> {
+    let price = |input, output| Some(Price { input, output, cache_read: 0.0, cache_write: 0.0 });
+    let model = |name: &str, window, price, reasoning, lacks: Option<&str>| ListedModel {
+        facts: ModelFacts { max_output_tokens: Some(64_000), reasoning, ..ModelFacts::of_test(name, window, price) },
+        lacks: lacks.map(str::to_owned),
+        source: "catalogue".to_owned(),
+    };
+    vec![
+        model("openai/gpt-6", 400_000, price(1.25, 10.0), true, Some("set OPENAI_API_KEY or aye auth login openai")),
+        model("sonnet-5", 200_000, price(3.0, 15.0), true, None),
+        model("anthropic/opus-5", 200_000, price(15.0, 75.0), true, None),
+        model("openrouter/meta-llama/llama-5-maverick-instruct-extended", 1_000_000, price(0.2, 0.6), false, None),
+        model("acme/plain", 32_000, None, false, None),
+    ]
+}
+
+pub fn context_use() -> ContextUse {
+    let share = |name: &str, tokens, count| ContextShare { name: name.to_owned(), tokens, count };
+    ContextUse {
+        model: "anthropic/sonnet-5".to_owned(),
+        window: 200_000,
+        reserved: 32_000,
+        shares: vec![
+            share("system prompt", 2_100, 1),
+            share("instructions", 1_400, 2),
+            share("tools", 8_200, 18),
+            share("your messages", 900, 4),
+            share("answers", 14_300, 31),
+            share("tool results", 49_500, 57),
+        ],
+        counted: 70_200,
+        compactable: 41_300,
+        compacts_at_percent: Some(80),
+    }
+}
+
+pub fn compaction() -> Compaction {
+    Compaction {
+        trigger: CompactionTrigger::Asked,
+        focus: None,
+        summary: "The parser is in src/parse.rs\u{1b}[31m.\nTests run with cargo test.\n".to_owned(),
+        summarised: 61,
+        kept: 12,
+        tokens_before: 160_000,
+        tokens_after: 21_000,
     }
 }

@@ -1,11 +1,12 @@
 //! The two rows at the bottom: where one stands, and what the keys do.
 
 use super::approval;
+use super::figures::{dollars, tokens};
 use super::model::{Activity, Ending, Model};
 use super::theme::Token;
-use super::update::{candidates, commands};
+use super::update::{candidates, commands, retry, window};
 use super::view::GUTTER;
-use crate::protocol::{CallId, Mode};
+use crate::protocol::{CallId, Mode, Usage};
 use crate::text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -22,14 +23,17 @@ enum Left {
     Cwd,
     Branch,
     Tokens,
+    Effort,
     Cost,
     Model,
     /// How far the sandbox goes; whether there is one, and the network, stay.
     Extent,
 }
 
-const LEAVING: [Left; 8] =
-    [Left::Nothing, Left::Bar, Left::Cwd, Left::Branch, Left::Tokens, Left::Cost, Left::Model, Left::Extent];
+const LEAVING: [Left; 9] =
+    [Left::Nothing, Left::Bar, Left::Cwd, Left::Branch, Left::Tokens, Left::Effort, Left::Cost, Left::Model, Left::Extent];
+
+const STOPS: &[&str] = &["esc stops the task"];
 
 /// Words, and what they are.
 type Item = (String, Token);
@@ -53,12 +57,15 @@ pub fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
 fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
     let header = &model.header;
     let plain = |words: &str, from: Left| (if left < from { words.to_owned() } else { String::new() }, Token::Muted);
-    let cost = model.tally.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default();
+    let name = match header.effort {
+        Some(effort) if left < Left::Effort => format!("{} {}", header.model, effort.as_str()),
+        Some(_) | None => header.model.clone(),
+    };
     let mode = if model.access.is_some() { header.mode.as_str() } else { "starting" };
     let items = [
-        plain(&header.model, Left::Model),
+        plain(&name, Left::Model),
         context(model, left),
-        plain(&cost, Left::Cost),
+        cost(model, left),
         (mode.to_owned(), if header.mode == Mode::Auto { Token::Danger } else { Token::Muted }),
         (if model.policy.broken.is_some() { "policy file broken".to_owned() } else { String::new() }, Token::Warn),
         ending(model, now),
@@ -68,6 +75,29 @@ fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
     ];
     let shown = items.into_iter().filter(|(words, _)| !words.is_empty());
     shown.map(|(words, token)| (text::clean(&words).replace('·', model.glyphs.dot), token)).collect()
+}
+
+/// What the session cost, and what it may still cost where that is limited. What costs nothing has no field.
+fn cost(model: &Model, left: Left) -> Item {
+    let price = model.facts.as_ref().map(|facts| facts.price);
+    let is_free = matches!(price, Some(Some(price)) if price.input == 0.0 && price.output == 0.0);
+    let is_here = ["local/", "demo/"].iter().any(|provider| model.header.model.starts_with(provider));
+    let words = match (model.tally.cost_usd, price) {
+        (Some(cost), _) if cost > 0.0 || !is_free => dollars(cost),
+        (Some(_), _) => String::new(),
+        (None, Some(Some(_))) if !is_free => dollars(0.0),
+        (None, Some(None)) if !is_here && model.tally.usage != Usage::default() => "$?".to_owned(),
+        (None, _) => String::new(),
+    };
+    let budget = model.tally.money_left();
+    let near = budget.is_some_and(|(left, limit)| left <= limit * 0.2);
+    let token = if near { Token::Warn } else { Token::Muted };
+    match (words, budget) {
+        (_, _) if left >= Left::Extent || (left >= Left::Cost && !near) => (String::new(), token),
+        (_, Some((rest, _))) if left >= Left::Cost => (format!("{} left", dollars(rest)), token),
+        (words, Some((left, _))) if !words.is_empty() => (format!("{words}, {} left", dollars(left)), token),
+        (words, _) => (words, token),
+    }
 }
 
 /// The end of the policy, once it is near: as a time of day, which stays true while nothing is drawn.
@@ -102,11 +132,15 @@ fn context(model: &Model, left: Left) -> Item {
     let filled = (used * BAR).div_ceil(limit).min(BAR) as usize;
     let bar = model.glyphs.bar_full.repeat(filled) + &model.glyphs.bar_empty.repeat(BAR as usize - filled);
     let bar = if left < Left::Bar { format!("{bar} ") } else { String::new() };
-    let token = if percent >= 80 { Token::Warn } else { Token::Muted };
+    let (token, way) = match percent {
+        80.. if left < Left::Extent => (Token::Warn, " /compact"),
+        80.. => (Token::Warn, ""),
+        _ => (Token::Muted, ""),
+    };
     if left < Left::Tokens {
-        (format!("ctx {bar}{percent}% {}/{}", tokens(used), tokens(limit)), token)
+        (format!("ctx {bar}{percent}% {}/{}{way}", tokens(used), tokens(limit)), token)
     } else {
-        (format!("{percent}%"), token)
+        (format!("{percent}%{way}"), token)
     }
 }
 
@@ -114,7 +148,11 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let mut hints = hints(model, now);
     let style = model.theme.style(Token::Faint);
     let right = match (
-        model.panels.is_open() || model.help.is_some() || model.reading.is_some() || model.changes.is_some(),
+        model.panels.is_open()
+            || model.help.is_some()
+            || model.reading.is_some()
+            || model.changes.is_some()
+            || model.picker.is_some(),
         model.composer.is_empty(),
     ) {
         (true, _) => "",
@@ -132,6 +170,9 @@ pub fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
 
 /// What the keys do now, most likely first.
 fn hints(model: &Model, now: u64) -> Vec<&'static str> {
+    if model.picker.is_some() && !model.panels.is_open() {
+        return vec!["enter takes it", "esc closes", "up down", "type to filter"];
+    }
     if (model.help.is_some() || model.reading.is_some()) && !model.panels.is_open() {
         return vec!["esc closes", "up down pgup pgdn scroll"];
     }
@@ -157,24 +198,32 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
         return vec!["enter runs what is typed", "tab completes", "ctrl+c clear"];
     }
     let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };
+    if running && !model.composer.is_empty() && model.task.activity != Activity::Stopping {
+        let steer = if model.keys.kitty { "ctrl+enter steer" } else { "/steer says it now" };
+        return vec!["enter queue", steer, "esc stop", new_line];
+    }
+    if running && !model.task.waiting.is_empty() && model.task.activity != Activity::Stopping {
+        return vec!["esc stop", "alt+up edit queued", "ctrl+o fold", "pgup scroll"];
+    }
     match (running, model.composer.is_empty()) {
         (true, _) if model.task.activity == Activity::Stopping => vec!["esc kill", "enter queue", "ctrl+o fold", "pgup scroll"],
         (true, true) if commands::runs_command(model) => vec!["esc stop", "ctrl+b background", "ctrl+o fold", "pgup scroll"],
         (true, true) => vec!["esc stop", "ctrl+o fold", "pgup scroll"],
-        (true, false) => vec!["enter queue", "esc stop", new_line, "ctrl+o fold"],
+        (true, false) => vec!["enter queue", "esc stop", new_line],
         (false, true) => vec!["enter send", new_line, "/ commands", "ctrl+r history", "ctrl+o fold", "ctrl+d quit"],
         (false, false) => vec!["enter send", new_line, "ctrl+c clear"],
     }
 }
 
 /// What goes on, for the strip: a sign, words, and what to press at the right.
-pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'static str)> {
+pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'static [&'static str])> {
     let g = &model.glyphs;
     // The question says so itself, open or not.
     if model.waits_for_person() {
         return None;
     }
-    let keys = |words| if model.changes.is_some() && !model.panels.is_open() { "" } else { words };
+    let elsewhere = (model.changes.is_some() || model.picker.is_some()) && !model.panels.is_open();
+    let keys = |words| if elsewhere { &[][..] } else { words };
     let elapsed = format!("{} s", now.saturating_sub(model.task.since) / 1000);
     let mut words = match &model.task.activity {
         Activity::Idle => return None,
@@ -182,14 +231,21 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
         Activity::Answering => vec!["Answering".to_owned()],
         Activity::Calling { tool, bytes } => vec![calling(tool), counted(*bytes as usize, "byte")],
         Activity::Running { calls } => running(calls),
-        Activity::Retrying { at, attempt, max_attempts, message } => {
-            let left = at.saturating_sub(now).div_ceil(1000);
-            let words = format!("{message} {} attempt {attempt} of {max_attempts} in {left} s", g.dot);
-            return Some((g.running, words, keys("esc stops the task")));
+        Activity::Retrying(waits) => {
+            let right: &[_] = if model.composer.is_empty() {
+                &["r now, ctrl+l other model, esc stops", "r now, esc stops", "r now"]
+            } else {
+                STOPS
+            };
+            return Some((g.running, retry::words(waits, model.size.width, now), keys(right)));
+        }
+        Activity::Compacting { messages } => {
+            let words = format!("Compacting {} into a summary {} {elapsed}", window::messages(*messages), g.dot);
+            return Some((g.running, words, keys(&["esc keeps all and stops", "esc stops"])));
         }
         Activity::Stopping => {
             let words = "Stopping: nothing new starts, what runs may finish";
-            return Some((g.running, format!("{words} {} {elapsed}", g.dot), keys("esc kills it")));
+            return Some((g.running, format!("{words} {} {elapsed}", g.dot), keys(&["esc kills it"])));
         }
     };
     words.push(elapsed);
@@ -197,11 +253,12 @@ pub fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'stat
     if model.panels.is_open() && model.panels.len() == 1 && model.panels.approvals() > 0 {
         words.push("1 waits for you".to_owned());
     }
-    if model.task.tokens_in + model.task.tokens_out > 0 {
-        let (sent, got) = (tokens(model.task.tokens_in), tokens(model.task.tokens_out));
+    let usage = model.task.usage;
+    if usage.input_tokens + usage.output_tokens > 0 {
+        let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));
         words.push(format!("{} {sent} {} {got} tokens", g.up_tokens, g.down_tokens));
     }
-    Some((g.running, words.join(&format!(" {} ", g.dot)), keys("esc stops the task")))
+    Some((g.running, words.join(&format!(" {} ", g.dot)), keys(STOPS)))
 }
 
 /// What the model is putting together while it writes the arguments of a call.
@@ -238,14 +295,4 @@ pub fn title(model: &Model) -> String {
 
 pub fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
-/// `940`, `12.1k`, `200k`, `1.2M`
-fn tokens(count: u64) -> String {
-    match count {
-        0..1_000 => count.to_string(),
-        1_000..100_000 if count % 1000 >= 100 => format!("{}.{}k", count / 1000, count % 1000 / 100),
-        1_000..1_000_000 => format!("{}k", count / 1000),
-        _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
-    }
 }

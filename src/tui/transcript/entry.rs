@@ -1,7 +1,8 @@
 //! One entry of the transcript and its rows.
 
-use super::Look;
 use super::card::Card;
+use super::{Look, window};
+use crate::protocol::ContextUse;
 use crate::text;
 use crate::tui::ink::Inked;
 use crate::tui::markdown::Document;
@@ -34,11 +35,28 @@ pub enum Tone {
 
 pub enum Kind {
     User(String),
-    Answer { document: Document, state: AnswerState },
-    Reasoning { text: String, filter: text::Filter, live: bool },
+    Answer {
+        document: Document,
+        state: AnswerState,
+    },
+    Reasoning {
+        text: String,
+        filter: text::Filter,
+        live: bool,
+    },
     Card(Card),
-    Note { text: String, tone: Tone },
+    Note {
+        text: String,
+        tone: Tone,
+    },
     Greeting(Vec<Inked>),
+    /// What stands for older messages: its head, and what it says.
+    Summary {
+        head: String,
+        text: String,
+    },
+    /// What fills the window of the model.
+    Window(ContextUse),
 }
 
 pub struct Entry {
@@ -52,7 +70,9 @@ pub struct Entry {
 pub fn stands_apart(before: &Kind, after: &Kind) -> bool {
     match after {
         Kind::User(_) | Kind::Answer { .. } => true,
-        Kind::Card(_) | Kind::Note { .. } => matches!(before, Kind::User(_) | Kind::Greeting(_)),
+        Kind::Card(_) | Kind::Note { .. } | Kind::Summary { .. } | Kind::Window(_) => {
+            matches!(before, Kind::User(_) | Kind::Greeting(_))
+        }
         Kind::Greeting(_) => true,
         Kind::Reasoning { .. } => !matches!(before, Kind::Card(_) | Kind::Reasoning { .. }),
     }
@@ -76,7 +96,7 @@ impl Entry {
             + match &mut self.kind {
                 Kind::Answer { document, .. } => document.height(width),
                 Kind::Card(card) => card.diff_height(width, look.fold),
-                Kind::User(_) | Kind::Reasoning { .. } | Kind::Note { .. } | Kind::Greeting(_) => 0,
+                _ => 0,
             }
     }
 
@@ -120,9 +140,7 @@ impl Entry {
                 rows.extend(card.diff_rows(width, at(range.start)..at(range.end), look.theme));
                 rows
             }
-            Kind::User(_) | Kind::Reasoning { .. } | Kind::Note { .. } | Kind::Greeting(_) => {
-                laid.iter().skip(range.start).take(range.len()).cloned().collect()
-            }
+            _ => laid.iter().skip(range.start).take(range.len()).cloned().collect(),
         }
     }
 
@@ -134,6 +152,7 @@ impl Entry {
             Kind::Greeting(_) => ("", Token::Text),
             Kind::Reasoning { .. } => (look.glyphs.note, Token::Faint),
             Kind::Card(card) => card.sign(look.glyphs),
+            Kind::Summary { .. } | Kind::Window(_) => (look.glyphs.note, Token::Muted),
             Kind::Note { tone: Tone::Plain, .. } => (look.glyphs.note, Token::Muted),
             Kind::Note { tone: Tone::Warning, .. } => (look.glyphs.note, Token::Warn),
             Kind::Note { tone: Tone::Failure, .. } => (look.glyphs.failed, Token::Danger),
@@ -158,6 +177,8 @@ impl Entry {
             Kind::Greeting(lines) => {
                 lines.iter().flat_map(|line| line.wrap(width.into())).map(|line| line.line(look.theme)).collect()
             }
+            Kind::Summary { head, text } => summary(head, text, width, look),
+            Kind::Window(filled) => window::rows(filled, width, look),
             Kind::Note { text, tone } => {
                 let token = match tone {
                     Tone::Plain => Token::Muted,
@@ -191,6 +212,28 @@ fn prompt(text: &str, width: u16, look: Look<'_>) -> Vec<Line<'static>> {
     rows.truncate(PROMPT_HEAD);
     let words = format!("{} {hidden} lines {} ctrl+o unfolds", look.glyphs.more, look.glyphs.dot);
     rows.push(Line::styled(words, look.theme.style(Token::Faint)));
+    rows
+}
+
+/// What was said before in few words: of a long one its first rows, until it is unfolded.
+fn summary(head: &str, text: &str, width: u16, look: Look<'_>) -> Vec<Line<'static>> {
+    let mut rows = wrapped(&head.replace('→', look.glyphs.to), width, look, Token::Muted);
+    let body = wrapped(text, width.saturating_sub(2).max(1), look, Token::Text);
+    let shown = match look.fold {
+        super::Fold::Quiet => 0,
+        super::Fold::Excerpt => PROMPT_HEAD,
+        super::Fold::Full => body.len(),
+    };
+    let hidden = body.len().saturating_sub(shown);
+    for row in body.into_iter().take(shown) {
+        let bar = Span::styled(format!("{} ", look.glyphs.bar), look.theme.style(Token::Faint));
+        rows.push(Line::from([vec![bar], row.spans].concat()).style(row.style));
+    }
+    if hidden > 0 {
+        let lines = if hidden == 1 { "line" } else { "lines" };
+        let words = format!("{} {hidden} {lines} {} ctrl+o unfolds", look.glyphs.more, look.glyphs.dot);
+        rows.push(Line::styled(words, look.theme.style(Token::Faint)));
+    }
     rows
 }
 

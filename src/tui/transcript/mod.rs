@@ -4,6 +4,7 @@ mod card;
 mod entry;
 #[cfg(test)]
 mod tests;
+mod window;
 
 pub use card::{Card, CardState, take_exit};
 pub use entry::{AnswerState, Entry, Kind, Tone};
@@ -115,7 +116,7 @@ impl Transcript {
         entry.forget_layout();
         match &mut entry.kind {
             Kind::Card(card) => Some(card),
-            Kind::User(_) | Kind::Answer { .. } | Kind::Reasoning { .. } | Kind::Note { .. } | Kind::Greeting(_) => None,
+            _ => None,
         }
     }
 
@@ -125,7 +126,7 @@ impl Transcript {
                 entry.laid = None;
                 Some(card)
             }
-            Kind::User(_) | Kind::Answer { .. } | Kind::Reasoning { .. } | Kind::Note { .. } | Kind::Greeting(_) => None,
+            _ => None,
         })
     }
 

@@ -24,7 +24,8 @@ pub fn runs_command(model: &Model) -> bool {
         | Activity::Thinking
         | Activity::Answering
         | Activity::Calling { .. }
-        | Activity::Retrying { .. }
+        | Activity::Retrying(_)
+        | Activity::Compacting { .. }
         | Activity::Stopping => false,
     }
 }

@@ -1,7 +1,8 @@
 //! What an event of the session changes.
 
-use super::artifacts;
-use crate::protocol::{CallId, ErrorCode, Event, EventKind, FailureKind, ToolStatus};
+use super::retry::{self, Failed};
+use super::{artifacts, models, queue, spending, window};
+use crate::protocol::{ApprovalId, CallId, ErrorCode, Event, EventKind, Failure, FailureKind, SessionStatus, ToolStatus, Usage};
 use crate::text;
 use crate::tui::approval::Panel;
 use crate::tui::markdown::Document;
@@ -51,7 +52,12 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
         EventKind::DraftRestored { .. }
         | EventKind::SessionStarted { .. }
         | EventKind::QueueChanged { .. }
-        | EventKind::ModelChanged { .. }
+        | EventKind::StateChanged { .. }
+        | EventKind::CompactionStarted { .. }
+        | EventKind::ModelsListed { .. }
+        | EventKind::ContextShown(_)
+        | EventKind::BudgetShown { .. }
+        | EventKind::BudgetApproaching { .. }
         | EventKind::PolicyInForce { .. }
         | EventKind::PolicyRejected { .. }
         | EventKind::ModeChanged { .. }
@@ -63,6 +69,8 @@ pub fn replay(model: &mut Model, event: Event, now: u64) {
         | EventKind::ChangedFiles(_)
         | EventKind::SessionCompleted { .. }
         | EventKind::LlmRetry { .. } => {}
+        // Which one answers now the session says itself.
+        EventKind::ModelChanged { message, .. } => models::said(model, &message),
         kind => shared(model, kind, now),
     }
 }
@@ -76,9 +84,12 @@ fn interrupted(model: &mut Model, id: &CallId, summary: &str) {
 
 fn shared(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
-        EventKind::SessionStarted { model: name, mode, .. } => {
+        EventKind::SessionStarted { model: name, mode, facts, .. } => {
             model.header.model = name;
             model.header.mode = mode;
+            if let Some(facts) = facts {
+                models::known(model, facts);
+            }
         }
         EventKind::PolicyInForce { layers, name, message } => {
             model.policy = Policy { layers, broken: None, ..model.policy };
@@ -96,27 +107,34 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             note(model, &format!("mode {}", mode.as_str()), Tone::Plain);
         }
         EventKind::TaskStarted { prompt, .. } => task_started(model, &prompt, now),
-        EventKind::QueueChanged { waiting } => {
-            for one in &waiting {
-                taken_up(&mut model.task.sent, &one.text);
-            }
-            model.task.queued = waiting.into_iter().map(|one| one.text).collect();
+        EventKind::QueueChanged { waiting } => queue::changed(model, waiting, now),
+        EventKind::Steered { text } => {
+            queue::said(model, &text, now);
+            end_streaming(model);
+            model.transcript.push(Kind::User(text::clean(&text).into_owned()));
         }
-        EventKind::StateChanged { .. }
-        | EventKind::Steered { .. }
-        | EventKind::ApprovalTimeout { .. }
-        | EventKind::ModelChanged { .. }
-        | EventKind::ModelsListed { .. }
-        | EventKind::CompactionStarted { .. }
-        | EventKind::ContextCompacted(_)
-        | EventKind::CompactionUndone { .. }
-        | EventKind::ContextTruncated { .. }
-        | EventKind::ContextShown(_)
-        | EventKind::BudgetShown { .. }
-        | EventKind::BudgetApproaching { .. } => {}
-        EventKind::StepStarted { .. } => busy(model, Activity::Thinking, now),
-        EventKind::LlmRequestStarted { model: name, estimated_input_tokens } => {
-            model.header.model = name;
+        // What the session does is told by its other events; only that nothing is done any more may be told by none.
+        EventKind::StateChanged { session_status, .. } => {
+            if session_status != SessionStatus::Running {
+                window::ends(model, now);
+            }
+        }
+        EventKind::ApprovalTimeout { approval_id, tool_call_id } => timed_out(model, &approval_id, &tool_call_id, now),
+        EventKind::ModelChanged { facts, effort, message } => models::changed(model, facts, effort, &message),
+        EventKind::ModelsListed { models, notices } => models::listed(model, models, &notices),
+        EventKind::CompactionStarted { trigger, messages, .. } => window::begins(model, trigger, messages, now),
+        EventKind::ContextCompacted(compaction) => window::done(model, &compaction, now),
+        EventKind::CompactionUndone { tokens } => window::undone(model, tokens, now),
+        EventKind::ContextTruncated { removed } => window::truncated(model, removed),
+        EventKind::ContextShown(filled) => window::shown(model, filled),
+        EventKind::BudgetShown { budgets } => spending::told(model, budgets),
+        EventKind::BudgetApproaching { budget } => spending::approaching(model, budget),
+        EventKind::StepStarted { .. } => {
+            model.task.goes_on = true;
+            window::ends(model, now);
+            busy(model, Activity::Thinking, now);
+        }
+        EventKind::LlmRequestStarted { estimated_input_tokens, .. } => {
             model.tally.context_tokens = model.tally.context_tokens.max(estimated_input_tokens);
             busy(model, Activity::Thinking, now);
         }
@@ -125,16 +143,14 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ToolCallProgress { tool_name, bytes } => {
             busy(model, Activity::Calling { tool: text::clean(&tool_name).into_owned(), bytes }, now);
         }
-        EventKind::LlmRequestCompleted { usage, .. } => {
+        EventKind::LlmRequestCompleted { usage, cost_usd, session_cost_usd, .. } => {
             end_streaming(model);
             model.tally.context_tokens = usage.input_tokens + usage.output_tokens;
-            model.task.tokens_in += usage.input_tokens;
-            model.task.tokens_out += usage.output_tokens;
+            spending::spent(model, usage, cost_usd, session_cost_usd);
         }
-        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, .. } => {
+        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd, .. } => {
             end_streaming(model);
-            let message = format!("{}: {}", retry_words(kind), text::clean(&message));
-            model.set_activity(Activity::Retrying { at: now + delay_ms, attempt, max_attempts, message }, now);
+            retry::begins(model, Failed { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd }, now);
         }
         EventKind::AnswerDiscarded { reason } => discarded(model, &reason),
         EventKind::ToolRequested { tool_call_id, tool_name, summary, .. } => {
@@ -207,13 +223,16 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             if !text.is_empty() {
                 model.last_answer = Some(text);
             }
-            if let Some(cost) = cost_usd {
-                *model.tally.cost_usd.get_or_insert(0.0) += cost;
+            // Where its requests said nothing of it.
+            if model.task.cost_usd.is_none() {
+                model.tally.spend(cost_usd);
+                model.task.cost_usd = cost_usd;
             }
         }
         EventKind::TaskFailed { failure, .. } => {
             ended(model, now);
-            note(model, &format!("{}\n{}", failure.message, failure.hint), Tone::Failure);
+            let words = failure_words(&failure);
+            note(model, &words, Tone::Failure);
         }
         EventKind::TaskCancelled { .. } => {
             ended(model, now);
@@ -226,11 +245,14 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             let words = match failure.kind {
                 // The policy's end was said before.
                 FailureKind::PolicyExpired => format!("paused: {}", failure.hint),
-                _ => format!("paused: {}\n{}", failure.message, failure.hint),
+                _ => format!("paused: {}", failure_words(&failure)),
             };
             note(model, &words, Tone::Warning);
         }
-        EventKind::Notice { message } => note(model, &message, Tone::Plain),
+        EventKind::Notice { message } => {
+            window::noticed(model, &message, now);
+            note(model, &message, Tone::Plain);
+        }
         // Shown by `apply` where they are live; these say nothing else.
         EventKind::ApprovalRequested(_)
         | EventKind::ToolInterrupted { .. }
@@ -246,31 +268,54 @@ fn busy(model: &mut Model, activity: Activity, now: u64) {
     if model.task.activity == Activity::Stopping {
         return;
     }
+    // The request for a summary is a request too, but not what a task does.
+    let activity = match model.task.summing_up {
+        Some(messages) => Activity::Compacting { messages },
+        None => {
+            model.task.goes_on = true;
+            activity
+        }
+    };
     let same = std::mem::discriminant(&model.task.activity) == std::mem::discriminant(&activity);
     let since = if same { model.task.since } else { now };
     model.set_activity(activity, since);
 }
 
 fn task_started(model: &mut Model, prompt: &str, now: u64) {
-    taken_up(&mut model.task.sent, prompt);
-    taken_up(&mut model.task.queued, prompt);
     model.said = None;
+    queue::said(model, prompt, now);
     model.task.paused = None;
     model.transcript.push(Kind::User(text::clean(prompt).into_owned()));
-    model.task.tokens_in = 0;
-    model.task.tokens_out = 0;
+    model.task.usage = Usage::default();
+    model.task.cost_usd = None;
+    model.task.goes_on = true;
     model.set_activity(Activity::Thinking, now);
 }
 
-fn taken_up(prompts: &mut Vec<String>, prompt: &str) {
-    if let Some(at) = prompts.iter().position(|waits| waits.trim() == prompt.trim()) {
-        prompts.remove(at);
-    }
+/// Nobody answered: the question is gone, and it counts as a no.
+fn timed_out(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) {
+    model.panels.forget_approval(approval, model.keys.last_text);
+    let what = model.transcript.card_mut(call).map_or_else(|| "a question".to_owned(), |card| card.summary().to_owned());
+    set_card(model, call, CardState::Requested);
+    model.person_had_the_turn(now);
+    note(model, &format!("nobody answered in time, that counts as a no: {what}"), Tone::Warning);
+}
+
+/// What happened, and what to do. The code in front of some messages is for programs.
+fn failure_words(failure: &Failure) -> String {
+    let message = failure
+        .message
+        .strip_prefix("LLM_BUDGET_EXCEEDED")
+        .map_or(failure.message.as_str(), |rest| rest.trim_start_matches([':', ' ']));
+    let message = if message.is_empty() { "the budget is used up" } else { message };
+    let login = failure.kind == FailureKind::Authentication && !failure.hint.contains("aye auth");
+    let login = if login { "\n`aye auth login` stores another key · /model asks another model" } else { "" };
+    format!("{message}\n{}{login}", failure.hint)
 }
 
 /// What was typed before, or queued and not begun: it stands in the draft again, behind what is there.
 fn draft_restored(model: &mut Model, text: &str, now: u64) {
-    model.task.queued.clear();
+    model.task.waiting.clear();
     let before = model.composer.text();
     let restored = text::clean(text);
     if before.trim().is_empty() {
@@ -307,10 +352,16 @@ fn preview_started(model: &mut Model, id: &CallId, now: u64) {
 }
 
 fn runs(model: &mut Model, call: (CallId, String), now: u64) {
+    model.task.goes_on = true;
     match &mut model.task.activity {
         Activity::Stopping => {}
         Activity::Running { calls } => calls.push(call),
-        Activity::Idle | Activity::Thinking | Activity::Answering | Activity::Calling { .. } | Activity::Retrying { .. } => {
+        Activity::Idle
+        | Activity::Thinking
+        | Activity::Answering
+        | Activity::Calling { .. }
+        | Activity::Retrying(_)
+        | Activity::Compacting { .. } => {
             model.set_activity(Activity::Running { calls: vec![call] }, now);
         }
     }
@@ -386,30 +437,10 @@ pub fn end_streaming(model: &mut Model) {
     }
 }
 
-fn retry_words(kind: FailureKind) -> &'static str {
-    match kind {
-        FailureKind::RateLimited => "rate limited by the provider",
-        FailureKind::Overloaded => "the provider is overloaded",
-        FailureKind::Network => "the provider cannot be reached",
-        FailureKind::Timeout => "no answer in time",
-        FailureKind::CutStream => "the answer was cut off",
-        FailureKind::Protocol => "the answer was garbled",
-        FailureKind::Authentication
-        | FailureKind::Billing
-        | FailureKind::Permission
-        | FailureKind::NotFound
-        | FailureKind::ContextTooLong
-        | FailureKind::GuardrailBlocked
-        | FailureKind::InvalidRequest
-        | FailureKind::BudgetExceeded
-        | FailureKind::MaxStepsExceeded
-        | FailureKind::PolicyExpired
-        | FailureKind::Internal => "the request failed",
-    }
-}
-
 fn ended(model: &mut Model, now: u64) {
     end_streaming(model);
+    model.task.goes_on = false;
+    model.task.summing_up = None;
     model.set_activity(Activity::Idle, now);
     model.keys.last_escape = None;
     model.said = None;

@@ -1,7 +1,7 @@
 //! Keys while the composer has the keyboard.
 
 use super::panel::is_text;
-use super::{draft_changed, quit, search, slash};
+use super::{draft_changed, models, queue, quit, retry, search, slash};
 use crate::protocol::Command;
 use crate::tui::front::ModelAccess;
 use crate::tui::model::{Activity, Effect, Model};
@@ -19,7 +19,9 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     model.keys.last_key = Some(now);
     // What was said was about what is no more.
     model.said = None;
-    if is_text(&key).is_some() {
+    model.keys.retry_at = None;
+    if let Some(letter) = is_text(&key) {
+        retry::letter(model, letter, model.keys.last_text, now);
         model.keys.last_text = Some(now);
     }
     if search::key(model, key, now) {
@@ -30,7 +32,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     match key.code {
         KeyCode::Enter if new_line => new_line_in_draft(model, now),
         KeyCode::Char('j') if ctrl => new_line_in_draft(model, now),
-        KeyCode::Enter => enter(model, now, effects),
+        KeyCode::Enter => enter(model, ctrl, now, effects),
         KeyCode::Esc => escape(model, now, effects),
         KeyCode::BackTab => super::policy::stricter(model, now, effects),
         KeyCode::Tab => {
@@ -44,6 +46,8 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
         KeyCode::Char('b') if ctrl && super::commands::background(model, now, effects) => {}
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
+        KeyCode::Char('l') if ctrl => models::open(model, now, effects),
+        KeyCode::Up if key.modifiers.contains(KeyModifiers::ALT) => queue::take_back(model, None, now, effects),
         KeyCode::Char('?') if model.composer.is_empty() => model.help = Some(0),
         KeyCode::F(1) => model.help = Some(0),
         KeyCode::PageUp | KeyCode::PageDown | KeyCode::Home | KeyCode::End => scroll(model, key, now),
@@ -100,7 +104,8 @@ fn new_line_in_draft(model: &mut Model, now: u64) {
     draft_changed(model, now);
 }
 
-fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+/// `steer`: for the next step of the running task.
+fn enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>) {
     if model.composer.takes_backslash() {
         return new_line_in_draft(model, now);
     }
@@ -108,23 +113,37 @@ fn enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if draft.trim().is_empty() {
         return;
     }
-    if let Some(word) = draft.trim().strip_prefix('/').filter(|word| !word.contains(['/', '\n'])) {
-        return slash::run(model, word, now, effects);
+    if let Some(typed) = slash::typed(&draft) {
+        return slash::run(model, typed, now, effects);
     }
     match &model.access {
         None => {
             model.waiting_prompt = Some(take(model, now, effects));
             model.say("starting: this is sent as soon as everything is loaded", now);
         }
+        Some(ModelAccess::NoKey { .. }) => {
+            is_ready(model, now);
+        }
+        Some(ModelAccess::Ready) => {
+            let steer = steer || queue::steers_again(model);
+            let text = take(model, now, effects);
+            queue::send(model, text, steer, effects);
+        }
+    }
+}
+
+/// Whether there is a session that hears; where there is none it is said.
+pub fn is_ready(model: &mut Model, now: u64) -> bool {
+    match &model.access {
+        Some(ModelAccess::Ready) => true,
+        None => {
+            model.say("starting: try again in a moment", now);
+            false
+        }
         Some(ModelAccess::NoKey { message }) => {
             let first = message.lines().next().unwrap_or("there is no key").trim_end_matches('.').to_owned();
             model.say(format!("nothing was sent: {first}"), now);
-        }
-        Some(ModelAccess::Ready) => {
-            let text = take(model, now, effects);
-            model.transcript.follow();
-            model.task.sent.push(text.clone());
-            effects.push(Effect::Send(Command::Prompt { text }));
+            false
         }
     }
 }
@@ -136,6 +155,7 @@ pub fn take(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
         model.say(format!("the prompt history could not be written: {error}"), now);
     }
     model.save_draft_at = None;
+    model.task.taken_back.clear();
     effects.push(Effect::Send(Command::SaveDraft { text: String::new() }));
     text
 }

@@ -6,11 +6,16 @@ pub mod commands;
 mod events;
 mod greeting;
 mod keys;
+mod models;
 mod panel;
 mod policy;
+pub mod queue;
+pub mod retry;
 mod search;
 mod slash;
+mod spending;
 mod stats;
+pub mod window;
 
 #[cfg(test)]
 mod tests;
@@ -96,18 +101,24 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             model.dirty = true;
             if model.panels.is_open() {
                 panel::key(model, key, now, effects);
-            } else if !changes::key(model, key, now, effects) {
+            } else if !models::key(model, key, now, effects) && !changes::key(model, key, now, effects) {
                 keys::key(model, key, now, effects);
             }
         }
         Input::Paste(pasted) => {
             model.dirty = true;
-            panel::paste(model, &text::clean(&pasted), now);
+            match &mut model.picker {
+                Some(picker) if !model.panels.is_open() => picker.picker.insert(&text::clean(&pasted)),
+                _ => panel::paste(model, &text::clean(&pasted), now),
+            }
         }
         Input::Wheel { up } => {
             model.dirty = true;
             if let Some(panel) = model.panels.open_mut() {
                 return panel.scroll_by(if up { -WHEEL_ROWS.cast_signed() } else { WHEEL_ROWS.cast_signed() });
+            }
+            if let Some(picker) = &mut model.picker {
+                return picker.picker.scroll_by(if up { -1 } else { 1 });
             }
             if let Some(reading) = &mut model.reading {
                 reading.top = if up { reading.top.saturating_sub(WHEEL_ROWS) } else { reading.top + WHEEL_ROWS };
@@ -162,14 +173,17 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     }
     let ready = start.model_access == ModelAccess::Ready;
     model.access = Some(start.model_access);
+    if ready {
+        // What may still be spent stands in the status row.
+        effects.push(Effect::Send(Command::ShowBudget));
+    }
     if let Some(trust) = start.trust {
         let focus = model.may_take_focus(now);
         model.panels.add(Panel::trust(trust), focus, model.keys.last_text);
     }
     if let Some(prompt) = model.waiting_prompt.take() {
         if ready {
-            model.task.sent.push(prompt.clone());
-            effects.push(Effect::Send(Command::Prompt { text: prompt }));
+            queue::send(model, prompt, false, effects);
         } else if model.composer.is_empty() {
             model.composer.set(&prompt);
         }
@@ -187,7 +201,9 @@ fn after_replay(model: &mut Model) {
         model.set_activity(Activity::Idle, 0);
         model.task.paused = Some("aye ended in the middle of this task");
     }
-    model.task.queued.clear();
+    model.task.waiting.clear();
+    model.task.goes_on = false;
+    model.task.summing_up = None;
     events::end_streaming(model);
 }
 
@@ -208,12 +224,16 @@ fn on_time(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.panels.waits_for_idle() && model.may_take_focus(now) {
         model.panels.open_current(model.keys.last_text);
     }
+    retry::due(model, now, effects);
     if model.save_draft_at.is_some_and(|at| now >= at) {
         save_draft(model, effects);
     }
 }
 
 fn draft_changed(model: &mut Model, now: u64) {
+    if model.composer.is_empty() {
+        model.task.taken_back.clear();
+    }
     model.save_draft_at = Some(now + SAVE_DRAFT_MS);
 }
 

@@ -1,5 +1,10 @@
 mod artifacts;
 mod commands;
+mod models;
+mod retry;
+mod spending;
+mod waiting;
+mod window;
 
 use super::*;
 use crate::protocol::*;
@@ -24,6 +29,11 @@ fn keys(script: &str) -> Vec<Msg> {
             out.push(match name {
                 "enter" => press(KeyCode::Enter, KeyModifiers::NONE),
                 "alt+enter" => press(KeyCode::Enter, KeyModifiers::ALT),
+                "ctrl+enter" => press(KeyCode::Enter, KeyModifiers::CONTROL),
+                "alt+up" => press(KeyCode::Up, KeyModifiers::ALT),
+                "left" => press(KeyCode::Left, KeyModifiers::NONE),
+                "right" => press(KeyCode::Right, KeyModifiers::NONE),
+                "backspace" => press(KeyCode::Backspace, KeyModifiers::NONE),
                 "esc" => press(KeyCode::Esc, KeyModifiers::NONE),
                 "tab" => press(KeyCode::Tab, KeyModifiers::NONE),
                 "up" => press(KeyCode::Up, KeyModifiers::NONE),
@@ -465,7 +475,8 @@ fn an_earlier_run_is_shown_and_nothing_of_it_is_asked_or_done() {
         EventKind::ApprovalRequested(edit_approval("a")),
     ];
     let start = Start { history: history.into_iter().map(event).collect(), ..crate::tui::samples::start() };
-    assert!(update(&mut model, Msg::Start(Box::new(start)), 0).is_empty());
+    let sent: Vec<_> = update(&mut model, Msg::Start(Box::new(start)), 0).iter().filter_map(words).collect();
+    assert_eq!(sent, ["showbudget"]);
     let screen = draw(&mut model, 100);
     assert!(screen.contains("fix it") && screen.contains("outcome unknown") && screen.contains("/continue goes on"), "{screen}");
     assert!(model.panels.is_empty() && !model.is_running());
@@ -477,7 +488,7 @@ fn a_prompt_sent_before_the_start_is_over_is_sent_after_it() {
     assert_eq!(play(&mut model, 10, "early<enter>"), Vec::<String>::new());
     let sent: Vec<_> =
         update(&mut model, Msg::Start(Box::new(crate::tui::samples::start())), 900).iter().filter_map(words).collect();
-    assert_eq!(sent, ["prompt \"early\""]);
+    assert_eq!(sent, ["showbudget", "prompt \"early\""]);
 }
 
 #[test]

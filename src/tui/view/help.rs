@@ -11,12 +11,16 @@ use ratatui::text::{Line, Span};
 
 const KEYS: &[(&str, &str)] = &[
     ("enter", "send; queue while a task runs"),
+    ("ctrl+enter", "say it with the running step, where the terminal tells it from enter; /steer everywhere"),
+    ("alt+up", "take the last message that waits back into the draft"),
     ("ctrl+j", "new line (also alt+enter, shift+enter, \\ then enter)"),
     ("up down", "line, then prompts sent before"),
     ("ctrl+r", "search the prompts sent before"),
     ("esc", "stop the task; again within 3 s: kill what it runs"),
     ("ctrl+c", "clear the draft; empty: stop, then quit"),
     ("ctrl+d", "quit (empty draft, not scrolled up)"),
+    ("r", "while a request waits to be sent again: send it now (empty draft)"),
+    ("ctrl+l", "another model"),
     ("ctrl+b", "let the agent go on without the command that runs"),
     ("tab", "review what waits for you; complete a command"),
     ("shift+tab", "a stricter mode: auto, auto-edit, ask, plan"),

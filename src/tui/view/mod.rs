@@ -17,6 +17,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Color;
 
+/// From this width on the empty composer says all that Enter can do.
+const WIDE: u16 = 76;
+
 /// The column of signs at the left of every band.
 pub const GUTTER: u16 = 2;
 
@@ -31,12 +34,16 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     let [rest, bottom] = split_bottom(rest, 1);
     let lower = lower_height(model, rest);
     let [rest, lower] = split_bottom(rest, lower);
-    let commands = if reads_changes(model) { Vec::new() } else { menu::rows(model, rest.height / 2) };
+    let commands = if has_no_composer(model) { Vec::new() } else { menu::rows(model, rest.height / 2) };
     let [rest, menu] = split_bottom(rest, commands.len() as u16);
     let rows = strip::rows(model, area.width, rest.height / 3, now);
     let [transcript, strip] = split_bottom(rest, rows.len() as u16);
 
-    let scroll = if let Some(changes) = &mut model.changes {
+    let mut filter = None;
+    let scroll = if let Some(picker) = &mut model.picker {
+        filter = Some(picker.picker.draw(transcript, buffer, &model.theme, &model.glyphs));
+        None
+    } else if let Some(changes) = &mut model.changes {
         changes.draw(transcript, buffer, &model.theme, &model.glyphs);
         None
     } else if model.help.is_some() && !model.panels.is_open() {
@@ -54,8 +61,8 @@ pub fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> Drawn {
     menu::draw(model, &commands, menu, buffer);
     let cursor = if model.panels.is_open() {
         draw_panel(model, lower, buffer, now)
-    } else if reads_changes(model) {
-        None
+    } else if has_no_composer(model) {
+        filter
     } else {
         Some(draw_composer(model, lower, buffer))
     };
@@ -89,9 +96,9 @@ fn first_line(draft: &str) -> &str {
     draft.split('\n').next().unwrap_or_default()
 }
 
-/// Whether the list of changes has the keyboard, and the composer's place.
-fn reads_changes(model: &Model) -> bool {
-    model.changes.is_some() && !model.panels.is_open()
+/// Whether a list has the keyboard, and the composer's place.
+fn has_no_composer(model: &Model) -> bool {
+    (model.changes.is_some() || model.picker.is_some()) && !model.panels.is_open()
 }
 
 /// The composer, or the panel in its place.
@@ -104,7 +111,7 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
             };
             approval::height(panel, rest.width, limit, !model.composer.is_empty())
         }
-        None if reads_changes(model) => 0,
+        None if has_no_composer(model) => 0,
         None => model.composer.rows(composer_width(rest.width)).min(rest.height.saturating_sub(4).max(1)) + 2,
     }
 }
@@ -133,8 +140,12 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
         buffer.set_stringn(inner.x, area.y, format!(" {words}"), inner.width.into(), faint);
     }
     if model.composer.is_empty() {
-        let words =
-            if model.is_running() { "Type ahead: enter queues it for after this task" } else { "Ask, or describe a change" };
+        let words = match (model.is_running(), area.width >= WIDE, model.keys.kitty) {
+            (false, _, _) => "Ask, or describe a change",
+            (true, true, true) => "Type ahead: enter queues it for after this task, ctrl+enter steers now",
+            (true, true, false) => "Type ahead: enter queues it for after this task, /steer TEXT says it now",
+            (true, false, _) => "Type ahead: enter queues it for after this task",
+        };
         // One cell is left to the cursor.
         buffer.set_stringn(inner.x + 1, inner.y, words, inner.width.saturating_sub(1).into(), faint);
     }

@@ -442,3 +442,54 @@ fn a_narrow_status_keeps_the_network_in_whole_words() {
     wide.header.sandbox = "sandbox on: preview · net off".to_owned();
     assert!(picture(&mut wide, 100).contains("sandbox on: preview · net off"));
 }
+
+#[test]
+fn messages_that_wait_and_a_request_that_is_sent_again() {
+    check("retrying", |model| {
+        cards(model);
+        let waiting = |id, text: &str, steer| Waiting { id, text: text.to_owned(), steer };
+        let waiting = vec![waiting(1, "use tabs, not blanks", true), waiting(2, "and then the README", false)];
+        tell(model, EventKind::QueueChanged { waiting }, 9000);
+        let words = "This request would exceed your organization's rate limit of 40,000 input tokens per minute";
+        let kind = retry(FailureKind::RateLimited, 89_000, words, None, Some(0.0312));
+        tell(model, kind, 10_000);
+    });
+}
+
+#[test]
+fn the_models_to_choose_from() {
+    check("models", |model| {
+        cards(model);
+        let ctrl_l = crossterm::event::KeyEvent::new(KeyCode::Char('l'), crossterm::event::KeyModifiers::CONTROL);
+        feed(model, Msg::Input(crate::tui::input::Input::Key(ctrl_l)), 9000);
+        tell(model, EventKind::ModelsListed { models: listed_models(), notices: Vec::new() }, 9100);
+        key(model, KeyCode::Up);
+        tell(model, EventKind::ModelsListed { models: Vec::new(), notices: vec!["`acme` could not be asked".to_owned()] }, 9200);
+    });
+}
+
+#[test]
+fn what_fills_the_window() {
+    check("context", |model| tell(model, EventKind::ContextShown(context_use()), 9000));
+}
+
+#[test]
+fn a_summary_and_a_window_that_is_nearly_full() {
+    check("compacted", |model| {
+        let facts = ModelFacts::of_test("sonnet-5", 24_000, None);
+        tell(model, EventKind::ModelChanged { facts, effort: Some(Effort::High), message: String::new() }, 8000);
+        tell(model, EventKind::ContextCompacted(compaction()), 9000);
+        model.transcript.fold_all();
+        let budget = Budget {
+            scope: BudgetScope::Session,
+            unit: BudgetUnit::CostUsd,
+            limit: 5.0,
+            used: 4.1,
+            set_by: "policy.toml:12".to_owned(),
+            most: Some(50.0),
+        };
+        tell(model, EventKind::BudgetApproaching { budget }, 9100);
+        model.tally.cost_usd = Some(4.1);
+        tell(model, EventKind::CompactionStarted { trigger: CompactionTrigger::Threshold, messages: 61, tokens: 21_000 }, 9200);
+    });
+}

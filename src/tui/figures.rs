@@ -1,0 +1,60 @@
+//! Numbers as people read them on a screen: tokens, dollars, times of waiting.
+
+use crate::protocol::{BudgetUnit, Usage};
+
+/// `940`, `12.1k`, `200k`, `1.2M`
+pub fn tokens(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..100_000 if count % 1000 >= 100 => format!("{}.{}k", count / 1000, count % 1000 / 100),
+        1_000..1_000_000 => format!("{}k", count / 1000),
+        _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
+    }
+}
+
+/// `$0.42`; less than a cent with what there is of it, so that nothing that costs looks free.
+pub fn dollars(amount: f64) -> String {
+    if amount > 0.0 && amount < 0.01 { format!("${amount:.4}") } else { format!("${amount:.2}") }
+}
+
+/// `17 s`, `1:05 min`
+pub fn seconds(count: u64) -> String {
+    if count < 60 { format!("{count} s") } else { format!("{}:{:02} min", count / 60, count % 60) }
+}
+
+/// As a budget counts it.
+pub fn amount(unit: BudgetUnit, amount: f64) -> String {
+    match unit {
+        BudgetUnit::CostUsd => dollars(amount),
+        BudgetUnit::Tokens => format!("{} tokens", tokens(whole(amount))),
+        BudgetUnit::Steps => format!("{} steps", whole(amount)),
+    }
+}
+
+/// `12.1k tokens in, 640 out`
+pub fn used(usage: &Usage) -> String {
+    format!("{} tokens in, {} out", tokens(usage.input_tokens), tokens(usage.output_tokens))
+}
+
+fn whole(amount: f64) -> u64 {
+    amount.max(0.0).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_nothing_that_costs_looks_free() {
+        let counts = [(0, "0"), (940, "940"), (12_100, "12.1k"), (200_000, "200k"), (1_250_000, "1.2M")];
+        for (count, words) in counts {
+            assert_eq!(tokens(count), words);
+        }
+        for (cost, words) in [(0.0, "$0.00"), (0.0012, "$0.0012"), (0.01, "$0.01"), (12.3, "$12.30")] {
+            assert_eq!(dollars(cost), words);
+        }
+        assert_eq!((seconds(17), seconds(65)), ("17 s".to_owned(), "1:05 min".to_owned()));
+        assert_eq!(amount(BudgetUnit::Steps, 200.0), "200 steps");
+        assert_eq!(amount(BudgetUnit::Tokens, f64::NAN), "0 tokens");
+    }
+}

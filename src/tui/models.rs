@@ -1,0 +1,167 @@
+//! The models there are, to choose one: what they take and cost, and what keeps one from being used.
+
+use super::figures::{dollars, tokens};
+use super::picker::{Column, Picked, Picker, Row};
+use crate::protocol::{Effort, ListedModel};
+use crate::text;
+use crossterm::event::{KeyCode, KeyEvent};
+
+const COLUMNS: &[Column] = &[
+    Column { head: "model", is_number: false, rank: 0 },
+    Column { head: "provider", is_number: false, rank: 2 },
+    Column { head: "window", is_number: true, rank: 1 },
+    Column { head: "in $/M", is_number: true, rank: 3 },
+    Column { head: "out $/M", is_number: true, rank: 3 },
+];
+
+pub struct ModelPicker {
+    pub picker: Picker,
+    listed: Vec<ListedModel>,
+    /// Answers that are still to come.
+    due: u8,
+    /// The one that answers now.
+    current: String,
+    /// How hard it is to think; changed by the person, or as it is.
+    effort: Option<Effort>,
+    before: Option<Effort>,
+}
+
+/// What was chosen.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Choice {
+    Nothing,
+    Closed,
+    Refused(String),
+    Other,
+    Model {
+        name: String,
+        /// Said only where the person changed it.
+        effort: Option<Effort>,
+    },
+}
+
+impl ModelPicker {
+    /// Waits for two lists: of what is known, and of what the providers say.
+    pub fn new(current: &str, effort: Option<Effort>) -> Self {
+        let mut picker = Self {
+            picker: Picker::new("Models", COLUMNS),
+            listed: Vec::new(),
+            due: 2,
+            current: current.to_owned(),
+            effort,
+            before: effort,
+        };
+        picker.refresh();
+        picker
+    }
+
+    /// A list: what is known already is renewed, what is new stands behind it.
+    pub fn listed(&mut self, models: Vec<ListedModel>, notices: &[String]) {
+        let first = self.listed.is_empty();
+        self.due = self.due.saturating_sub(1);
+        for model in models {
+            match self.listed.iter_mut().find(|known| known.facts.name == model.facts.name) {
+                Some(known) => *known = model,
+                None => self.listed.push(model),
+            }
+        }
+        if first {
+            // Those that can be used come first; the order of the others stays.
+            self.listed.sort_by_key(|model| model.lacks.is_some());
+        }
+        self.picker.set_notices(notices.iter().map(|notice| line(notice)).collect());
+        self.refresh();
+        if first {
+            let current = self.current.clone();
+            self.picker.highlight(&current);
+        }
+    }
+
+    pub fn key(&mut self, key: KeyEvent) -> Choice {
+        let turn = match key.code {
+            KeyCode::Left => -1,
+            KeyCode::Right => 1,
+            _ => 0,
+        };
+        if turn != 0 {
+            if self.at().is_some_and(|model| model.facts.reasoning) {
+                self.turn_effort(turn);
+            }
+            return Choice::Nothing;
+        }
+        let picked = self.picker.key(key);
+        // The highlighted one may take no effort.
+        self.say();
+        match picked {
+            Picked::Nothing => Choice::Nothing,
+            Picked::Closed => Choice::Closed,
+            Picked::Refused(why) => Choice::Refused(why),
+            Picked::Other => Choice::Other,
+            Picked::Chosen(name) => {
+                let takes = self.at().is_some_and(|model| model.facts.reasoning);
+                Choice::Model { name, effort: self.effort.filter(|_| takes && self.effort != self.before) }
+            }
+        }
+    }
+
+    fn at(&self) -> Option<&ListedModel> {
+        let key = &self.picker.at()?.key;
+        self.listed.iter().find(|model| model.facts.name == *key)
+    }
+
+    /// Through all there are, and no further.
+    fn turn_effort(&mut self, by: isize) {
+        let last = Effort::ALL.len() - 1;
+        let at = self.effort.and_then(|effort| Effort::ALL.iter().position(|one| *one == effort));
+        let to = match at {
+            Some(at) => at.saturating_add_signed(by).min(last),
+            None if by > 0 => 0,
+            None => return,
+        };
+        self.effort = Some(Effort::ALL[to]);
+        self.say();
+    }
+
+    fn refresh(&mut self) {
+        let rows = self.listed.iter().map(|model| row(model, model.facts.name == self.current)).collect();
+        self.picker.set_rows(rows);
+        self.say();
+    }
+
+    fn say(&mut self) {
+        let effort = match (self.at().is_some_and(|model| model.facts.reasoning), self.effort) {
+            (false, _) => None,
+            (true, Some(effort)) => Some(format!("effort {}, left right changes it", effort.as_str())),
+            (true, None) => Some("right sets its effort".to_owned()),
+        };
+        let asks = (self.due > 0).then(|| "asking the providers".to_owned());
+        self.picker.aside = effort.into_iter().chain(asks).collect::<Vec<_>>().join(", ");
+    }
+}
+
+fn row(model: &ListedModel, is_current: bool) -> Row {
+    let ListedModel { facts, lacks, source } = model;
+    let (provider, name) = facts.name.split_once('/').unwrap_or(("", facts.name.as_str()));
+    let price = |of: fn(&crate::protocol::Price) -> f64| facts.price.map_or_else(|| "?".to_owned(), |price| dollars(of(&price)));
+    let output = facts.max_output_tokens.map(|most| format!(", at most {} out", tokens(most))).unwrap_or_default();
+    let images = if facts.images { ", sees images" } else { "" };
+    let reasoning = if facts.reasoning { ", takes an effort" } else { "" };
+    Row {
+        key: facts.name.clone(),
+        cells: vec![
+            line(name),
+            line(provider),
+            tokens(facts.context_window),
+            price(|price| price.input),
+            price(|price| price.output),
+        ],
+        mark: if is_current { "in use" } else { "" },
+        lacks: lacks.as_deref().map(line),
+        detail: format!("{}: {}{output}{images}{reasoning}", line(&facts.name), line(source)),
+    }
+}
+
+/// As one line that no terminal obeys; what turns the direction of text is shown too.
+fn line(words: &str) -> String {
+    text::reveal(words).replace(['\n', '\r', '\t'], " ")
+}

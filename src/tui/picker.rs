@@ -1,0 +1,365 @@
+//! A list to choose from, narrowed by typing: for whatever is chosen by its name.
+
+#[cfg(test)]
+mod tests;
+
+use super::glyphs::Glyphs;
+use super::theme::{Theme, Token};
+use super::view::GUTTER;
+use crate::text;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+/// Notices have at most this many rows.
+const MAX_NOTICES: usize = 3;
+/// The first column is never narrower.
+const NAME: usize = 12;
+/// Below this height only the list and the line to type into are shown.
+const ROOMY: u16 = 8;
+
+/// One thing that can be chosen. All of it is made harmless by whoever makes it, except the key, which is not shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// What is chosen.
+    pub key: String,
+    /// One for each column.
+    pub cells: Vec<String>,
+    /// A word behind the cells: `in use`.
+    pub mark: &'static str,
+    /// Why it cannot be chosen now.
+    pub lacks: Option<String>,
+    /// Said of it while it is highlighted.
+    pub detail: String,
+}
+
+/// What stands over the cells, and which columns go first where there is no room.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    pub head: &'static str,
+    pub is_number: bool,
+    /// The higher, the sooner it is left out; 0 stays.
+    pub rank: u8,
+}
+
+/// What a key came to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Picked {
+    Nothing,
+    Closed,
+    Chosen(String),
+    /// It cannot be chosen, for this reason.
+    Refused(String),
+    /// Not a key of the list.
+    Other,
+}
+
+#[derive(Debug)]
+pub struct Picker {
+    pub title: String,
+    /// Words behind the title: `asking the providers`.
+    pub aside: String,
+    columns: &'static [Column],
+    rows: Vec<Row>,
+    notices: Vec<String>,
+    filter: String,
+    /// The key of the highlighted row, and of the one that was on the screen last.
+    at: Option<String>,
+    drawn: Option<String>,
+    top: usize,
+    page: usize,
+}
+
+impl Picker {
+    pub fn new(title: &str, columns: &'static [Column]) -> Self {
+        Self {
+            title: title.to_owned(),
+            aside: String::new(),
+            columns,
+            rows: Vec::new(),
+            notices: Vec::new(),
+            filter: String::new(),
+            at: None,
+            drawn: None,
+            top: 0,
+            page: 1,
+        }
+    }
+
+    /// What there is to choose from; what was highlighted stays so.
+    pub fn set_rows(&mut self, rows: Vec<Row>) {
+        self.rows = rows;
+        self.settle();
+    }
+
+    pub fn set_notices(&mut self, notices: Vec<String>) {
+        self.notices = notices;
+    }
+
+    pub fn highlight(&mut self, key: &str) {
+        self.at = Some(key.to_owned());
+        self.settle();
+    }
+
+    /// The highlighted row.
+    pub fn at(&self) -> Option<&Row> {
+        self.rows.iter().find(|row| Some(&row.key) == self.at.as_ref())
+    }
+
+    /// Pasted words narrow the list like typed ones.
+    pub fn insert(&mut self, words: &str) {
+        self.filter.extend(words.chars().filter(|letter| !letter.is_control()));
+        self.settle_anew();
+    }
+
+    pub fn scroll_by(&mut self, rows: isize) {
+        let found = self.found();
+        let at = found.iter().position(|row| Some(&row.key) == self.at.as_ref()).unwrap_or(0);
+        let to = at.saturating_add_signed(rows).min(found.len().saturating_sub(1));
+        self.at = found.get(to).map(|row| row.key.clone());
+    }
+
+    pub fn key(&mut self, key: KeyEvent) -> Picked {
+        let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        let alt = key.modifiers.contains(KeyModifiers::ALT);
+        let page = self.page.max(1).cast_signed();
+        match key.code {
+            KeyCode::Esc => return Picked::Closed,
+            KeyCode::Char('c') if ctrl => return Picked::Closed,
+            KeyCode::Char('n') if ctrl => self.scroll_by(1),
+            KeyCode::Char('p') if ctrl => self.scroll_by(-1),
+            KeyCode::Char('u') if ctrl => {
+                self.filter.clear();
+                self.settle_anew();
+            }
+            KeyCode::Enter if key.modifiers.is_empty() => return self.choose(),
+            KeyCode::Up => self.scroll_by(-1),
+            KeyCode::Down => self.scroll_by(1),
+            KeyCode::PageUp => self.scroll_by(-page),
+            KeyCode::PageDown => self.scroll_by(page),
+            KeyCode::Home => self.scroll_by(isize::MIN),
+            KeyCode::End => self.scroll_by(isize::MAX),
+            KeyCode::Backspace => {
+                self.filter.pop();
+                self.settle_anew();
+            }
+            KeyCode::Char(letter) if !ctrl && !alt => {
+                self.filter.push(letter);
+                self.settle_anew();
+            }
+            _ => return Picked::Other,
+        }
+        Picked::Nothing
+    }
+
+    /// Only what was highlighted on the screen can be meant.
+    fn choose(&self) -> Picked {
+        match self.at().filter(|row| Some(&row.key) == self.drawn.as_ref()) {
+            None => Picked::Nothing,
+            Some(Row { lacks: Some(why), .. }) => Picked::Refused(why.clone()),
+            Some(row) => Picked::Chosen(row.key.clone()),
+        }
+    }
+
+    /// Those with all the words that were typed.
+    fn found(&self) -> Vec<&Row> {
+        let filter = self.filter.to_lowercase();
+        let words: Vec<&str> = filter.split_whitespace().collect();
+        let holds = |row: &&Row| {
+            let all = format!("{} {}", row.key, row.cells.join(" ")).to_lowercase();
+            words.iter().all(|word| all.contains(word))
+        };
+        self.rows.iter().filter(holds).collect()
+    }
+
+    fn settle(&mut self) {
+        let found = self.found();
+        if found.iter().any(|row| Some(&row.key) == self.at.as_ref()) {
+            return;
+        }
+        let first = found.iter().find(|row| row.lacks.is_none()).or(found.first());
+        self.at = first.map(|row| row.key.clone());
+    }
+
+    /// Other words: the first that has them, not what was highlighted among others.
+    fn settle_anew(&mut self) {
+        self.at = None;
+        self.top = 0;
+        self.settle();
+    }
+
+    /// Draws it and says where the cursor is.
+    pub fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
+        let inner = Rect { x: area.x + GUTTER, width: area.width.saturating_sub(GUTTER), ..area };
+        let width = usize::from(inner.width);
+        let roomy = area.height >= ROOMY;
+        let mut y = area.y;
+        let found = self.found();
+        let count = if found.len() == self.rows.len() {
+            found.len().to_string()
+        } else {
+            format!("{} of {}", found.len(), self.rows.len())
+        };
+        let aside = if self.aside.is_empty() { String::new() } else { format!(" {} {}", glyphs.dot, self.aside) };
+        let title = format!("{} {} {count}{aside}", self.title, glyphs.dot);
+        buffer.set_stringn(inner.x, y, text::truncate(&title, width), width, theme.style(Token::Heading));
+        y += 1;
+        let lead = "filter: ";
+        let shown = tail(&self.filter, width.saturating_sub(lead.len() + 1));
+        buffer.set_stringn(inner.x, y, lead, width, theme.style(Token::Faint));
+        let column = inner.x + lead.len() as u16;
+        buffer.set_stringn(column, y, shown, width.saturating_sub(lead.len()), theme.style(Token::Text));
+        let cursor = Position { x: column + text::width(shown) as u16, y };
+        y += 1;
+
+        let below = if roomy { self.below(width, theme) } else { Vec::new() };
+        let heads = u16::from(roomy);
+        let room = area.bottom().saturating_sub(y + heads + below.len() as u16).max(1);
+        let at = found.iter().position(|row| Some(&row.key) == self.at.as_ref()).unwrap_or(0);
+        let top = self.top.min(found.len().saturating_sub(room.into())).clamp(at.saturating_sub(usize::from(room) - 1), at);
+        let layout = Layout::of(&found, self.columns, width);
+        if roomy {
+            buffer.set_line(inner.x, y, &layout.heads(self.columns, theme), inner.width);
+            y += 1;
+        }
+        for (row, y) in found.iter().skip(top).take(room.into()).zip(y..area.bottom()) {
+            let is_at = Some(&row.key) == self.at.as_ref();
+            if is_at {
+                buffer.set_stringn(area.x, y, glyphs.user, GUTTER.into(), theme.style(Token::Accent));
+            }
+            buffer.set_line(inner.x, y, &layout.row(row, is_at, width, theme), inner.width);
+        }
+        if found.is_empty() {
+            let words = if self.rows.is_empty() { "nothing to choose from yet" } else { "nothing has these words" };
+            buffer.set_stringn(inner.x, y, words, width, theme.style(Token::Muted));
+        }
+        for (line, y) in below.iter().zip(area.bottom().saturating_sub(below.len() as u16)..area.bottom()) {
+            buffer.set_line(inner.x, y, line, inner.width);
+        }
+        self.drawn = self.at.clone();
+        self.page = room.into();
+        self.top = top;
+        cursor
+    }
+
+    /// What is said of the highlighted row, and of what could not be listed.
+    fn below(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let mut rows = Vec::new();
+        let mut put = |words: &str, token: Token, most: usize| {
+            let parts = text::wrap(words, width.max(1)).into_iter().take(most);
+            rows.extend(parts.map(|part| Line::styled(words[part].to_owned(), theme.style(token))));
+        };
+        if let Some(row) = self.at() {
+            put(&row.detail, Token::Muted, 2);
+            if let Some(why) = &row.lacks {
+                put(why, Token::Warn, 2);
+            }
+        }
+        for notice in self.notices.iter().take(MAX_NOTICES) {
+            put(notice, Token::Faint, 1);
+        }
+        rows
+    }
+}
+
+/// The last characters that fit.
+fn tail(words: &str, cells: usize) -> &str {
+    let mut rest = words;
+    while text::width(rest) > cells {
+        let mut letters = rest.chars();
+        letters.next();
+        rest = letters.as_str();
+    }
+    rest
+}
+
+/// Which columns are shown and how wide they are; 0 where one is left out.
+struct Layout {
+    widths: Vec<usize>,
+    numbers: Vec<bool>,
+}
+
+impl Layout {
+    fn of(rows: &[&Row], columns: &[Column], width: usize) -> Self {
+        let mut widths: Vec<usize> = columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| {
+                let cells = rows.iter().filter_map(|row| row.cells.get(at)).map(|cell| text::width(cell));
+                cells.fold(text::width(column.head), usize::max)
+            })
+            .collect();
+        let all =
+            |widths: &[usize]| widths.iter().filter(|width| **width > 0).map(|width| width + 2).sum::<usize>().saturating_sub(2);
+        let mut leaving: Vec<usize> = (1..columns.len()).filter(|at| columns[*at].rank > 0).collect();
+        leaving.sort_by_key(|at| columns[*at].rank);
+        // A long name is cut before a column is left out, as far as it can still be told from others.
+        let name = widths.first().copied().unwrap_or(0);
+        let least = name.min(NAME.max(width / 3));
+        loop {
+            let others = all(&widths) - widths.first().copied().unwrap_or(0);
+            if others + least <= width {
+                if let Some(first) = widths.first_mut() {
+                    *first = name.min(width - others);
+                }
+                break;
+            }
+            match leaving.pop() {
+                Some(at) => widths[at] = 0,
+                None => {
+                    if let Some(first) = widths.first_mut() {
+                        *first = width.saturating_sub(others).max(1);
+                    }
+                    break;
+                }
+            }
+        }
+        Self { widths, numbers: columns.iter().map(|column| column.is_number).collect() }
+    }
+
+    fn line(&self, cells: impl Iterator<Item = impl AsRef<str>>) -> String {
+        let mut out = String::new();
+        for ((cell, width), number) in cells.zip(&self.widths).zip(&self.numbers) {
+            if *width == 0 {
+                continue;
+            }
+            if !out.is_empty() {
+                out.push_str("  ");
+            }
+            let cell = text::truncate(cell.as_ref(), *width);
+            let gap = " ".repeat(width.saturating_sub(text::width(&cell)));
+            if *number {
+                out.push_str(&gap);
+                out.push_str(&cell);
+            } else {
+                out.push_str(&cell);
+                out.push_str(&gap);
+            }
+        }
+        out
+    }
+
+    fn heads(&self, columns: &[Column], theme: &Theme) -> Line<'static> {
+        Line::styled(self.line(columns.iter().map(|column| column.head)), theme.style(Token::Faint))
+    }
+
+    fn row(&self, row: &Row, is_at: bool, width: usize, theme: &Theme) -> Line<'static> {
+        let token = match (&row.lacks, is_at) {
+            (Some(_), _) => Token::Faint,
+            (None, true) => Token::Heading,
+            (None, false) => Token::Text,
+        };
+        let cells = self.line(row.cells.iter());
+        let mut behind: Vec<&str> = [row.mark].into_iter().filter(|mark| !mark.is_empty()).collect();
+        behind.extend(row.lacks.as_deref());
+        let room = width.saturating_sub(text::width(&cells) + 2);
+        let behind = behind.join(", ");
+        let mut spans = vec![Span::styled(cells, theme.style(token))];
+        if !behind.is_empty() && room >= 6 {
+            let token = if row.lacks.is_some() { Token::Faint } else { Token::Ok };
+            spans.push(Span::styled(format!("  {}", text::truncate(&behind, room)), theme.style(token)));
+        }
+        Line::from(spans)
+    }
+}

@@ -1,0 +1,85 @@
+use super::*;
+use crate::tui::glyphs::UNICODE;
+
+const COLUMNS: &[Column] = &[
+    Column { head: "name", is_number: false, rank: 0 },
+    Column { head: "kind", is_number: false, rank: 2 },
+    Column { head: "size", is_number: true, rank: 1 },
+];
+
+fn row(name: &str, kind: &str, size: &str) -> Row {
+    let cells = [name, kind, size].map(str::to_owned).to_vec();
+    Row { key: name.to_owned(), cells, mark: "", lacks: None, detail: format!("all of {name}") }
+}
+
+fn picker(names: &[&str]) -> Picker {
+    let mut picker = Picker::new("Things", COLUMNS);
+    picker.set_rows(names.iter().map(|name| row(name, "a kind", "12k")).collect());
+    picker
+}
+
+fn draw(picker: &mut Picker, width: u16, height: u16) -> String {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    picker.draw(buffer.area, &mut buffer, &Theme::dark(), &UNICODE);
+    let rows = (0..height).map(|y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned() + "\n");
+    rows.collect()
+}
+
+fn press(picker: &mut Picker, code: KeyCode) -> Picked {
+    picker.key(KeyEvent::new(code, KeyModifiers::NONE))
+}
+
+#[test]
+fn only_what_was_highlighted_on_the_screen_is_chosen() {
+    let mut picker = picker(&["one", "two", "three"]);
+    assert_eq!(press(&mut picker, KeyCode::Enter), Picked::Nothing, "nobody has seen it");
+    draw(&mut picker, 60, 12);
+    press(&mut picker, KeyCode::Char('t'));
+    assert_eq!(press(&mut picker, KeyCode::Enter), Picked::Nothing, "another one was highlighted by then");
+    draw(&mut picker, 60, 12);
+    assert_eq!(press(&mut picker, KeyCode::Enter), Picked::Chosen("two".to_owned()));
+}
+
+#[test]
+fn typing_narrows_the_list_in_any_order_of_words() {
+    let mut picker = picker(&["claude opus", "claude sonnet", "gpt"]);
+    picker.insert("SON clau");
+    assert_eq!(picker.at().map(|row| row.key.as_str()), Some("claude sonnet"));
+    assert!(draw(&mut picker, 60, 12).contains("1 of 3"));
+    for _ in 0..8 {
+        press(&mut picker, KeyCode::Backspace);
+    }
+    assert_eq!(picker.at().map(|row| row.key.as_str()), Some("claude opus"));
+    picker.insert("zzz");
+    assert_eq!(picker.at(), None);
+    draw(&mut picker, 60, 12);
+    assert_eq!(press(&mut picker, KeyCode::Enter), Picked::Nothing);
+}
+
+#[test]
+fn columns_go_and_names_are_cut_where_there_is_no_room() {
+    let mut picker = picker(&["a name that is long enough to be cut somewhere", "short"]);
+    let wide = draw(&mut picker, 80, 12);
+    assert!(wide.contains("kind") && wide.contains("cut somewhere  a kind   12k"), "{wide}");
+    let narrow = draw(&mut picker, 30, 12);
+    assert!(narrow.contains("12k") && narrow.contains("…"), "{narrow}");
+    for (width, height) in [(4, 3), (1, 1), (40, 2)] {
+        draw(&mut picker, width, height);
+    }
+}
+
+#[test]
+fn a_long_list_scrolls_with_its_highlight() {
+    let names: Vec<String> = (0..100).map(|n| format!("thing {n}.")).collect();
+    let mut picker = picker(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    draw(&mut picker, 40, 12);
+    press(&mut picker, KeyCode::End);
+    assert!(draw(&mut picker, 40, 12).contains("❯ thing 99."));
+    press(&mut picker, KeyCode::PageUp);
+    press(&mut picker, KeyCode::Up);
+    assert!(draw(&mut picker, 40, 12).contains("❯ thing 90."), "{}", draw(&mut picker, 40, 12));
+    press(&mut picker, KeyCode::Home);
+    assert!(draw(&mut picker, 40, 12).contains("❯ thing 0."));
+    assert_eq!(press(&mut picker, KeyCode::F(5)), Picked::Other);
+    assert_eq!(press(&mut picker, KeyCode::Esc), Picked::Closed);
+}

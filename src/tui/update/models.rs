@@ -1,0 +1,109 @@
+//! Which model answers: `/model`, `/effort`, and the list to choose from.
+
+use super::keys::{is_ready, take};
+use crate::protocol::{Command, Effort, ListedModel, ModelFacts};
+use crate::text;
+use crate::tui::model::{Effect, Model};
+use crate::tui::models::{Choice, ModelPicker};
+use crate::tui::transcript::{Kind, Tone};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// `/model NAME`; without one, the list.
+pub fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+    if !is_ready(model, now) {
+        return;
+    }
+    take(model, now, effects);
+    if name.is_empty() {
+        return open(model, now, effects);
+    }
+    effects.push(Effect::Send(Command::SetModel { name: name.to_owned() }));
+}
+
+/// What is known at once, and what the providers say when they have answered.
+pub fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    if !is_ready(model, now) {
+        return;
+    }
+    model.help = None;
+    model.reading = None;
+    model.search = None;
+    model.picker = Some(ModelPicker::new(&model.header.model, model.header.effort));
+    effects.push(Effect::Send(Command::ListModels { ask: false }));
+    effects.push(Effect::Send(Command::ListModels { ask: true }));
+}
+
+/// `/effort high`
+pub fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+    let effort = match (name, Effort::named(name)) {
+        ("auto" | "default", _) => None,
+        (_, Some(effort)) => Some(effort),
+        (_, None) => {
+            let is = model.header.effort.map_or("what the model chooses", Effort::as_str);
+            return model.say(format!("the effort is {is}; `/effort` with off, low, medium, high or auto changes it"), now);
+        }
+    };
+    if is_ready(model, now) {
+        take(model, now, effects);
+        effects.push(Effect::Send(Command::SetEffort { effort }));
+    }
+}
+
+/// Shown only where the list is open.
+pub fn listed(model: &mut Model, models: Vec<ListedModel>, notices: &[String]) {
+    if let Some(picker) = &mut model.picker {
+        picker.listed(models, notices);
+    }
+}
+
+/// What is known of the one that answers from now on.
+pub fn known(model: &mut Model, facts: ModelFacts) {
+    model.header.model.clone_from(&facts.name);
+    model.header.context_tokens = Some(facts.context_window);
+    model.facts = Some(facts);
+}
+
+pub fn changed(model: &mut Model, facts: ModelFacts, effort: Option<Effort>, message: &str) {
+    known(model, facts);
+    model.header.effort = effort;
+    said(model, message);
+}
+
+pub fn said(model: &mut Model, message: &str) {
+    let text = text::clean(message).trim_end().to_owned();
+    if !text.is_empty() {
+        model.transcript.push(Kind::Note { text, tone: Tone::Plain });
+    }
+}
+
+/// Whether the list is open: then the key was for it.
+pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+    let waits = !model.panels.is_empty() && !model.is_too_small();
+    let Some(picker) = &mut model.picker else { return false };
+    model.keys.last_key = Some(now);
+    model.said = None;
+    match picker.key(key) {
+        Choice::Nothing => {}
+        Choice::Closed => model.picker = None,
+        Choice::Refused(why) => model.say(why, now),
+        Choice::Model { name, effort } => {
+            model.picker = None;
+            if name != model.header.model {
+                effects.push(Effect::Send(Command::SetModel { name }));
+            }
+            if effort.is_some() {
+                effects.push(Effect::Send(Command::SetEffort { effort }));
+            }
+        }
+        Choice::Other => match key.code {
+            KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => effects.push(Effect::Suspend),
+            KeyCode::Char('l') if key.modifiers.contains(KeyModifiers::CONTROL) => model.picker = None,
+            // What waits for the person comes first.
+            KeyCode::Tab if waits => {
+                model.panels.open_current(model.keys.last_text);
+            }
+            _ => {}
+        },
+    }
+    true
+}

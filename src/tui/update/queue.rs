@@ -1,0 +1,176 @@
+//! Messages that wait: said with the next step, or after the task; listed, changed, taken back.
+
+use super::draft_changed;
+use super::keys::take;
+use crate::protocol::{Command, Waiting};
+use crate::text;
+use crate::tui::model::{Effect, Model, Race, TakenBack};
+use crate::tui::transcript::{Kind, Tone};
+
+/// `/steer TEXT`
+pub fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    let words = words.trim().to_owned();
+    if words.is_empty() {
+        return model.say("say what the model is to hear: `/steer use the other parser`", now);
+    }
+    if super::keys::is_ready(model, now) {
+        take(model, now, effects);
+        send(model, words, true, effects);
+    }
+}
+
+/// To the model: with the next step where that is wanted and a task runs.
+pub fn send(model: &mut Model, text: String, steer: bool, effects: &mut Vec<Effect>) {
+    model.transcript.follow();
+    model.task.sent.push(text.clone());
+    let steer = steer && model.is_running();
+    effects.push(Effect::Send(if steer { Command::Steer { text } } else { Command::Prompt { text } }));
+}
+
+/// `/queue`, `/queue edit 2`, `/queue drop 2`.
+pub fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    let (verb, number) = words.split_once(' ').unwrap_or((words, ""));
+    if verb.is_empty() {
+        take(model, now, effects);
+        return list(model, now);
+    }
+    let known = matches!(verb, "edit" | "drop" | "remove" | "rm");
+    let Some(id) = number.trim().trim_start_matches('#').parse::<u64>().ok().filter(|_| known) else {
+        return model.say("`/queue` lists what waits, `/queue edit 2` takes it into the draft, `/queue drop 2` removes it", now);
+    };
+    if !model.task.waiting.iter().any(|waiting| waiting.id == id) {
+        let ids: Vec<String> = model.task.waiting.iter().map(|waiting| waiting.id.to_string()).collect();
+        let there = if ids.is_empty() { "nothing waits".to_owned() } else { format!("there are {}", ids.join(", ")) };
+        return model.say(format!("no message {id} waits: {there}"), now);
+    }
+    take(model, now, effects);
+    if verb == "edit" {
+        return take_back(model, Some(id), now, effects);
+    }
+    model.task.waiting.retain(|waiting| waiting.id != id);
+    effects.push(Effect::Send(Command::EditWaiting { id, text: String::new() }));
+}
+
+fn list(model: &mut Model, now: u64) {
+    if model.task.waiting.is_empty() {
+        return model.say("nothing waits", now);
+    }
+    let dot = model.glyphs.dot;
+    let mut rows =
+        vec![format!("waiting {dot} /queue edit NUMBER {dot} /queue drop NUMBER {dot} alt+up takes the last one back")];
+    for waiting in &model.task.waiting {
+        let when = if waiting.steer { "next step" } else { "after the task" };
+        rows.push(format!("{:>3}  {when}: {}", waiting.id, line(&waiting.text)));
+    }
+    model.transcript.push(Kind::Note { text: rows.join("\n"), tone: Tone::Plain });
+}
+
+/// Puts a message into the draft again, in front of what is there: the one with this id, or the one said last.
+pub fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
+    let id = id.or_else(|| model.task.waiting.iter().map(|waiting| waiting.id).max());
+    let place = model.task.waiting.iter().position(|waiting| Some(waiting.id) == id);
+    let Some(Waiting { id, text, steer }) = place.map(|at| model.task.waiting.remove(at)) else {
+        return model.say("nothing waits that could be taken back", now);
+    };
+    let clean = text::clean(&text).into_owned();
+    let draft = model.composer.text();
+    let whole = if draft.trim().is_empty() { clean.clone() } else { format!("{clean}\n\n{draft}") };
+    model.composer.set(&whole);
+    model.task.taken_back.push(TakenBack { id, text: clean, steer, race: Race::Open });
+    // First it is kept as the draft, then it waits no more: a crash between the two shows it twice, not never.
+    model.save_draft_at = None;
+    effects.push(Effect::Send(Command::SaveDraft { text: whole }));
+    effects.push(Effect::Send(Command::EditWaiting { id, text: String::new() }));
+}
+
+/// Whether what stands in the draft was for the next step.
+pub fn steers_again(model: &Model) -> bool {
+    !model.task.taken_back.is_empty() && model.task.taken_back.iter().all(|one| one.steer)
+}
+
+/// The session's own list.
+pub fn changed(model: &mut Model, mut waiting: Vec<Waiting>, now: u64) {
+    for one in &waiting {
+        taken_up(&mut model.task.sent, &one.text);
+    }
+    let left = |one: &Waiting| waiting.iter().all(|waits| waits.id != one.id);
+    model.task.left_queue = model.task.waiting.iter().filter(|one| left(one)).map(|one| one.text.clone()).collect();
+    let mut lost = Vec::new();
+    for one in &mut model.task.taken_back {
+        let waits = waiting.iter().any(|waiting| waiting.id == one.id);
+        one.race = match one.race {
+            Race::Won => Race::Won,
+            // Others with the same words were meant.
+            Race::Open | Race::Said if waits => Race::Open,
+            Race::Open => Race::Gone,
+            Race::Gone => Race::Won,
+            Race::Said => {
+                lost.push(one.id);
+                Race::Won
+            }
+        };
+    }
+    // It is in the draft; the session hears of it in a moment.
+    waiting.retain(|waiting| model.task.taken_back.iter().all(|one| one.id != waiting.id));
+    model.task.waiting = waiting;
+    for id in lost {
+        was_taken(model, id, now);
+    }
+}
+
+/// These words have reached the model, maybe of several messages in one: they wait nowhere any more.
+pub fn said(model: &mut Model, words: &str, now: u64) {
+    taken_up(&mut model.task.sent, words);
+    let clean = text::clean(words);
+    let mut lost = Vec::new();
+    for one in &mut model.task.taken_back {
+        // Another message with the same words left the queue, or is about to: it was that one.
+        let other = model.task.left_queue.iter().chain(model.task.waiting.iter().map(|waits| &waits.text));
+        if !holds(&clean, &one.text) || other.into_iter().any(|other| other.trim() == one.text.trim()) {
+            continue;
+        }
+        match one.race {
+            Race::Gone => lost.push(one.id),
+            Race::Open => one.race = Race::Said,
+            Race::Said | Race::Won => {}
+        }
+    }
+    if let Some(at) = model.task.waiting.iter().position(|waits| waits.text.trim() == words.trim()) {
+        model.task.waiting.remove(at);
+    }
+    for id in lost {
+        was_taken(model, id, now);
+    }
+}
+
+/// Whether a message is all of these words, or stands among them as a part of its own.
+fn holds(words: &str, message: &str) -> bool {
+    let (words, message) = (words.trim(), message.trim());
+    !message.is_empty() && format!("\n\n{words}\n\n").contains(&format!("\n\n{message}\n\n"))
+}
+
+/// It was too late: what is in the draft was said already, and is not said twice.
+fn was_taken(model: &mut Model, id: u64, now: u64) {
+    let Some(at) = model.task.taken_back.iter().position(|one| one.id == id) else { return };
+    let TakenBack { text, .. } = model.task.taken_back.remove(at);
+    let draft = format!("\n\n{}\n\n", model.composer.text());
+    let part = format!("\n\n{}\n\n", text.trim());
+    if !draft.contains(&part) {
+        return model.say("it was taken as it was before; what you changed is still in the draft", now);
+    }
+    let rest = draft.replacen(&part, "\n\n", 1);
+    model.composer.set(rest.trim_matches('\n'));
+    draft_changed(model, now);
+    model.say("the model has it already", now);
+}
+
+fn taken_up(prompts: &mut Vec<String>, prompt: &str) {
+    if let Some(at) = prompts.iter().position(|waits| waits.trim() == prompt.trim()) {
+        prompts.remove(at);
+    }
+}
+
+/// As one line that no terminal obeys.
+pub fn line(words: &str) -> String {
+    text::clean(words).split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,210 @@
+//! What was used up and what may be: `/cost`, `/budget`.
+
+use super::keys::{is_ready, take};
+use super::queue::line;
+use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
+use crate::text;
+use crate::tui::figures::{amount, dollars, tokens};
+use crate::tui::model::{Effect, Model};
+use crate::tui::transcript::{Kind, Tone};
+use crate::tui::view::GUTTER;
+
+const FORMS: &str = "`/budget 10` dollars, `/budget 2M tokens`, `/budget task 1.50`, `/budget steps 200`";
+/// Columns of all figures of `/cost`.
+const FIGURES: usize = 52;
+
+/// A request has ended: what it used, what it cost, and what the session says that all of it did.
+pub fn spent(model: &mut Model, usage: Usage, cost_usd: Option<f64>, session_cost_usd: Option<f64>) {
+    model.task.usage += usage;
+    model.tally.usage += usage;
+    if let Some(cost) = cost_usd {
+        *model.task.cost_usd.get_or_insert(0.0) += cost;
+    }
+    match session_cost_usd {
+        Some(cost) => model.tally.cost_usd = Some(cost),
+        None => model.tally.spend(cost_usd),
+    }
+}
+
+/// `/cost`: tokens and money of the session and of its last task.
+pub fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+    take(model, now, effects);
+    let (session, task) = (model.tally.usage, model.task.usage);
+    if session == Usage::default() {
+        return model.say("no model was asked in this session yet", now);
+    }
+    let which = if model.task.goes_on { "this task" } else { "last task" };
+    let rows = [("session", session, model.tally.cost_usd), (which, task, model.task.cost_usd)];
+    let wide = usize::from(model.size.width.saturating_sub(GUTTER)) >= FIGURES;
+    let mut words = if wide {
+        let mut words = vec![format!("{:9}  {:>7}  {:>7}  {:>7}  {:>9}", "", "input", "cached", "output", "cost")];
+        words.extend(rows.iter().map(|(name, usage, cost)| {
+            let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));
+            format!("{name:9}  {sent:>7}  {:>7}  {got:>7}  {:>9}", tokens(usage.cache_read_tokens), money(model, *cost))
+        }));
+        words
+    } else {
+        rows.iter()
+            .map(|(name, usage, cost)| {
+                let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));
+                format!("{name}: {} {} {sent} in, {got} out", money(model, *cost), model.glyphs.dot)
+            })
+            .collect()
+    };
+    if model.tally.budgets.is_empty() {
+        words.push("no budget is set; /budget 10 sets one".to_owned());
+    } else {
+        words.extend(model.tally.budgets.iter().map(budget_line));
+    }
+    model.transcript.push(Kind::Note { text: words.join("\n"), tone: Tone::Plain });
+}
+
+fn money(model: &Model, cost: Option<f64>) -> String {
+    let free = model.facts.as_ref().and_then(|facts| facts.price).map(|_| "$0.00");
+    cost.map_or_else(|| free.unwrap_or("$?").to_owned(), dollars)
+}
+
+/// `/budget`, or one with what is allowed from now on.
+pub fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+    if words.is_empty() {
+        if is_ready(model, now) {
+            take(model, now, effects);
+            model.tally.budgets_asked = true;
+            effects.push(Effect::Send(Command::ShowBudget));
+        }
+        return;
+    }
+    match parse(words) {
+        Ok(limit) if is_ready(model, now) => {
+            take(model, now, effects);
+            model.tally.budgets_asked = true;
+            effects.push(Effect::Send(Command::SetBudget { limit }));
+        }
+        Ok(_) => {}
+        Err(what) => model.say(format!("{what}: {FORMS}"), now),
+    }
+}
+
+/// Shown only where the person asked; known in any case.
+pub fn told(model: &mut Model, budgets: Vec<Budget>) {
+    model.tally.budgets = budgets;
+    if !std::mem::take(&mut model.tally.budgets_asked) {
+        return;
+    }
+    let words = if model.tally.budgets.is_empty() {
+        format!("no budget is set: {FORMS}")
+    } else {
+        model.tally.budgets.iter().map(budget_line).collect::<Vec<_>>().join("\n")
+    };
+    model.transcript.push(Kind::Note { text: words, tone: Tone::Plain });
+}
+
+pub fn approaching(model: &mut Model, budget: Budget) {
+    let raise = match budget.scope {
+        BudgetScope::Session => "/budget",
+        BudgetScope::Task => "/budget task",
+    };
+    let words = format!("{}; {raise} raises it", budget_line(&budget));
+    let same = |one: &&mut Budget| (one.scope, one.unit) == (budget.scope, budget.unit);
+    match model.tally.budgets.iter_mut().find(same) {
+        Some(known) => *known = budget,
+        None => model.tally.budgets.push(budget),
+    }
+    model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
+}
+
+/// `session: $4.10 of $5.00 used, 82 %, set by policy.toml:12, at most $50.00`
+pub fn budget_line(budget: &Budget) -> String {
+    let Budget { scope, unit, limit, used, set_by, most } = budget;
+    let scope = match scope {
+        BudgetScope::Session => "session",
+        BudgetScope::Task => "task",
+    };
+    let percent = if *limit > 0.0 { used / limit * 100.0 } else { 100.0 };
+    let used = match unit {
+        BudgetUnit::CostUsd => dollars(*used),
+        BudgetUnit::Tokens => tokens(used.max(0.0) as u64),
+        BudgetUnit::Steps => format!("{used:.0}"),
+    };
+    let most = most.map(|most| format!(", at most {}", amount(*unit, most))).unwrap_or_default();
+    format!("{scope}: {used} of {} used, {percent:.0} %, set by {}{most}", amount(*unit, *limit), line(set_by))
+}
+
+/// A limit in words, in any order: `task 1.50`, `2M tokens`, `steps 200`.
+fn parse(words: &str) -> Result<BudgetLimit, String> {
+    let (mut scope, mut unit, mut implied, mut limit) = (None, None, None, None);
+    for word in words.split_whitespace() {
+        let lower = word.to_ascii_lowercase();
+        match lower.as_str() {
+            "task" if scope.is_none() => scope = Some(BudgetScope::Task),
+            "session" if scope.is_none() => scope = Some(BudgetScope::Session),
+            "token" | "tokens" if unit.is_none() => unit = Some(BudgetUnit::Tokens),
+            "step" | "steps" if unit.is_none() => unit = Some(BudgetUnit::Steps),
+            "$" | "usd" | "dollar" | "dollars" if unit.is_none() => unit = Some(BudgetUnit::CostUsd),
+            number if limit.is_none() => {
+                let (value, counts) = quantity(number).ok_or_else(|| unknown(word))?;
+                (limit, implied) = (Some(value), counts);
+            }
+            _ => return Err(unknown(word)),
+        }
+    }
+    let limit = limit.ok_or("say how much")?;
+    let unit = unit.or(implied).unwrap_or(BudgetUnit::CostUsd);
+    if unit != BudgetUnit::CostUsd && limit.fract() != 0.0 {
+        return Err("tokens and steps are whole numbers".to_owned());
+    }
+    Ok(BudgetLimit { scope: scope.unwrap_or(BudgetScope::Session), unit, limit })
+}
+
+fn unknown(word: &str) -> String {
+    format!("`{}` is no amount", text::truncate(word, 16))
+}
+
+/// `10`, `$1.50`, `500k`, `2M`, `1_000_000`; and what it counts, where that shows.
+fn quantity(word: &str) -> Option<(f64, Option<BudgetUnit>)> {
+    let (digits, mut unit) = match word.strip_prefix('$') {
+        Some(digits) => (digits, Some(BudgetUnit::CostUsd)),
+        None => (word, None),
+    };
+    let (digits, factor) = match digits.chars().last()? {
+        'k' => (&digits[..digits.len() - 1], 1e3),
+        'm' => (&digits[..digits.len() - 1], 1e6),
+        _ => (digits, 1.0),
+    };
+    if factor > 1.0 {
+        unit = unit.or(Some(BudgetUnit::Tokens));
+    }
+    let digits = digits.replace(['_', ','], "");
+    if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') || digits.contains(['e', 'n', 'i']) {
+        return None;
+    }
+    let value = digits.parse::<f64>().ok()? * factor;
+    (value.is_finite() && value >= 0.0).then_some((value, unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_read_as_people_write_it() {
+        let limit = |scope, unit, limit| BudgetLimit { scope, unit, limit };
+        let (session, task) = (BudgetScope::Session, BudgetScope::Task);
+        for (words, expected) in [
+            ("10", limit(session, BudgetUnit::CostUsd, 10.0)),
+            ("$10.50", limit(session, BudgetUnit::CostUsd, 10.5)),
+            ("2M tokens", limit(session, BudgetUnit::Tokens, 2e6)),
+            ("500k", limit(session, BudgetUnit::Tokens, 5e5)),
+            ("1,000,000 tokens", limit(session, BudgetUnit::Tokens, 1e6)),
+            ("task 1.50", limit(task, BudgetUnit::CostUsd, 1.5)),
+            ("1.50 usd task", limit(task, BudgetUnit::CostUsd, 1.5)),
+            ("steps 200", limit(session, BudgetUnit::Steps, 200.0)),
+            ("task 20 steps", limit(task, BudgetUnit::Steps, 20.0)),
+        ] {
+            assert_eq!(parse(words), Ok(expected), "{words}");
+        }
+        for words in ["much", "-1", "1e9", "inf", "nan", "10 20", "task task 1", "1.5 steps", "tokens", "0x10", "$"] {
+            assert!(parse(words).is_err(), "{words}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+use super::*;
+use crate::tui::samples::listed_models as listed;
+
+fn opened() -> Model {
+    let mut model = model(100, 24);
+    let sent = play(&mut model, 1000, "/model<enter>");
+    assert_eq!(sent, ["listmodels { ask: false }", "listmodels { ask: true }"]);
+    tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2000);
+    draw(&mut model, 2000);
+    model
+}
+
+#[test]
+fn a_model_is_named_or_chosen_from_the_list() {
+    check("/model acme/one<enter>", &["setmodel { name: \"acme/one\" }"], "");
+    let mut model = opened();
+    assert_eq!(play(&mut model, 3000, "opus<enter>"), ["setmodel { name: \"anthropic/opus-5\" }"]);
+    assert!(model.picker.is_none());
+}
+
+#[test]
+fn ctrl_l_opens_the_list_and_escape_leaves_everything_as_it_was() {
+    let mut model = model(100, 24);
+    play(&mut model, 500, "half a draft");
+    let sent = play(&mut model, 2000, "<ctrl+l>");
+    assert_eq!(sent, ["listmodels { ask: false }", "listmodels { ask: true }"]);
+    assert!(draw(&mut model, 2100).contains("asking the providers"));
+    assert_eq!(play(&mut model, 2200, "<enter>"), [""; 0], "nothing is there to choose");
+    assert_eq!(play(&mut model, 3000, "x<esc>"), [""; 0]);
+    assert!(model.picker.is_none());
+    assert_eq!(model.composer.text(), "half a draft");
+    tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 4000);
+    assert!(!draw(&mut model, 4000).contains("opus"), "it comes too late to be shown");
+}
+
+#[test]
+fn what_the_providers_say_stands_behind_and_the_highlight_stays() {
+    let mut model = opened();
+    play(&mut model, 3000, "<down>");
+    let at = model.picker.as_ref().unwrap().picker.at().unwrap().key.clone();
+    let mut more = listed();
+    more.reverse();
+    more.push(ListedModel {
+        facts: ModelFacts::of_test("local/evil\u{1b}]0;x\u{7}\nname\u{202e}", 8000, None),
+        lacks: None,
+        source: "asked at http://localhost:11434/v1".to_owned(),
+    });
+    let notices = vec!["`acme` could not be asked".to_owned()];
+    tell(&mut model, EventKind::ModelsListed { models: more, notices }, 4000);
+    assert_eq!(model.picker.as_ref().unwrap().picker.at().unwrap().key, at);
+    let screen = draw(&mut model, 4100);
+    assert!(screen.contains("evil") && !screen.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{screen}");
+    assert!(screen.contains("`acme` could not be asked") && !screen.contains("asking the providers"), "{screen}");
+}
+
+#[test]
+fn a_model_without_a_key_says_what_is_missing_and_is_not_taken() {
+    let mut model = opened();
+    assert_eq!(play(&mut model, 3000, "gpt<enter>"), [""; 0]);
+    assert!(model.picker.is_some());
+    assert!(draw(&mut model, 3500).contains("set OPENAI_API_KEY or aye auth login openai"));
+    assert_eq!(play(&mut model, 4000, "<ctrl+u>nothing like it<enter>"), [""; 0]);
+    assert!(draw(&mut model, 7000).contains("nothing has these words"));
+}
+
+#[test]
+fn left_and_right_change_the_effort_where_the_model_takes_one() {
+    let mut model = opened();
+    let sent = play(&mut model, 3000, "opus<right><right><enter>");
+    assert_eq!(sent, ["setmodel { name: \"anthropic/opus-5\" }", "seteffort { effort: some(low) }"]);
+    let mut model = opened();
+    assert_eq!(play(&mut model, 3000, "plain<right><enter>"), ["setmodel { name: \"acme/plain\" }"]);
+}
+
+#[test]
+fn keys_of_the_list_are_no_keys_of_the_draft_and_a_question_waits_beside_it() {
+    let mut model = opened();
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 10_000);
+    assert!(!model.panels.is_open());
+    play(&mut model, 20_000, "y");
+    assert!(model.panels.approvals() == 1 && model.composer.is_empty());
+    play(&mut model, 21_000, "<tab>");
+    assert!(model.panels.is_open());
+}
+
+#[test]
+fn an_effort_is_said_by_its_name() {
+    check("/effort high<enter>", &["seteffort { effort: some(high) }"], "");
+    check("/effort auto<enter>", &["seteffort { effort: none }"], "");
+    check("/effort huge<enter>", &[], "/effort huge");
+}
+
+#[test]
+fn another_model_is_said_and_changes_what_the_status_row_counts_with() {
+    let mut model = model(120, 24);
+    model.tally.context_tokens = 76_000;
+    assert!(draw(&mut model, 100).contains("38% 76k/200k"));
+    let facts = ModelFacts::of_test("acme/small\u{1b}[31m", 100_000, None);
+    let effort = Some(Effort::High);
+    tell(&mut model, EventKind::ModelChanged { facts, effort, message: "acme/small answers from now on".to_owned() }, 1000);
+    let screen = draw(&mut model, 1100);
+    assert!(screen.contains("acme/small answers from now on"), "{screen}");
+    assert!(screen.contains("acme/small high │") && screen.contains("76% 76k/100k"), "{screen}");
+    let start = EventKind::SessionStarted {
+        model: "acme/other".to_owned(),
+        mode: Mode::Ask,
+        workspace: "/w".to_owned(),
+        resumed: true,
+        facts: Some(ModelFacts::of_test("acme/other", 50_000, None)),
+    };
+    tell(&mut model, start, 2000);
+    assert!(draw(&mut model, 2100).contains("76k/50k /compact"), "{}", draw(&mut model, 2100));
+}

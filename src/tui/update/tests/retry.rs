@@ -1,0 +1,93 @@
+use super::*;
+
+fn retry(kind: FailureKind, delay_ms: u64, message: &str) -> EventKind {
+    crate::tui::samples::retry(kind, delay_ms, message, None, None)
+}
+
+fn retrying(kind: EventKind) -> Model {
+    let mut model = model(120, 24);
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, kind, 10_000);
+    model
+}
+
+#[test]
+fn the_wait_is_counted_down_once_a_second_and_not_after_it() {
+    let mut model = retrying(retry(FailureKind::RateLimited, 17_500, "slow\u{1b}[2J down"));
+    let screen = draw(&mut model, 10_000);
+    assert!(screen.contains("Rate limited by the provider: continues in 0:18, attempt 1 of 3"), "{screen}");
+    assert!(screen.contains("slow down") && screen.contains("r now, ctrl+l other model, esc stops"), "{screen}");
+    let mut at = 10_000;
+    let mut wakes = Vec::new();
+    while let Some(next) = model.deadline(at) {
+        assert!(next > at && wakes.len() < 100);
+        wakes.push(next);
+        at = next;
+        wait(&mut model, at);
+    }
+    assert_eq!(wakes.len(), 18, "{wakes:?}");
+    assert!(wakes.windows(2).all(|pair| pair[1] - pair[0] == 1000), "{wakes:?}");
+    assert!(draw(&mut model, 60_000).contains("asking again, attempt 1 of 3"));
+}
+
+#[test]
+fn a_long_wait_says_the_time_of_day_and_what_the_attempt_cost() {
+    let usage = Some(Usage { input_tokens: 12_100, output_tokens: 640, ..Usage::default() });
+    let wasted = crate::tui::samples::retry(FailureKind::RateLimited, 120_000, "wait", usage, Some(0.0312));
+    let mut model = retrying(wasted);
+    let screen = draw(&mut model, 10_000);
+    assert!(screen.contains("continues in 2:00 at 00:02 UTC") && screen.contains("it cost $0.03 · wait"), "{screen}");
+    assert_eq!(model.tally.cost_usd, Some(0.0312), "what failed is counted");
+    model.size = Size::new(40, 12);
+    assert!(draw(&mut model, 10_000).contains("Rate limited: in 2:00, 1 of 3"), "{}", draw(&mut model, 10_000));
+    let shown = draw(&mut retrying(retry(FailureKind::CutStream, 4000, "cut")), 10_000);
+    assert!(shown.contains("The answer was cut off: asks again in 4 s, attempt 1 of 3"), "{shown}");
+}
+
+#[test]
+fn an_r_that_stands_alone_asks_again_now() {
+    let mut model = retrying(retry(FailureKind::Overloaded, 30_000, ""));
+    draw(&mut model, 10_000);
+    assert_eq!(play(&mut model, 12_000, "r"), [""; 0]);
+    assert_eq!(model.composer.text(), "r", "nothing that is typed is held back");
+    assert_eq!(wait(&mut model, 12_350), ["retrynow"]);
+    assert_eq!(model.composer.text(), "");
+}
+
+#[test]
+fn an_r_that_begins_a_word_or_came_with_the_wait_is_text() {
+    let mut model = retrying(retry(FailureKind::Overloaded, 30_000, ""));
+    assert_eq!(play(&mut model, 12_000, "run"), [""; 0]);
+    assert_eq!(wait(&mut model, 12_700), ["draft \"run\""]);
+    assert_eq!(model.composer.text(), "run");
+    let mut model = retrying(retry(FailureKind::Overloaded, 30_000, ""));
+    assert_eq!(play(&mut model, 10_100, "r"), [""; 0]);
+    assert_eq!(wait(&mut model, 10_600), ["draft \"r\""], "it was typed as the wait began");
+    let mut model = retrying(retry(FailureKind::Overloaded, 30_000, ""));
+    play(&mut model, 12_000, "r");
+    update(&mut model, Msg::Input(Input::Paste("m".to_owned())), 12_100);
+    assert_eq!(wait(&mut model, 12_500), ["draft \"rm\""]);
+}
+
+#[test]
+fn the_end_of_a_task_says_what_happened_and_what_can_be_done() {
+    let budget = "LLM_BUDGET_EXCEEDED: Budget of $5.00 reached";
+    for (kind, message, hint, expected) in [
+        (FailureKind::BudgetExceeded, budget, "/budget 10 and /continue go on", "paused: Budget of $5.00 reached"),
+        (
+            FailureKind::Authentication,
+            "refused the key (401)",
+            "check `ANTHROPIC_API_KEY`",
+            "`aye auth login` stores another key",
+        ),
+        (FailureKind::Network, "`acme` cannot be reached", "/continue when it is back", "paused: `acme` cannot be reached"),
+    ] {
+        let mut model = model(100, 24);
+        tell(&mut model, started("x"), 1000);
+        tell(&mut model, EventKind::SessionPaused { failure: Failure::new(kind, message, hint) }, 2000);
+        let screen = draw(&mut model, 3000);
+        assert!(screen.contains(expected) && screen.contains(hint), "{screen}");
+        assert!(!screen.contains("LLM_BUDGET"), "{screen}");
+        assert_eq!(model.deadline(3000), None);
+    }
+}

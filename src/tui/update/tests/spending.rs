@@ -1,0 +1,78 @@
+use super::*;
+use crate::tui::samples::answered;
+
+fn budget(limit: f64, used: f64) -> Budget {
+    Budget {
+        scope: BudgetScope::Session,
+        unit: BudgetUnit::CostUsd,
+        limit,
+        used,
+        set_by: "policy.toml:12\u{1b}[31m".to_owned(),
+        most: Some(50.0),
+    }
+}
+
+#[test]
+fn money_is_counted_once_and_what_the_session_says_holds() {
+    let mut model = model(120, 24);
+    tell(&mut model, started("x"), 0);
+    tell(&mut model, answered(12_000, 640, Some(0.03), Some(0.40)), 100);
+    tell(&mut model, answered(12_000, 0, Some(0.02), Some(0.42)), 200);
+    let end = EventKind::TaskCompleted { text: String::new(), usage: Usage::default(), cost_usd: Some(0.05), step_count: 2 };
+    tell(&mut model, end, 300);
+    assert!(draw(&mut model, 400).contains("│ $0.42 │"), "{}", draw(&mut model, 400));
+    play(&mut model, 1000, "/usage<enter>");
+    let screen = draw(&mut model, 1700);
+    assert!(screen.contains("session        24k      12k      640      $0.42"), "{screen}");
+    assert!(screen.contains("last task      24k      12k      640      $0.05"), "{screen}");
+    assert!(screen.contains("no budget is set"), "{screen}");
+}
+
+#[test]
+fn an_unknown_price_is_said_so_and_what_costs_nothing_has_no_field() {
+    let cost = |name: &str, price: Option<Price>| {
+        let mut model = model(120, 24);
+        let facts = ModelFacts::of_test(name, 200_000, price);
+        tell(&mut model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 0);
+        tell(&mut model, answered(10, 10, price.map(|_| 0.0), None), 100);
+        draw(&mut model, 200).lines().rev().nth(1).unwrap().to_owned()
+    };
+    let free = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
+    assert!(cost("acme/one", None).contains("$?"));
+    assert!(!cost("local/one", None).contains('$'));
+    assert!(!cost("acme/one", Some(free)).contains('$'));
+    assert!(cost("acme/one", Some(Price { input: 3.0, ..free })).contains("$0.00"));
+}
+
+#[test]
+fn a_budget_is_asked_for_set_and_shown_with_who_set_it() {
+    check("/budget<enter>", &["showbudget"], "");
+    let limit =
+        |scope, unit, limit| format!("setbudget {{ limit: budgetlimit {{ scope: {scope}, unit: {unit}, limit: {limit} }} }}");
+    check("/budget 10<enter>", &[&limit("session", "costusd", "10.0")], "");
+    check("/budget task 1.50<enter>", &[&limit("task", "costusd", "1.5")], "");
+    check("/budget 2M tokens<enter>", &[&limit("session", "tokens", "2000000.0")], "");
+    check("/budget steps 200<enter>", &[&limit("session", "steps", "200.0")], "");
+    check("/budget lots<enter>", &[], "/budget lots");
+    let mut model = model(120, 24);
+    tell(&mut model, EventKind::BudgetShown { budgets: vec![budget(5.0, 0.42)] }, 100);
+    let screen = draw(&mut model, 200);
+    assert!(!screen.contains("set by") && screen.contains("$4.58 left") == model.tally.cost_usd.is_some(), "{screen}");
+    play(&mut model, 1000, "/budget<enter>");
+    tell(&mut model, EventKind::BudgetShown { budgets: vec![budget(5.0, 0.42)] }, 2000);
+    let screen = draw(&mut model, 2100);
+    assert!(screen.contains("session: $0.42 of $5.00 used, 8 %, set by policy.toml:12, at most $50.00"), "{screen}");
+}
+
+#[test]
+fn what_is_left_of_a_budget_stands_in_the_status_row_and_warns_near_its_end() {
+    let mut model = model(120, 24);
+    tell(&mut model, EventKind::BudgetShown { budgets: vec![budget(5.0, 0.0)] }, 100);
+    tell(&mut model, answered(10, 10, Some(4.1), Some(4.1)), 200);
+    assert!(draw(&mut model, 300).contains("$4.10, $0.90 left"));
+    tell(&mut model, EventKind::BudgetApproaching { budget: budget(5.0, 4.1) }, 400);
+    let screen = draw(&mut model, 500);
+    assert!(screen.contains("session: $4.10 of $5.00 used, 82 %") && screen.contains("/budget raises it"), "{screen}");
+    model.size = Size::new(60, 20);
+    assert!(draw(&mut model, 600).contains("$0.90 left"), "{}", draw(&mut model, 600));
+}

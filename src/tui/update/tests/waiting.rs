@@ -1,0 +1,167 @@
+use super::*;
+
+fn waiting(messages: &[(u64, &str, bool)]) -> EventKind {
+    let one = |(id, text, steer): &(u64, &str, bool)| Waiting { id: *id, text: (*text).to_owned(), steer: *steer };
+    EventKind::QueueChanged { waiting: messages.iter().map(one).collect() }
+}
+
+/// A task runs, and these wait.
+fn running(messages: &[(u64, &str, bool)]) -> Model {
+    let mut model = model(100, 24);
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, waiting(messages), 1000);
+    model
+}
+
+#[test]
+fn enter_queues_and_ctrl_enter_steers_while_a_task_runs() {
+    let mut model = running(&[]);
+    assert_eq!(play(&mut model, 2000, "later<enter>"), ["prompt \"later\""]);
+    assert_eq!(play(&mut model, 3000, "now<ctrl+enter>"), ["steer { text: \"now\" }"]);
+    let mut idle = crate::tui::samples::model(80, 24);
+    assert_eq!(play(&mut idle, 2000, "now<ctrl+enter>"), ["prompt \"now\""], "there is nothing to steer");
+}
+
+#[test]
+fn steer_takes_paths_and_lines_and_asks_for_words() {
+    let mut model = running(&[]);
+    assert_eq!(play(&mut model, 2000, "/steer look at src/main.rs<enter>"), ["steer { text: \"look at src/main.rs\" }"]);
+    assert_eq!(play(&mut model, 9000, "/steer a<ctrl+j>b<enter>"), ["steer { text: \"a\\nb\" }"]);
+    assert_eq!(play(&mut model, 12_000, "/steer<enter>"), [""; 0]);
+    assert_eq!(model.composer.text(), "/steer");
+    assert!(draw(&mut model, 12_800).contains("say what the model is to hear"));
+}
+
+#[test]
+fn what_steers_stands_apart_from_what_is_queued() {
+    let mut model = running(&[(1, "the README\u{1b}[31m too", false), (2, "use tabs", true)]);
+    let screen = draw(&mut model, 2000);
+    assert!(screen.contains("1 for the next step: use tabs"), "{screen}");
+    assert!(screen.contains("1 queued: the README") && !screen.contains('\u{1b}'), "{screen}");
+    assert!(screen.contains("alt+up edit queued"), "{screen}");
+}
+
+#[test]
+fn the_words_that_steered_stand_where_the_model_heard_them() {
+    let mut model = running(&[(1, "use tabs", true)]);
+    tell(&mut model, text("I begin.\n"), 1500);
+    tell(&mut model, waiting(&[]), 2000);
+    tell(&mut model, EventKind::Steered { text: "use tabs".to_owned() }, 2000);
+    tell(&mut model, text("With tabs.\n"), 2500);
+    let screen = draw(&mut model, 3000);
+    let places = ["I begin.", "❯ use tabs", "With tabs."].map(|words| screen.find(words));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{screen}");
+    assert!(!screen.contains("for the next step"), "{screen}");
+}
+
+#[test]
+fn the_last_message_comes_back_into_the_draft_and_is_kept_before_it_waits_no_more() {
+    let mut model = running(&[(1, "first", false), (2, "second", false)]);
+    let sent = play(&mut model, 2000, "<alt+up>");
+    assert_eq!(sent, ["draft \"second\"", "editwaiting { id: 2, text: \"\" }"]);
+    tell(&mut model, waiting(&[(1, "first", false)]), 2100);
+    assert_eq!(play(&mut model, 2200, "!<enter>"), ["prompt \"second!\""]);
+    assert_eq!(play(&mut model, 3000, "a<alt+up>"), ["draft \"first\\n\\na\"", "editwaiting { id: 1, text: \"\" }"]);
+    assert_eq!(model.composer.text(), "first\n\na");
+    assert_eq!(play(&mut model, 4000, "<alt+up>"), [""; 0]);
+}
+
+#[test]
+fn what_is_sent_again_keeps_its_kind_unless_the_draft_was_emptied() {
+    let mut model = running(&[(1, "tabs", true)]);
+    play(&mut model, 2000, "<alt+up>");
+    tell(&mut model, waiting(&[]), 2100);
+    assert_eq!(play(&mut model, 2200, "!<enter>"), ["steer { text: \"tabs!\" }"]);
+    tell(&mut model, waiting(&[(2, "no", true)]), 3000);
+    play(&mut model, 3000, "<alt+up>");
+    assert_eq!(play(&mut model, 3200, "<backspace><backspace>other<enter>"), ["prompt \"other\""]);
+}
+
+#[test]
+fn a_message_that_was_taken_in_the_meantime_is_not_doubled_in_the_draft() {
+    let said = |steer: bool| {
+        if steer { EventKind::Steered { text: "tabs".to_owned() } } else { started("tabs") }
+    };
+    for steer in [true, false] {
+        for queue_first in [true, false] {
+            let mut model = running(&[(1, "tabs", steer)]);
+            play(&mut model, 2000, "<alt+up>");
+            let mut events = [waiting(&[]), said(steer)];
+            if !queue_first {
+                events.reverse();
+            }
+            for kind in events {
+                tell(&mut model, kind, 2100);
+            }
+            assert_eq!(model.composer.text(), "", "{steer} {queue_first}");
+            assert!(draw(&mut model, 2200).contains("the model has it already"));
+        }
+    }
+}
+
+#[test]
+fn several_messages_that_were_taken_as_one_are_none_of_them_doubled() {
+    let mut model = running(&[(1, "tabs", true), (2, "and short names", true)]);
+    play(&mut model, 2000, "<alt+up><alt+up>");
+    assert_eq!(model.composer.text(), "tabs\n\nand short names");
+    tell(&mut model, waiting(&[]), 2300);
+    tell(&mut model, EventKind::Steered { text: "tabs\n\nand short names".to_owned() }, 2300);
+    assert_eq!(model.composer.text(), "");
+}
+
+#[test]
+fn another_message_with_the_same_words_leaves_the_draft_alone() {
+    let mut model = running(&[(1, "go on", false), (2, "go on", false)]);
+    play(&mut model, 2000, "<alt+up>");
+    // The first one is taken before the second is given back.
+    tell(&mut model, waiting(&[(2, "go on", false)]), 2100);
+    tell(&mut model, started("go on"), 2100);
+    tell(&mut model, waiting(&[]), 2200);
+    assert_eq!(model.composer.text(), "go on");
+    let mut model = running(&[(1, "go on", false), (2, "go on", false)]);
+    play(&mut model, 2000, "<alt+up>");
+    // The second one is given back before the first is taken.
+    tell(&mut model, waiting(&[(1, "go on", false)]), 2100);
+    tell(&mut model, waiting(&[]), 2200);
+    tell(&mut model, started("go on"), 2200);
+    assert_eq!(model.composer.text(), "go on");
+}
+
+#[test]
+fn what_was_changed_by_then_stays() {
+    let mut model = running(&[(1, "tabs", true)]);
+    play(&mut model, 2000, "<alt+up> <backspace><backspace>");
+    tell(&mut model, waiting(&[]), 2500);
+    tell(&mut model, EventKind::Steered { text: "tabs".to_owned() }, 2500);
+    assert_eq!(model.composer.text(), "tab");
+    assert!(draw(&mut model, 2600).contains("what you changed is still in the draft"));
+}
+
+#[test]
+fn the_queue_is_listed_and_changed_by_number() {
+    let mut model = running(&[(3, "tabs", true), (4, "the README", false)]);
+    play(&mut model, 2000, "/queue<enter>");
+    let screen = draw(&mut model, 2900);
+    assert!(screen.contains("  3  next step: tabs") && screen.contains("  4  after the task: the README"), "{screen}");
+    assert_eq!(play(&mut model, 3000, "/queue drop 4<enter>"), ["editwaiting { id: 4, text: \"\" }"]);
+    assert_eq!(play(&mut model, 5000, "/queue edit 9<enter>"), [""; 0]);
+    assert!(draw(&mut model, 6700).contains("no message 9 waits: there are 3"));
+    play(&mut model, 7000, "<ctrl+c>");
+    let sent = play(&mut model, 8000, "/queue edit 3<enter>");
+    assert_eq!(sent, ["draft \"tabs\"", "editwaiting { id: 3, text: \"\" }"]);
+    assert_eq!(model.composer.text(), "tabs");
+}
+
+#[test]
+fn a_question_that_nobody_answered_closes_and_says_so() {
+    let mut model = model(100, 40);
+    tell(&mut model, started("x"), 0);
+    tell(&mut model, requested("call-a", "EditFile", "Edit src/main.rs"), 100);
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
+    assert!(model.panels.is_open());
+    let kind = EventKind::ApprovalTimeout { approval_id: ApprovalId::new("a"), tool_call_id: call("call-a") };
+    tell(&mut model, kind, 9000);
+    assert!(model.panels.is_empty());
+    let screen = draw(&mut model, 9100);
+    assert!(screen.contains("nobody answered in time, that counts as a no: Edit src/main.rs"), "{screen}");
+}
