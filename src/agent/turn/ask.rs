@@ -115,6 +115,7 @@ fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
         | Action::Write { .. }
         | Action::Delete { .. }
         | Action::Open { .. }
+        | Action::Upload { .. }
         | Action::Fetch { .. }
         | Action::Invoke { .. } => None,
     })
@@ -132,6 +133,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
             | Action::Write { .. }
             | Action::Delete { .. }
             | Action::Open { .. }
+            | Action::Upload { .. }
             | Action::Fetch { .. }
             | Action::Invoke { .. } => return None,
         };
