@@ -30,9 +30,6 @@ pub fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Optio
             let reason = Some(redactor.redact(&reason).text.into_owned());
             (Command::Decide { approval_id, decision: Decision::Denied { reason } }, None)
         }
-        Command::Compact { focus: Some(focus) } => {
-            (Command::Compact { focus: Some(redactor.redact(&focus).text.into_owned()) }, None)
-        }
         // A draft is kept on disk.
         Command::SaveDraft { text } => (Command::SaveDraft { text: redactor.redact(&text).text.into_owned() }, None),
         command => (command, None),

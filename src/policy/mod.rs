@@ -19,6 +19,7 @@ pub mod permit;
 mod reads;
 pub mod redact;
 mod shell;
+mod upload;
 pub mod url;
 
 pub use bundle::{

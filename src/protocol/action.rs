@@ -44,6 +44,10 @@ pub enum Action {
     Open {
         target: Target,
     },
+    /// Hand a file to the person, as it is now.
+    Upload {
+        target: Target,
+    },
     /// Run the program of a custom tool's manifest.
     Custom {
         name: String,
@@ -78,6 +82,7 @@ impl Action {
             Self::Write { .. } => "File.Write",
             Self::Delete { .. } => "File.Delete",
             Self::Open { .. } => "File.Read",
+            Self::Upload { .. } => "Workspace.Upload",
             Self::Exec { .. } | Self::Custom { .. } => "Shell.Exec",
             Self::Fetch { .. } => "Network.Http",
             Self::Named { .. } => NAMED,

@@ -14,6 +14,8 @@ pub enum ArtifactKind {
     /// A unified diff.
     FileDiff,
     Image,
+    /// A file that the model handed to the person.
+    File,
 }
 
 /// Something that is kept. The same content has the same URI.

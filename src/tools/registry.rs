@@ -3,7 +3,7 @@
 use super::custom::CustomTool;
 use super::http::http_request;
 use super::open::{open_path, reveal_in_os};
-use super::read::{disk_usage, hash_file, read_file, stat};
+use super::read::{disk_usage, hash_file, read_file, stat, upload_artifact};
 use super::search::{glob, grep, list_directory};
 use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
 use super::shell::run_command;
@@ -24,6 +24,7 @@ static TOOLS: &[&dyn AnyTool] = &[
     &Hidden::<text_inspect::TextInspect>(PhantomData),
     &Hidden::<hash_file::HashFile>(PhantomData),
     &Hidden::<disk_usage::DiskUsage>(PhantomData),
+    &Hidden::<upload_artifact::UploadArtifact>(PhantomData),
     &Hidden::<write_file::WriteFile>(PhantomData),
     &Hidden::<edit_file::EditFile>(PhantomData),
     &Hidden::<apply_patch::ApplyPatch>(PhantomData),

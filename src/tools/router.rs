@@ -366,6 +366,7 @@ fn hidden(tool: &dyn AnyTool, called: &str, arguments: Map<String, Value>, setti
         | Action::Write { target }
         | Action::Delete { target }
         | Action::Open { target }
+        | Action::Upload { target }
         | Action::Exec { cwd: target, .. } => (settings.may_read)(&target.real),
         Action::Named { inputs, paths, .. } => inputs.iter().chain(paths).all(|target| (settings.may_read)(&target.real)),
         Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. } => true,
@@ -383,6 +384,7 @@ fn named(actions: &[Action]) -> String {
         | Action::Write { target }
         | Action::Delete { target }
         | Action::Open { target }
+        | Action::Upload { target }
         | Action::Exec { cwd: target, .. } => target.given.clone(),
         Action::Named { argv, .. } | Action::Custom { argv, .. } => argv.join(" "),
         Action::Fetch { url, .. } => url.clone(),
@@ -432,7 +434,7 @@ pub fn name_of(tool_name: &str) -> Option<&'static str> {
 
 /// Whether the tool of this name only reads or changes files, so that nothing has to be held.
 pub fn starts_nothing(tool_name: &str) -> bool {
-    built_in(tool_name).is_some_and(|tool| tool.capability().starts_with("File."))
+    built_in(tool_name).is_some_and(|tool| tool.capability().starts_with("File.") || tool.capability() == "Workspace.Upload")
 }
 
 /// Whether there is a tool of this name or alias, built in or among these; or what is said where there is none.

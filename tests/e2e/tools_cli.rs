@@ -3,7 +3,7 @@
 use crate::support::{Output, Project};
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 27] = [
+const TOOLS: [&str; 28] = [
     "ReadFile",
     "ListDirectory",
     "Glob",
@@ -12,6 +12,7 @@ const TOOLS: [&str; 27] = [
     "TextInspect",
     "HashFile",
     "DiskUsage",
+    "UploadArtifact",
     "WriteFile",
     "EditFile",
     "ApplyPatch",

@@ -175,6 +175,7 @@ fn directory(plan: &Plan) -> Option<std::path::PathBuf> {
         | Action::Write { .. }
         | Action::Delete { .. }
         | Action::Open { .. }
+        | Action::Upload { .. }
         | Action::Fetch { .. }
         | Action::Invoke { .. } => None,
     })
@@ -192,6 +193,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
             | Action::Write { .. }
             | Action::Delete { .. }
             | Action::Open { .. }
+            | Action::Upload { .. }
             | Action::Fetch { .. }
             | Action::Invoke { .. } => return None,
         };

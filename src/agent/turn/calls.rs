@@ -351,9 +351,11 @@ fn sorted(plans: Vec<(usize, Result<Plan, ToolError>)>, count: usize) -> Vec<Opt
 
 pub(super) fn touched(action: &Action) -> Option<std::path::PathBuf> {
     match action {
-        Action::Read { target } | Action::Write { target } | Action::Delete { target } | Action::Open { target } => {
-            Some(target.real.clone())
-        }
+        Action::Read { target }
+        | Action::Write { target }
+        | Action::Delete { target }
+        | Action::Open { target }
+        | Action::Upload { target } => Some(target.real.clone()),
         // What a command touches is not known, whatever it names.
         Action::Exec { .. } | Action::Named { .. } | Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. } => None,
     }

@@ -36,8 +36,8 @@ use super::thread::Thread;
 use crate::policy::{Enforcer, Permit, PreviewPermit, Question};
 use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
 use crate::protocol::{
-    Always, ApprovalId, CallId, Command, Effort, ErrorCode, EventKind, Failure, Message, MessageId, Mode,
-    ModelFacts, Outside, Part, Proposal, Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
+    Always, ApprovalId, CallId, Command, Effort, ErrorCode, EventKind, Failure, Message, MessageId, Mode, ModelFacts, Outside,
+    Part, Proposal, Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
 };
 use jiff::Timestamp;
 use spending::Spending;

@@ -123,6 +123,7 @@ fn what(action: &Action) -> String {
         Action::Exec { command, .. } => command.clone(),
         Action::Fetch { url, method } => format!("{method} {url}"),
         Action::Open { target } => format!("open {}", target.given),
+        Action::Upload { target } => format!("hand over {}", target.given),
         Action::Named { argv, .. } | Action::Custom { argv, .. } => argv.join(" "),
         Action::Invoke { server, tool, .. } => format!("call {server}/{tool}"),
     }

@@ -102,9 +102,22 @@ impl Shell {
 }
 
 /// `Workspace.Upload`.
-pub fn check_upload(section: &Section<'_>) -> Result<(), BundleError> {
-    section.only(&["requires_approval", "approval_rule", "max_file_size_bytes"])?;
-    section.switch("requires_approval")?;
-    section.text("approval_rule")?;
-    section.number("max_file_size_bytes").map(|_| ())
+#[derive(Debug, Clone)]
+pub struct Upload {
+    pub line: usize,
+    pub requires_approval: bool,
+    pub approval_rule: Option<String>,
+    pub max_file_size_bytes: Option<u64>,
+}
+
+impl Upload {
+    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+        section.only(&["requires_approval", "approval_rule", "max_file_size_bytes"])?;
+        Ok(Self {
+            line: section.line(),
+            requires_approval: section.switch("requires_approval")?.unwrap_or(false),
+            approval_rule: section.text("approval_rule")?.map(|text| text.text),
+            max_file_size_bytes: section.number("max_file_size_bytes")?,
+        })
+    }
 }

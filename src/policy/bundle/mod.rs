@@ -17,7 +17,7 @@ mod terms;
 mod tools;
 mod widen;
 
-pub use capability::{Files, Pattern, Shell};
+pub use capability::{Files, Pattern, Shell, Upload};
 pub use examples::Test;
 pub use extras::{ApprovalRule, Llm};
 pub use file_rule::FileRule;
@@ -67,6 +67,7 @@ pub struct Bundle {
     pub delete: Option<Files>,
     pub shell: Option<Shell>,
     pub http: Option<Http>,
+    pub upload: Option<Upload>,
     pub mcp: Option<Tools>,
     /// Rules about custom tools, by their names.
     pub custom: Vec<ToolRule>,
@@ -225,7 +226,7 @@ impl Bundle {
                 "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability, "allowed_tools")?),
                 // No tool of this version needs these; what stands there has to be right all the same.
                 "BackendTool.Invoke" => drop(Tools::read(&capability, "allowed_tool_names")?),
-                "Workspace.Upload" => capability::check_upload(&capability)?,
+                "Workspace.Upload" => self.upload = Some(Upload::read(&capability)?),
                 other => {
                     let message = format!("unknown capability `{other}`, {}", suggestion(other, CAPABILITIES));
                     return Err(section.source.error(&name.span, message));

@@ -156,6 +156,9 @@ impl Enforcer {
                 (Action::Open { target }, _) => {
                     never.push(format!("`{}` is opened outside the sandbox, which is asked about each time", given(target)));
                 }
+                (Action::Upload { target }, _) => {
+                    never.push(format!("handing over `{}` is asked about each time", given(target)))
+                }
                 (Action::Exec { .. } | Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. }, _) => {
                     let what = if matches!(action, Action::Fetch { .. }) { "request" } else { action.capability() };
                     never.push(format!("a {what} is asked about each time"));

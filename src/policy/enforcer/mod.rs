@@ -24,6 +24,7 @@ use super::named::{self, Filled};
 use super::opening;
 use super::paths::{Context, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, Verdict};
+use super::upload;
 use super::url;
 use crate::protocol::action::NAMED;
 use crate::protocol::{Action, CommandPart, Mode, Risk, Target, VerdictKind};
@@ -241,6 +242,7 @@ impl Enforcer {
             Some(Action::Invoke { .. }) => "Tool",
             Some(Action::Custom { .. }) => "Custom tool",
             Some(Action::Open { .. }) => "Open",
+            Some(Action::Upload { .. }) => "Hand over",
         };
         named.unwrap_or_else(|| ApprovalRule { title: otherwise.to_owned(), description: None })
     }
@@ -260,6 +262,9 @@ impl Enforcer {
             }
             Action::Open { target } => {
                 return self.loosened(false, opening::judge(target, &self.layers, &self.context, now));
+            }
+            Action::Upload { target } => {
+                return self.loosened(false, upload::judge(target, &self.layers, &self.context, now));
             }
             Action::Custom { name, argv, cwd, input, fingerprint, known, reads_only } => {
                 let holds = self.context.sandbox == Sandbox::Present && self.sandbox() != SandboxSetting::Off;

@@ -190,6 +190,7 @@ fn word(kind: ArtifactKind) -> &'static str {
         ArtifactKind::ToolOutput => "tool_output",
         ArtifactKind::FileDiff => "file_diff",
         ArtifactKind::Image => "image",
+        ArtifactKind::File => "file",
     }
 }
 
@@ -197,6 +198,7 @@ fn kind_of(word: &str) -> ArtifactKind {
     match word {
         "file_diff" => ArtifactKind::FileDiff,
         "image" => ArtifactKind::Image,
+        "file" => ArtifactKind::File,
         _ => ArtifactKind::ToolOutput,
     }
 }

@@ -113,12 +113,6 @@ fn quoted(path: &Path) -> String {
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// Whether anything is there, link or not.
-pub fn is_there(path: &Path) -> bool {
-    let look = |(directory, name)| nix::sys::stat::fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
-    directory(path).ok().flatten().is_some_and(look)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

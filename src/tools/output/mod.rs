@@ -65,6 +65,10 @@ pub(in crate::tools) fn shown_to_person(artifacts: &dyn Artifacts, uri: &str) ->
     if artifact.kind == ArtifactKind::Image {
         return Err(ArtifactError { message: format!("{uri} is an image; it lies at `{}`", path.display()) });
     }
+    if artifact.kind == ArtifactKind::File && !reads_as_text(&artifact.content_type) {
+        let kind = &artifact.content_type;
+        return Err(ArtifactError { message: format!("{uri} is no text ({kind}); it lies at `{}`", path.display()) });
+    }
     let read = || -> std::io::Result<String> {
         let mut file = crate::sys::path::open_file(&path)?;
         if artifact.bytes <= SHOWN_BYTES {
@@ -84,6 +88,10 @@ pub(in crate::tools) fn shown_to_person(artifacts: &dyn Artifacts, uri: &str) ->
     };
     let text = read().map_err(|error| ArtifactError { message: format!("{uri} cannot be read: {error}") })?;
     Ok((artifact, text))
+}
+
+fn reads_as_text(content_type: &str) -> bool {
+    content_type.starts_with("text/") || ["json", "xml", "yaml", "toml"].iter().any(|word| content_type.ends_with(word))
 }
 
 pub(in crate::tools) fn uris(artifacts: &[Artifact]) -> Vec<String> {

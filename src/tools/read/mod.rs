@@ -4,3 +4,4 @@ pub(in crate::tools) mod disk_usage;
 pub(in crate::tools) mod hash_file;
 pub(in crate::tools) mod read_file;
 pub(in crate::tools) mod stat;
+pub(in crate::tools) mod upload_artifact;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ports::ARTIFACT_BYTES;
-use crate::protocol::ToolResult;
+use crate::protocol::{ArtifactKind, ToolResult};
 use crate::store::ArtifactStore;
 
 const SECRET: &str = "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";
@@ -152,4 +152,45 @@ fn what_is_no_artifact_is_said_with_what_to_do() {
         assert_eq!(code, ErrorCode::InvalidRequest, "{tool}: {message}");
         assert!(message.contains("only ReadFile and Grep read"), "{tool}: {message}");
     }
+}
+
+#[test]
+fn a_file_that_is_handed_over_is_kept_as_it_is_and_listed() {
+    let bench = bench();
+    bench.write("report.md", "# Done\r\n");
+    bench.write("raw.bin", [0_u8, 1, 2, 255]);
+    let handed = |arguments: serde_json::Value| {
+        let uri = bench.call("UploadArtifact", arguments).artifact_uris.remove(0);
+        let found = bench.settings.artifacts.as_ref().unwrap().find(&uri).unwrap();
+        let content = fs::read(&found.path).unwrap();
+        (found.artifact, content)
+    };
+    let (report, content) = handed(json!({"path": "report.md"}));
+    assert_eq!(
+        (report.name.as_str(), report.content_type.as_str(), report.kind),
+        ("report.md", "text/markdown", ArtifactKind::File)
+    );
+    assert_eq!(content, b"# Done\r\n");
+    let (raw, content) = handed(json!({"path": "raw.bin", "name": "the\nraw one", "contentType": "application/x-raw"}));
+    assert_eq!((raw.name.as_str(), raw.content_type.as_str(), content.len()), ("the raw one", "application/x-raw", 4));
+    bench.write("log.txt", format!("token {SECRET}\n"));
+    let (_, content) = handed(json!({"path": "log.txt"}));
+    assert!(!String::from_utf8_lossy(&content).contains(SECRET));
+}
+
+#[test]
+fn what_cannot_be_handed_over_is_a_failed_call_with_the_reason() {
+    let bench = bench();
+    bench.write("a.txt", "a");
+    let (code, message) = bench.error("UploadArtifact", json!({"path": "."}));
+    assert!(code == ErrorCode::InvalidRequest && message.contains("is a directory"), "{message}");
+    let (code, message) = bench.error("UploadArtifact", json!({"path": "a.txt", "contentType": "plain text"}));
+    assert!(code == ErrorCode::InvalidRequest && message.contains("text/markdown"), "{message}");
+    assert_eq!(bench.error("UploadArtifact", json!({"path": "none"})).0, ErrorCode::FileNotFound);
+    fs::File::create(bench.path("huge")).unwrap().set_len(ARTIFACT_BYTES + 1).unwrap();
+    assert_eq!(bench.error("UploadArtifact", json!({"path": "huge"})).0, ErrorCode::FileTooLarge);
+    let alone = Bench::new();
+    alone.write("a.txt", "a");
+    let (code, message) = alone.error("UploadArtifact", json!({"path": "a.txt"}));
+    assert!(code == ErrorCode::ToolExecutionFailed && message.contains("nothing is kept here"), "{message}");
 }

@@ -327,7 +327,7 @@ fn actions_are_found_without_looking_at_the_disk() {
         Action::Read { target } | Action::Write { target } | Action::Delete { target } => target.real.clone(),
         Action::Exec { cwd, .. } => cwd.real.clone(),
         Action::Fetch { url, .. } => panic!("no path: {url}"),
-        Action::Named { .. } | Action::Custom { .. } | Action::Open { .. } | Action::Invoke { .. } => {
+        Action::Named { .. } | Action::Custom { .. } | Action::Open { .. } | Action::Upload { .. } | Action::Invoke { .. } => {
             panic!("{action:?} has no path")
         }
     };

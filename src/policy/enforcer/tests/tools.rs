@@ -207,3 +207,19 @@ fn opening_asks_in_every_mode_and_plan_mode_opens_nothing() {
     assert_eq!(["a.desktop", "a.sh", "program", "a.html", "a.pdf.exe", ".pdf"].map(risk), [Risk::High; 6]);
     assert!(built_in().always(&open("a.pdf"), now()).offers.is_empty());
 }
+
+#[test]
+fn a_file_is_handed_over_where_that_is_granted_and_the_file_may_be_read() {
+    let said = |text: &str, path: &str| {
+        let read = "[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n";
+        let told = under(&format!("{read}{text}")).explain(&[Action::Upload { target: target(path) }], now());
+        (told.verdict, told.reason)
+    };
+    let granted = "[capabilities.\"Workspace.Upload\"]\n";
+    assert_eq!(said(granted, "a.txt").0, VerdictKind::Allow);
+    assert_ne!(said(granted, "/etc/passwd").0, VerdictKind::Allow);
+    let (verdict, reason) = said("", "a.txt");
+    assert!(verdict == VerdictKind::Deny && reason.contains("`Workspace.Upload` is not granted"), "{reason}");
+    assert_eq!(said(&format!("{granted}requires_approval = true\n"), "a.txt").0, VerdictKind::Ask);
+    assert_eq!(said(&format!("{granted}max_file_size_bytes = 0\n"), "a.txt").0, VerdictKind::Deny);
+}

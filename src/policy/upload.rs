@@ -1,0 +1,33 @@
+//! Verdicts on handing a file over: what may be read may be, where the capability is granted, and at most as large as it says.
+
+use super::decided::{Decided, Finding, across, unlisted};
+use super::files::{self, Access};
+use super::layer::Ready;
+use super::paths::Context;
+use crate::protocol::{Action, Place, Target};
+use jiff::Timestamp;
+
+const UPLOAD: &str = "Workspace.Upload";
+
+pub fn judge(target: &Target, layers: &[Ready], context: &Context, now: Timestamp) -> Finding {
+    let read = Action::Read { target: target.clone() };
+    let mut finding = files::judge(Access::Read, &read, target, layers, context, now);
+    let granted = across(UPLOAD, layers, |layer| in_layer(target, layer));
+    finding.decided = finding.decided.stricter(granted);
+    finding
+}
+
+fn in_layer(target: &Target, layer: &Ready) -> Option<Decided> {
+    let Some(upload) = &layer.bundle.upload else { return unlisted(UPLOAD, layer) };
+    let rule = layer.scope.rule(upload.line);
+    if let (Some(most), Place::File { bytes }) = (upload.max_file_size_bytes, target.place)
+        && bytes > most
+    {
+        return Some(Decided::deny(rule, format!("it has {bytes} bytes, and a file that is handed over has at most {most}")));
+    }
+    if upload.requires_approval {
+        let asked = Decided::ask(rule, "handing files over asks");
+        return Some(Decided { approval_rule: upload.approval_rule.clone(), ..asked });
+    }
+    Some(Decided::allow(rule, "files may be handed over"))
+}

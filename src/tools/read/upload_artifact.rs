@@ -1,0 +1,185 @@
+//! UploadArtifact: a file that the model hands to the person, kept as it is now.
+
+use crate::ports::{ARTIFACT_BYTES, ArtifactError, Artifacts, BoxFuture, RunContext};
+use crate::protocol::{Action, Artifact, ArtifactKind, ErrorCode, Place, Target, ToolError, size};
+use crate::sys::path::open_file;
+use crate::tools::alias::Alias;
+use crate::tools::output::{image_type, new};
+use crate::tools::paths::{Meant, Paths, not_found, open_error, special};
+use crate::tools::tool::{Draft, Effect, Failed, Output, Settings, Told, Tool, blocking, invalid};
+use crate::tools::write::document::{Document, NotText};
+use encoding_rs::UTF_8;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::io::Read;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Written between two looks at whether the call is still wanted.
+const PIECE_BYTES: usize = 4 << 20;
+const MAX_TYPE_BYTES: usize = 100;
+/// Of texts and pages that are told by how their names end.
+const TYPES: &[(&str, &str)] = &[
+    ("csv", "text/csv"),
+    ("diff", "text/x-diff"),
+    ("htm", "text/html"),
+    ("html", "text/html"),
+    ("json", "application/json"),
+    ("md", "text/markdown"),
+    ("patch", "text/x-diff"),
+    ("pdf", "application/pdf"),
+    ("svg", "image/svg+xml"),
+    ("xml", "application/xml"),
+    ("zip", "application/zip"),
+];
+
+pub(in crate::tools) struct UploadArtifact;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct Arguments {
+    /// Path of the file.
+    path: String,
+    /// What it is listed as; the name of the file when absent.
+    name: Option<String>,
+    /// Its media type, such as `text/markdown`; found out when absent.
+    content_type: Option<String>,
+}
+
+pub(in crate::tools) struct Work {
+    target: Target,
+    name: String,
+    content_type: Option<String>,
+}
+
+impl Tool for UploadArtifact {
+    const NAME: &'static str = "UploadArtifact";
+    const ALIASES: &'static [Alias<Arguments>] = &[Alias::same("upload_artifact"), Alias::same("create_artifact")];
+    const CAPABILITY: &'static str = "Workspace.Upload";
+    const DESCRIPTION: &'static str = include_str!("../../../assets/tools/UploadArtifact.md");
+    type Arguments = Arguments;
+    type Work = Work;
+
+    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+        Ok(vec![Action::Upload { target: paths.target("path", &arguments.path, Meant::File)? }])
+    }
+
+    fn draft(arguments: Arguments, settings: &Settings) -> Result<Draft<Work>, ToolError> {
+        let Arguments { path, name, content_type } = arguments;
+        let target = Paths::on_disk(settings).target("path", &path, Meant::File)?;
+        if let Some(given) = content_type.as_deref().filter(|given| !is_media_type(given)) {
+            return Err(invalid(format!("`contentType` is `{given}`, expected a media type such as `text/markdown`")));
+        }
+        let of_file = || target.real.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = name.filter(|name| !name.trim().is_empty()).unwrap_or_else(of_file);
+        Ok(Draft {
+            summary: format!("Hand over {}", target.given),
+            actions: vec![Action::Upload { target: target.clone() }],
+            proposal: None,
+            effect: Effect::Reads,
+            work: Work { target, name, content_type },
+        })
+    }
+
+    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, Output> {
+        blocking(move || hand_over(&work, &settings, &context.kill))
+    }
+}
+
+fn hand_over(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<Told, Failed> {
+    let Some(artifacts) = &settings.artifacts else {
+        let message = "nothing is kept here, for there is no session; say where the file is instead";
+        return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
+    };
+    let bytes = read(&work.target, settings)?;
+    let (shown, hidden, is_text) = without_secrets(&bytes, settings);
+    let image = image_type(&bytes);
+    let content_type = work.content_type.as_deref().or(image).unwrap_or_else(|| type_of(&work.target, is_text));
+    let kind = if image.is_some() { ArtifactKind::Image } else { ArtifactKind::File };
+    let name = settings.redactor.hide(&work.name).into_owned();
+    let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let kept = keep(artifacts.as_ref(), kind, name.trim(), content_type, &shown, kill)?;
+    let kept = kept.map_err(|error| {
+        let message = format!("`{}` could not be kept: {}; the file is as it was", work.target.given, error.message);
+        ToolError::new(ErrorCode::ToolExecutionFailed, message)
+    })?;
+    let without = if hidden { "; what is hidden from you is hidden in it too" } else { "" };
+    let text = format!(
+        "{} is handed over as {} ({}, {}){without}; the person finds it with /artifacts",
+        work.target.given,
+        kept.uri,
+        kept.content_type,
+        size(kept.bytes)
+    );
+    Ok(Told { text, artifacts: vec![kept], ..Told::default() })
+}
+
+fn read(target: &Target, settings: &Settings) -> Result<Vec<u8>, ToolError> {
+    match target.place {
+        Place::Missing => return Err(not_found(target, settings)),
+        Place::Directory => {
+            return Err(invalid(format!("`{}` is a directory, and a file is handed over; pack it first", target.given)));
+        }
+        Place::Special => return Err(special(target)),
+        Place::File { .. } => {}
+    }
+    let mut bytes = Vec::new();
+    let file = open_file(&target.real).map_err(|error| open_error(target, &error))?;
+    file.take(ARTIFACT_BYTES + 1).read_to_end(&mut bytes).map_err(|error| open_error(target, &error))?;
+    if bytes.len() as u64 > ARTIFACT_BYTES {
+        let message =
+            format!("`{}` has more than the {} that are kept; hand over a part of it", target.given, size(ARTIFACT_BYTES));
+        return Err(ToolError::new(ErrorCode::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
+
+/// The content, whether something was hidden in it, and whether it is a text. What holds no secret is as it was, byte by byte.
+fn without_secrets<'a>(bytes: &'a [u8], settings: &Settings) -> (Cow<'a, [u8]>, bool, bool) {
+    let text = match Document::decode(bytes) {
+        Ok(document) => document.text,
+        Err(NotText::Malformed) => UTF_8.decode(bytes).0.into_owned(),
+        Err(NotText::Binary) => return (Cow::Borrowed(bytes), false, false),
+    };
+    if settings.redactor.holds_secret(&text) {
+        (Cow::Owned(settings.redactor.hide(&text).into_owned().into_bytes()), true, true)
+    } else {
+        (Cow::Borrowed(bytes), false, true)
+    }
+}
+
+fn keep(
+    artifacts: &dyn Artifacts,
+    kind: ArtifactKind,
+    name: &str,
+    content_type: &str,
+    bytes: &[u8],
+    kill: &CancellationToken,
+) -> Result<Result<Artifact, ArtifactError>, ToolError> {
+    let mut writer = match artifacts.begin(new(kind, name, content_type)) {
+        Ok(writer) => writer,
+        Err(error) => return Ok(Err(error)),
+    };
+    for piece in bytes.chunks(PIECE_BYTES) {
+        if kill.is_cancelled() {
+            return Err(ToolError::new(ErrorCode::Cancelled, "stopped before all of the file was kept; nothing of it is"));
+        }
+        if let Err(error) = writer.write(piece) {
+            return Ok(Err(error));
+        }
+    }
+    Ok(writer.finish())
+}
+
+fn type_of(target: &Target, is_text: bool) -> &'static str {
+    let ending = target.real.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let known = TYPES.iter().find(|(known, _)| *known == ending).map(|(_, named)| *named);
+    known.unwrap_or(if is_text { "text/plain" } else { "application/octet-stream" })
+}
+
+fn is_media_type(given: &str) -> bool {
+    let word =
+        |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte));
+    given.len() <= MAX_TYPE_BYTES && given.split_once('/').is_some_and(|(kind, of)| word(kind) && word(of))
+}
