@@ -195,6 +195,7 @@ fn what_is_done_to_the_session_and_what_it_used_is_told_beside_the_answer() {
             EventKind::BudgetApproaching { budget },
             EventKind::Steered { text: "use\nthe other one".to_owned() },
             EventKind::LlmRetry {
+                estimated: false,
                 attempt: 1,
                 max_attempts: 3,
                 delay_ms: 1500,
@@ -204,6 +205,7 @@ fn what_is_done_to_the_session_and_what_it_used_is_told_beside_the_answer() {
                 cost_usd: Some(0.0021),
             },
             EventKind::LlmRequestCompleted {
+                estimated: false,
                 model: "m".to_owned(),
                 usage: usage(10_345, 600),
                 latency_ms: 1,

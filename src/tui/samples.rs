@@ -263,12 +263,22 @@ pub fn effects_approval(id: &str) -> Approval {
 
 /// A request that failed and is sent again.
 pub fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Option<Usage>, cost_usd: Option<f64>) -> EventKind {
-    EventKind::LlmRetry { attempt: 1, max_attempts: 3, delay_ms, kind, message: message.to_owned(), usage, cost_usd }
+    EventKind::LlmRetry {
+        attempt: 1,
+        max_attempts: 3,
+        delay_ms,
+        kind,
+        message: message.to_owned(),
+        usage,
+        cost_usd,
+        estimated: false,
+    }
 }
 
 /// An answer that is whole, half of its input cached.
 pub fn answered(input: u64, output: u64, cost_usd: Option<f64>, session_cost_usd: Option<f64>) -> EventKind {
     EventKind::LlmRequestCompleted {
+        estimated: false,
         model: "m".to_owned(),
         usage: Usage { input_tokens: input, output_tokens: output, cache_read_tokens: input / 2, ..Usage::default() },
         latency_ms: 1,
