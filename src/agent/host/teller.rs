@@ -80,7 +80,7 @@ fn line(event: &Event, level: &'static str) -> String {
 fn payload(kind: &EventKind) -> Value {
     match kind {
         EventKind::SessionStarted { model, mode, resumed, .. } => {
-            json!({"model": model, "mode": mode, "resumed": resumed, "executionEnvironment": std::env::consts::OS})
+            json!({"model": model, "mode": mode, "resumed": resumed, "executionEnvironment": "local"})
         }
         EventKind::StateChanged { session_status, task } => json!({"sessionStatus": session_status, "task": task}),
         EventKind::TaskStarted { prompt, max_steps } => json!({"promptBytes": prompt.len(), "maxSteps": max_steps}),
