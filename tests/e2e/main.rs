@@ -46,3 +46,4 @@ mod tools_cli;
 mod trees;
 mod trust;
 mod typeahead;
+mod waiting;
