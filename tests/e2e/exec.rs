@@ -314,3 +314,17 @@ fn a_tool_that_the_policy_disables_is_not_offered_to_the_model_and_a_slip_in_its
     let offered: Vec<_> = server.request(0).body["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
     assert!(offered.contains(&json!(READ)) && !offered.contains(&json!("RunCommand")), "{offered:?}");
 }
+
+#[test]
+fn two_thousand_calls_of_one_answer_come_back_in_their_order() {
+    const CALLS: usize = 2_000;
+    let call = |answer: Answer, number: usize| {
+        answer.and_call(&format!("call_{number}"), READ, json!({"path": format!("{}.txt", number % 10)}))
+    };
+    let server = Server::new([(0..CALLS).fold(Answer::empty(), call), hello()]);
+    let project = (0..10).fold(Project::with(&server), |project, number| project.file(&format!("{number}.txt"), "line\n"));
+    let events = project.aye(&["exec", "--json", "read all of it"]).exits(0).events();
+    assert_eq!(events.all("tool_completed").iter().filter(|call| call["status"] == "succeeded").count(), CALLS);
+    let results: Vec<_> = server.request(1).tool_results().into_iter().map(|(id, _)| id).collect();
+    assert!(results.into_iter().eq((0..CALLS).map(|number| format!("call_{number}"))));
+}

@@ -268,17 +268,23 @@ impl Machine {
     pub(super) fn advance(&mut self, at: Moment) {
         let mut results = None;
         self.with_calls(|machine, calls| {
-            for index in 1..calls.len() {
+            // An answer may have thousands of calls, and this is looked at whenever one of them ends.
+            let Some(open) = calls.iter().position(|call| !call.is_done()) else {
+                let most_bytes = machine.result_bytes(calls.len());
+                let fitted = |call: &Call| done(call).map(|result| Part::ToolResult(result.fitted(most_bytes)));
+                results = calls.iter().map(fitted).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty());
+                return;
+            };
+            for index in open..calls.len() {
+                if !matches!(calls[index].state, CallState::Deferred) {
+                    continue;
+                }
                 let (before, from) = calls.split_at_mut(index);
                 let call = &mut from[0];
-                let free = !before.iter().any(|earlier| !earlier.is_done() && collide(earlier, call));
-                if matches!(call.state, CallState::Deferred) && free {
+                if !before[open..].iter().any(|earlier| !earlier.is_done() && collide(earlier, call)) {
                     machine.plan_again(call, index);
                 }
             }
-            let most_bytes = machine.result_bytes(calls.len());
-            let fitted = |call: &Call| done(call).map(|result| Part::ToolResult(result.fitted(most_bytes)));
-            results = calls.iter().map(fitted).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty());
         });
         self.enter_for_calls();
         if let Some(results) = results
