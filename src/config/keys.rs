@@ -78,7 +78,7 @@ pub(super) const KEYS: &[Key] = &[
         "a stream that says nothing for so long is cut",
     ),
     key(&["llm", "connect_timeout_seconds"], Kind::Number { min: 1, max: 600 }, "10", "how long to wait for a connection"),
-    key(&["llm", "max_retries"], Kind::Number { min: 0, max: 20 }, "3", "how often a request that failed is sent again"),
+    key(&["llm", "max_retries"], Kind::Number { min: 0, max: 100 }, "3", "how often a request that failed is sent again"),
     key(
         &["llm", "retry_base_ms"],
         Kind::Number { min: 1, max: 60_000 },

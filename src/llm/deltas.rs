@@ -6,6 +6,8 @@ use crate::ports::Delta;
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
     ready: Vec<Delta>,
+    /// Bytes of text until now, handed on or not.
+    pub said: usize,
 }
 
 impl Deltas {
@@ -13,6 +15,7 @@ impl Deltas {
         if piece.is_empty() {
             return;
         }
+        self.said += piece.len();
         if let Some(Delta::Text(text)) = self.ready.last_mut() {
             text.push_str(piece);
         } else {
@@ -24,6 +27,7 @@ impl Deltas {
         if piece.is_empty() {
             return;
         }
+        self.said += piece.len();
         if let Some(Delta::Reasoning(text)) = self.ready.last_mut() {
             text.push_str(piece);
         } else {

@@ -15,6 +15,8 @@ const MAX_BYTES: usize = 1 << 20;
 const MAX_MODELS: usize = 500;
 const MAX_NAME_CHARS: usize = 200;
 const MAX_SERVERS: usize = 32;
+/// In tokens; outside of this a window is a slip, or meant to harm.
+const WINDOWS: std::ops::RangeInclusive<u64> = 256..=1_000_000_000;
 
 /// A server of this machine that lists models.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,7 +150,7 @@ fn is_name(name: &str) -> bool {
 }
 
 fn window(told: &[Option<&Value>]) -> Option<u64> {
-    told.iter().find_map(|value| value.as_ref()?.as_u64()).filter(|tokens| *tokens > 0)
+    told.iter().find_map(|value| value.as_ref()?.as_u64()).filter(|tokens| WINDOWS.contains(tokens))
 }
 
 /// From what the kinds of servers tell at their own places.

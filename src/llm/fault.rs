@@ -126,6 +126,14 @@ impl Speaker {
     }
 
     /// Something that is no answer in this provider's language.
+    /// Asked again it would say as much, and what it says is paid for.
+    pub fn endless(&self) -> ModelError {
+        let message = format!("the answer of `{}` has no end; it was broken off", self.provider);
+        let mut failure = Failure::new(FailureKind::Protocol, message, "say it in other words, or choose another model with -m");
+        failure.retryable = false;
+        failure.into()
+    }
+
     pub fn garbage(&self, what: &str) -> ModelError {
         let hint = format!("check that `{}` is the address of an API that `{}` speaks", self.base_url, self.provider);
         Failure::new(FailureKind::Protocol, what, hint).into()

@@ -24,6 +24,10 @@ const QUIET_IDLES: u32 = 8;
 const MAX_PING_BYTES: usize = 64;
 /// An event that repeats itself is no longer than this.
 const MAX_SAME_BYTES: usize = 512;
+/// More words than any model says in one answer.
+const MOST_WORDS_BYTES: usize = 32 << 20;
+/// More than any answer takes on its way, with its calls in the smallest pieces.
+const MOST_EVENT_BYTES: usize = 1 << 30;
 /// How long the end of the body is awaited, so that the connection can be used again.
 const DRAIN: Duration = Duration::from_secs(1);
 
@@ -69,6 +73,8 @@ pub(super) struct Listener {
     /// Whether there was any event.
     spoken: bool,
     last: String,
+    /// Bytes of events until now.
+    heard: usize,
 }
 
 enum Heard {
@@ -96,6 +102,7 @@ impl Listener {
             whole_until: None,
             spoken: false,
             last: String::new(),
+            heard: 0,
         }
     }
 
@@ -127,8 +134,9 @@ impl Listener {
 
     /// The answer, once the end is reached.
     pub fn finish(mut self) -> Result<Completion, ModelError> {
-        let usage = self.answer.usage_so_far();
+        let usage = self.answer.usage_so_far().map(whole);
         let mut completion = self.answer.complete();
+        completion.usage = whole(completion.usage);
         completion.content = with_ids(without_repeats(completion.content));
         match self.progress {
             Progress::More if !self.spoken => Err(self.speaker.empty()),
@@ -143,7 +151,7 @@ impl Listener {
 
     /// A failure costs what the stream told before it.
     fn counted(&self, error: ModelError) -> ModelError {
-        ModelError { usage: error.usage.or_else(|| self.answer.usage_so_far()), ..error }
+        ModelError { usage: error.usage.or_else(|| self.answer.usage_so_far()).map(whole), ..error }
     }
 
     async fn hear(&mut self) -> Heard {
@@ -164,6 +172,7 @@ impl Listener {
             self.spoken = true;
             match event {
                 Ok(event) => {
+                    self.heard += event.data.len();
                     let now = self.answer.event(&event, &mut self.deltas)?;
                     // A whole answer stays whole whatever follows.
                     if now != Progress::More {
@@ -172,6 +181,9 @@ impl Listener {
                     }
                     if !self.deltas.is_empty() || self.is_news(event) {
                         self.quiet_until = Instant::now() + self.quiet;
+                    }
+                    if self.deltas.said > MOST_WORDS_BYTES || self.heard > MOST_EVENT_BYTES {
+                        return Err(self.speaker.endless());
                     }
                 }
                 // What breaks after the answer is whole takes nothing from it.
@@ -203,6 +215,13 @@ impl Listener {
         self.last = if event.data.len() < MAX_SAME_BYTES { event.data } else { String::new() };
         !ping
     }
+}
+
+/// A server that counts what it had kept beside its input says of both what it says of one.
+fn whole(usage: Usage) -> Usage {
+    let kept = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
+    let input_tokens = if kept > usage.input_tokens { usage.input_tokens.saturating_add(kept) } else { usage.input_tokens };
+    Usage { input_tokens, ..usage }
 }
 
 /// A call that an answer has twice, name, arguments and all, is one call: it would be run twice.

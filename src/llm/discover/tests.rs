@@ -133,10 +133,14 @@ async fn names_that_could_not_be_shown_or_typed_are_left_out() {
         serde_json::json!("x"),
         serde_json::json!({"id": "nomic", "type": "embeddings"}),
         serde_json::json!({"id": "good:1b", "max_model_len": -1}),
+        serde_json::json!({"id": "large", "max_model_len": u64::MAX}),
+        serde_json::json!({"id": "small", "meta": {"n_ctx": 1}}),
     ]);
     let many = entries.chain((0..900).map(|number| serde_json::json!({"id": format!("m{number}")})));
     let port = serve(&[("/v1/models", json(serde_json::json!({"data": many.collect::<Vec<_>>()})))]).await;
     let found = local_servers(&[port]).await;
     assert_eq!(found[0].models.len(), MAX_MODELS);
-    assert_eq!(found[0].models[0], LocalModel { name: "good:1b".to_owned(), context_window: None });
+    for (model, name) in found[0].models.iter().zip(["good:1b", "large", "small"]) {
+        assert_eq!(*model, LocalModel { name: name.to_owned(), context_window: None });
+    }
 }

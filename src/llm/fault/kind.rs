@@ -41,6 +41,9 @@ const KEY: &[&str] = &[
     "api key is invalid",
     "api key is not valid",
     "not authenticated",
+    // A gateway that keeps no keys was sent one that is not its own.
+    "no_db_connection",
+    "no connected db",
 ];
 const MONEY: &[&str] = &[
     "insufficient_quota",

@@ -366,3 +366,36 @@ async fn a_request_that_may_have_arrived_is_never_sent_again_unseen() {
     .await;
     assert_eq!((ends, seen), (vec![Ok(()), Err(FailureKind::CutStream)], 1));
 }
+
+#[tokio::test]
+async fn an_answer_without_an_end_is_broken_off_and_not_asked_for_again() {
+    let address = serve_with(|mut socket| async move {
+        let words = "y".repeat(1 << 20);
+        let delta = format!(
+            "data: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{words}\"}}}}\n\n"
+        );
+        socket.write_all(format!("{HEAD}\r\n{HELLO}").as_bytes()).await.unwrap();
+        while socket.write_all(delta.as_bytes()).await.is_ok() {}
+    })
+    .await;
+    let (said, end) = ask(Api::Anthropic, address, LONG).await;
+    let error = end.unwrap_err();
+    assert_eq!((error.failure.kind, error.failure.retryable), (FailureKind::Protocol, false));
+    assert!(error.failure.message.contains("has no end"), "{}", error.failure.message);
+    assert_eq!(error.usage.map(|usage| usage.input_tokens), Some(3), "what it said of its cost counts");
+    assert!(said.len() < 64 << 20, "{} bytes", said.len());
+}
+
+#[tokio::test]
+async fn what_a_server_counts_beside_its_input_is_added_to_it() {
+    for (counts, input) in [
+        (json!({"prompt_tokens": 10, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 5000}}), 5010),
+        (json!({"prompt_tokens": 5010, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 5000}}), 5010),
+    ] {
+        let body = json!({"id": "x", "choices": [{"index": 0, "finish_reason": "stop",
+            "message": {"role": "assistant", "content": "hello"}}], "usage": counts});
+        let reply = of_length("content-type: application/json\r\n", body.to_string().as_bytes());
+        let usage = answer(Api::OpenAiChat, reply).await.1.unwrap().usage;
+        assert_eq!((usage.input_tokens, usage.cache_read_tokens), (input, 5000));
+    }
+}

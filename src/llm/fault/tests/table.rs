@@ -55,6 +55,12 @@ const CASES: &[(FailureKind, u16, &str)] = &[
         r#"{"error":{"code":"429","message":"Requests to the ChatCompletions_Create Operation under Azure OpenAI API version 2024-02-01 have exceeded token rate limit of your current OpenAI S0 pricing tier. Please retry after 26 seconds."}}"#,
     ),
     (FailureKind::NotFound, 404, r#"{"error":{"code":"404","message":"Resource not found"}}"#),
+    // LiteLLM without a database.
+    (
+        FailureKind::Authentication,
+        400,
+        r#"{"error":{"message":"No connected db.","type":"no_db_connection","param":null,"code":"400"}}"#,
+    ),
     (
         FailureKind::GuardrailBlocked,
         400,
