@@ -66,7 +66,6 @@ impl Machine {
     /// so that nobody has to guess it later.
     pub(super) fn quit(&mut self) {
         self.quitting = true;
-        self.waste_what_streams();
         if let Some(task) = &mut self.task
             && let Phase::Requesting(stream) = &mut task.phase
             && !stream.unsaved.is_empty()
@@ -76,6 +75,8 @@ impl Machine {
             self.out.push(Effect::StopModel);
             self.note(Record::PartialAnswer { step_id, text });
         }
+        // What was saved of the answer is counted with it.
+        self.waste_what_streams();
         self.commit(Durability::Process);
         self.stop_previews();
         if self.changes_run() {

@@ -31,8 +31,10 @@ impl Machine {
             } else if matches!(record, Record::Continued | Record::TaskStarted { .. } | Record::TaskEnded { .. }) {
                 failure = None;
             }
+            self.fold_lost(&record);
             self.fold(record, at);
         }
+        self.count_what_was_lost();
         let failure = failure.unwrap_or_else(|| {
             Failure::new(
                 FailureKind::Internal,

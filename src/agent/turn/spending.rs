@@ -24,6 +24,8 @@ pub(super) struct Spending {
     unpriced: (bool, bool),
     asked: Option<Asked>,
     last: Option<Answered>,
+    /// Of the answer that the journal breaks off in.
+    lost_bytes: usize,
 }
 
 /// The request that is under way.
@@ -122,6 +124,35 @@ impl Machine {
         if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Requesting(_))) {
             self.waste(None);
         }
+    }
+
+    /// Notes what the journal has of an answer that nothing has counted yet.
+    pub(super) fn fold_lost(&mut self, record: &Record) {
+        match record {
+            Record::PartialAnswer { text, .. } => self.spending.lost_bytes += text.len(),
+            Record::Answer { .. }
+            | Record::AnswerDiscarded { .. }
+            | Record::Wasted { .. }
+            | Record::StepStarted { .. }
+            | Record::StepCompleted { .. }
+            | Record::TaskStarted { .. }
+            | Record::TaskEnded { .. } => self.spending.lost_bytes = 0,
+            _ => {}
+        }
+    }
+
+    /// The process before ended in the middle of an answer: it was paid for all the same, and nobody has counted it.
+    pub(super) fn count_what_was_lost(&mut self) {
+        let bytes = std::mem::take(&mut self.spending.lost_bytes);
+        if bytes == 0 || self.task.is_none() {
+            return;
+        }
+        let (input_tokens, output_tokens) = (self.next_input_tokens(), (bytes / BYTES_PER_TOKEN) as u64);
+        let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
+        let cost_usd = self.spend(usage);
+        self.note(Record::Wasted { usage, cost_usd });
+        let tokens = input_tokens + output_tokens;
+        self.notice(format!("aye ended in the middle of an answer, which is lost; it is counted with about {tokens} tokens"));
     }
 
     /// Adds to the sums, also from the journal.

@@ -179,3 +179,35 @@ fn the_command_line_has_the_last_word_about_the_model_and_it_is_recorded() {
     machine.restore(without, Vec::new(), Unfinished::Wait, sim.at());
     assert!(machine.pending.iter().any(|record| matches!(record, Record::ModelChosen { model, .. } if model == "test/model")));
 }
+
+#[test]
+fn an_answer_that_a_crash_broke_off_is_counted_once_and_said() {
+    let words = "words ".repeat(200);
+    let mut sim = Sim::new(Approver::Person, 50);
+    played(&mut sim, &["prompt one", &format!("text {words}"), "wait 1500", &format!("text {words}")]);
+    assert_eq!(sim.machine.totals().1, 0);
+    let effects = sim.crash("");
+    let said = |effect: &Effect| matches!(effect, Effect::Emit { kind: EventKind::Notice { message }, .. } if message.contains("which is lost; it is counted"));
+    assert_eq!(effects.iter().filter(|effect| said(effect)).count(), 1);
+    let total = sim.machine.totals().1;
+    assert!(total > 500, "{total}");
+    let committed = effects.into_iter().filter_map(|effect| match effect {
+        Effect::Commit(records, _) => Some(records),
+        _ => None,
+    });
+    sim.records.extend(committed.flatten());
+    let effects = sim.crash("go-on");
+    assert!(!effects.iter().any(said), "it was counted by the process before");
+    assert_eq!(sim.machine.totals().1, total);
+}
+
+#[test]
+fn what_was_counted_when_the_person_quit_is_not_counted_again() {
+    let words = "words ".repeat(200);
+    let mut sim = Sim::new(Approver::Person, 50);
+    played(&mut sim, &["prompt one", &format!("text {words}"), "wait 1500", &format!("text {words}"), "quit"]);
+    let total = sim.machine.totals().1;
+    assert!(total > 500, "{total}");
+    sim.crash("go-on");
+    assert_eq!(sim.machine.totals().1, total);
+}
