@@ -17,6 +17,8 @@ pub const CACHE_SECONDS: i64 = 300;
 pub const BLOCKED_CHARS: usize = 500;
 /// The same call with the same arguments in a row: this one is asked about.
 pub const SAME_CALLS: u32 = 8;
+/// The same for what acts on nothing and changes nothing, such as the reading of a command that runs and is silent for long.
+pub const SAME_POLLS: u32 = 60;
 /// How much streamed text may be lost by a crash, in milliseconds of streaming.
 pub const PARTIAL_SAVE_MS: i64 = 1_000;
 /// Prompts that may wait behind a running task.

@@ -148,7 +148,7 @@ impl Machine {
         begun
     }
 
-    /// The step got its answer: its request was not too long.
+    /// The step got its answer, or another begins: its request is not too long, as far as is known.
     pub(super) fn request_fitted(&mut self) {
         self.room.too_long = false;
     }
@@ -158,8 +158,18 @@ impl Machine {
         if std::mem::replace(&mut self.room.too_long, true) {
             return false;
         }
-        let (name, tokens) = (self.options.model.name.clone(), self.next_input_tokens());
+        let name = self.room.counting.model.clone();
+        let tokens = self.room.counting.real(&name, self.room.counting.asked);
         self.room.counting.too_long(&name, tokens);
+        if let Some(failure) = self.preflight(at) {
+            self.forbidden(failure);
+            return true;
+        }
+        // It was too long for another model than is asked by now.
+        if name != self.model_name() {
+            self.request(0, at);
+            return true;
+        }
         let then = Then::Request { attempt: 0 };
         if self.begin_compaction(CompactionTrigger::TooLong, None, then, at).is_ok() {
             return true;
@@ -251,8 +261,12 @@ impl Machine {
         self.out.push(Effect::Request(request));
     }
 
-    /// What streams while a summary is made; its words are not shown, they are no answer.
+    /// What streams while a summary is made; its words are not shown, they are no answer. They cost as much.
     pub(super) fn summary_delta(&mut self, delta: Delta, at: Moment) {
+        if self.summary_ticket().is_some() {
+            return;
+        }
+        self.hear(&delta);
         if let Delta::Completed(completion) = delta {
             self.summed_up(completion, at);
         }
@@ -262,9 +276,10 @@ impl Machine {
         let Some(work) = self.room.work.as_ref().filter(|work| work.ticket.is_none()) else { return };
         let latency_ms = u64::try_from(at.now.as_millisecond() - work.since.as_millisecond()).unwrap_or(0);
         let Completion { content, stop_reason, usage, model } = completion;
+        let model = model.unwrap_or_else(|| self.asked_model().to_owned());
         let Spent { usage, cost_usd, estimated } = self.spend_on_answer(usage, &content, at);
         self.emit(EventKind::LlmRequestCompleted {
-            model: model.unwrap_or_else(|| self.options.model.name.clone()),
+            model,
             usage,
             latency_ms,
             stop_reason,
@@ -394,7 +409,10 @@ impl Machine {
             return self.give_up_compaction("what is to be summed up does not fit the window either", at);
         }
         self.commit(Durability::Process);
-        self.ask_for_summary(at);
+        match self.preflight(at) {
+            None => self.ask_for_summary(at),
+            Some(failure) => self.no_summary_now(&failure, at),
+        }
     }
 
     pub(super) fn summary_failed(&mut self, error: ModelError, at: Moment) {
@@ -449,12 +467,20 @@ impl Machine {
         }
         match self.preflight(at) {
             None => self.ask_for_summary(at),
-            Some(failure) => match self.room.work.take().map(|work| work.then) {
-                Some(Then::Request { .. }) => self.forbidden(failure),
-                _ => self.notice(format!("not compacted: {}; {}", failure.message, failure.hint)),
-            },
+            Some(failure) => self.no_summary_now(&failure, at),
         }
         true
+    }
+
+    /// The next request for the summary may not be sent. A task that needs it waits, or fails; what waited for it is told the same
+    /// once it begins.
+    fn no_summary_now(&mut self, failure: &Failure, at: Moment) {
+        if self.room.work.as_ref().is_some_and(|work| matches!(work.then, Then::Request { .. })) {
+            self.room.work = None;
+            return self.forbidden(failure.clone());
+        }
+        self.notice(format!("not compacted: {}; {}", failure.message, failure.hint));
+        self.after_compaction(at);
     }
 
     /// The person wants no summary: nothing changes. Whether there was one in the making for no task that runs.
@@ -463,6 +489,7 @@ impl Machine {
         if work.ticket.is_none() {
             self.out.push(Effect::StopModel);
             self.waste(None);
+            self.commit(Durability::Process);
         }
         self.be_quiet();
         self.notice("not compacted: stopped by you; everything is as it was");

@@ -319,6 +319,8 @@ struct Call {
     /// What it came to when it ran and was kept from something.
     held: Option<opened::Held>,
     row: loop_guard::Row,
+    /// It acts on nothing and changes nothing: it looks whether something else is done.
+    polls: bool,
     state: CallState,
 }
 
@@ -365,6 +367,7 @@ impl Call {
             no_preview: None,
             held: None,
             row: loop_guard::Row::default(),
+            polls: false,
             state,
         }
     }

@@ -175,8 +175,7 @@ impl Machine {
                     task.cancelling = false;
                 } else {
                     let max_steps = self.options.max_steps;
-                    self.task =
-                        self.ended.take().map(|task| Task { step_count: 0, max_steps: task.max_steps.max(max_steps), ..task });
+                    self.task = self.ended.take().map(|task| Task { step_count: 0, max_steps, ..task });
                 }
             }
             Record::Wasted { usage, cost_usd } => self.count(usage, cost_usd),
@@ -263,7 +262,9 @@ impl Machine {
         }
         let content = self.results();
         if !content.is_empty() {
-            self.thread.push(Message { content, ..message });
+            let message = Message { content, ..message };
+            self.note_outcomes(&message);
+            self.thread.push(message);
         }
     }
 
@@ -274,6 +275,7 @@ impl Machine {
             return;
         }
         if let Some(message) = self.message(Role::Tool, results, at) {
+            self.note_outcomes(&message);
             self.thread.push(message);
         }
         if let Some(task) = &mut self.task {
@@ -336,6 +338,7 @@ impl Machine {
             self.close_calls(at);
             return self.end_unsaid(TaskEnd::Cancelled);
         }
+        self.limit_to_this_run(unfinished);
         if self.task.as_ref().is_some_and(|task| task.cancelling) {
             return self.end_stopped(unfinished, at);
         }
@@ -350,6 +353,17 @@ impl Machine {
                 self.commit(Durability::Process);
                 self.emit(EventKind::SessionPaused { failure });
                 self.enter_session(SessionStatus::Paused);
+            }
+        }
+    }
+
+    /// The steps that a task may have are those of the run it goes on in; where nobody is there to say go on, they are counted anew.
+    fn limit_to_this_run(&mut self, unfinished: Unfinished) {
+        let max_steps = self.options.max_steps;
+        if let Some(task) = &mut self.task {
+            task.max_steps = max_steps;
+            if unfinished == Unfinished::GoOn {
+                task.step_count = 0;
             }
         }
     }
@@ -396,7 +410,10 @@ impl Machine {
                 }
             }
             Unfinished::Wait if self.ended.is_none() && !nothing => {
-                let message = format!("{} prompts wait; /continue begins with the first", self.queue.len());
+                let message = match self.queue.len() {
+                    1 => "1 prompt waits; /continue begins with it".to_owned(),
+                    count => format!("{count} prompts wait; /continue begins with the first"),
+                };
                 self.emit(EventKind::Notice { message });
             }
             Unfinished::Wait | Unfinished::Replace => {}
@@ -421,6 +438,7 @@ impl Machine {
             return;
         }
         let Some(message) = self.message(Role::Tool, results, at) else { return };
+        self.note_outcomes(&message);
         self.thread.push(message.clone());
         if let Some(task) = &mut self.task {
             task.step_count += 1;

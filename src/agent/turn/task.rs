@@ -86,6 +86,7 @@ impl Machine {
             return self.forbidden(failure);
         }
         self.take_steers(at);
+        self.request_fitted();
         self.counters.steps += 1;
         let step_id = StepId::new(format!("step_{:04}", self.counters.steps));
         if let Some(task) = &mut self.task {
@@ -179,6 +180,7 @@ impl Machine {
             let (task_id, step_count) = (task.id.clone(), task.step_count + 1);
             self.note(Record::StepCompleted { task_id, step_id, step_count, message: message.clone() });
         }
+        self.note_outcomes(&message);
         self.thread.push(message);
         self.step_done(at);
     }
@@ -241,8 +243,8 @@ impl Machine {
         }
         if !paused {
             if let Some(task) = self.ended.take() {
-                let max_steps = task.max_steps.max(self.options.max_steps);
-                self.task = Some(Task { step_count: 0, max_steps, ..task });
+                // As many again as this run gives a task, whatever the one before gave.
+                self.task = Some(Task { step_count: 0, max_steps: self.options.max_steps, ..task });
             } else if self.queue.is_empty() {
                 return self.emit(EventKind::Notice { message: "nothing to continue".to_owned() });
             } else {
