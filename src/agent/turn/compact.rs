@@ -7,6 +7,8 @@
 mod room;
 mod shares;
 mod summary;
+mod too_long;
+mod undo;
 
 use super::super::context::Counting;
 use super::super::limits::{
@@ -18,7 +20,6 @@ use super::{Effect, Machine, Moment, Phase};
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record};
 use crate::protocol::{
     Compaction, CompactionTrigger, EventKind, Failure, FailureKind, Message, MessageId, Role, StopReason, TaskStatus, Usage,
-    counted,
 };
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -151,48 +152,6 @@ impl Machine {
     /// The step got its answer, or another begins: its request is not too long, as far as is known.
     pub(super) fn request_fitted(&mut self) {
         self.room.too_long = false;
-    }
-
-    /// The provider says that the request was too long: it is made shorter and sent once more. Whether it is.
-    pub(super) fn shorten(&mut self, at: Moment) -> bool {
-        if std::mem::replace(&mut self.room.too_long, true) {
-            return false;
-        }
-        let name = self.room.counting.model.clone();
-        let tokens = self.room.counting.real(&name, self.room.counting.asked);
-        self.room.counting.too_long(&name, tokens);
-        if let Some(failure) = self.preflight(at) {
-            self.forbidden(failure);
-            return true;
-        }
-        // It was too long for another model than is asked by now.
-        if name != self.model_name() {
-            self.request(0, at);
-            return true;
-        }
-        let then = Then::Request { attempt: 0 };
-        if self.begin_compaction(CompactionTrigger::TooLong, None, then, at).is_ok() {
-            return true;
-        }
-        let shorter = self.drop_to(self.thread.tokens() / 2);
-        if shorter {
-            self.request(0, at);
-        }
-        shorter
-    }
-
-    /// What to do about a request that is too long and cannot be made shorter.
-    pub(super) fn cannot_be_shortened(&self, failure: Failure) -> Failure {
-        let fixed = self.room.counting.real(self.model_name(), self.room.counting.fixed);
-        let hint = if fixed * 2 > self.input_limit() {
-            format!(
-                "the instructions and tools alone have about {fixed} tokens; choose a model with a larger window, or take tools away with \
-                 `[tools] enabled`"
-            )
-        } else {
-            "ask for less at a time, start a new session, or choose a model with a larger window".to_owned()
-        };
-        Failure { hint, ..failure }
     }
 
     /// Begins to make a summary; says why where none would help.
@@ -494,35 +453,5 @@ impl Machine {
         self.be_quiet();
         self.notice("not compacted: stopped by you; everything is as it was");
         !matches!(work.then, Then::Request { .. })
-    }
-
-    pub(super) fn undo_compaction(&mut self) {
-        if self.is_compacting() {
-            return self.notice("a summary is being made; esc stops that");
-        }
-        if !self.thread.has_summary() {
-            return self.notice("nothing to undo: no summary stands in the place of messages");
-        }
-        self.note(Record::CompactionUndone);
-        self.commit(Durability::Power);
-        self.take_summary_back();
-        let tokens = self.next_input_tokens();
-        self.emit(EventKind::CompactionUndone { tokens });
-        let limit = self.input_limit();
-        if tokens > limit {
-            self.notice(format!(
-                "the messages are back: about {}, of which {limit} fit; the oldest are left out of the next request",
-                counted(tokens, "token", "tokens")
-            ));
-        }
-    }
-
-    /// Also what a journal tells of it.
-    pub(super) fn take_summary_back(&mut self) {
-        if self.thread.undo() {
-            self.room.counting.counted = 0;
-            // Who takes it back does not want the next one at once.
-            self.be_quiet();
-        }
     }
 }

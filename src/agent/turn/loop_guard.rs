@@ -100,7 +100,7 @@ impl Machine {
         if call.polls && times < SAME_POLLS {
             return None;
         }
-        Some(format!("the same call for the {} time in a row, with the same arguments and the same outcome", ordinal(times)))
+        Some(format!("the same call for the {} time in a row, with the same arguments", ordinal(times)))
     }
 
     /// Whether nothing but the repetition makes it a question.
