@@ -3,7 +3,7 @@
 /// Steps of one task when nobody says otherwise.
 pub const MAX_STEPS: u32 = 1_000;
 /// The share of `max_steps` at which the person is warned, in percent.
-pub const STEP_WARNING_PERCENT: u32 = 80;
+pub const STEP_WARNING_PERCENT: u64 = 80;
 /// The share of a budget at which the person is warned, in percent.
 pub const BUDGET_WARNING_PERCENT: f64 = 80.0;
 /// A budget that is used up is offered to be raised by this factor.

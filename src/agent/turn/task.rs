@@ -160,7 +160,7 @@ impl Machine {
         task.step_count += 1;
         let (count, limit) = (task.step_count, task.max_steps);
         self.emit(EventKind::StepCompleted { step_count: count });
-        if count == limit * STEP_WARNING_PERCENT / 100 && count < limit {
+        if u64::from(count) == u64::from(limit) * STEP_WARNING_PERCENT / 100 && count < limit {
             self.emit(EventKind::StepLimitApproaching { step_count: count, max_steps: limit });
         }
         self.next_step(at);

@@ -611,14 +611,8 @@ impl World {
     fn comes_to_an_end(&mut self) {
         let usual = self.change(0);
         self.give(usual, None, Unfinished::Wait);
-        for (scope, unit) in [
-            (BudgetScope::Session, BudgetUnit::Tokens),
-            (BudgetScope::Session, BudgetUnit::Steps),
-            (BudgetScope::Task, BudgetUnit::Tokens),
-            (BudgetScope::Task, BudgetUnit::Steps),
-        ] {
-            let limit = BudgetLimit { scope, unit, limit: 1e9 };
-            self.give(Input::Command(Command::SetBudget { limit }), None, Unfinished::Wait);
+        for command in plenty() {
+            self.give(Input::Command(command), None, Unfinished::Wait);
         }
         for _ in 0..2_000 {
             let input = if !self.keeping.is_empty() {
@@ -652,6 +646,18 @@ impl World {
         }
         panic!("it never ends: {:?}", self.machine.task);
     }
+}
+
+/// No budget stands in the way any more.
+fn plenty() -> Vec<Command> {
+    let kinds = [
+        (BudgetScope::Session, BudgetUnit::Tokens),
+        (BudgetScope::Session, BudgetUnit::Steps),
+        (BudgetScope::Task, BudgetUnit::Tokens),
+        (BudgetScope::Task, BudgetUnit::Steps),
+    ];
+    let limit = |(scope, unit)| BudgetLimit { scope, unit, limit: 1e9 };
+    kinds.map(|kind| Command::SetBudget { limit: limit(kind) }).into()
 }
 
 fn planned(calls: Vec<ToPlan>) -> Input {
@@ -759,6 +765,9 @@ proptest! {
         let mut machine = small(Approver::Nobody);
         let mut effects = machine.restore(records, Vec::new(), Unfinished::Replace, at);
         prop_assert_eq!(machine.states.refused, 0);
+        for command in plenty() {
+            effects.extend(machine.handle(Input::Command(command), at));
+        }
         effects.extend(machine.handle(Input::Command(Command::Prompt { text: "and now?".to_owned() }), at));
         let mut asked = 0;
         while let Some(Effect::Request(request)) = effects.iter().find(|effect| matches!(effect, Effect::Request(_))) {
