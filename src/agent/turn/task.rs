@@ -3,7 +3,7 @@
 use super::super::limits::STEP_WARNING_PERCENT;
 use super::{Approver, Effect, Machine, Moment, Phase, Stream, Task};
 use crate::ports::{Durability, ModelRequest, Record, TaskEnd};
-use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, SessionStatus, StepId, TaskId, TaskStatus, Usage};
+use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, SessionStatus, StepId, TaskId, TaskStatus, Usage, counted};
 
 impl Machine {
     pub(super) fn prompt(&mut self, text: String, at: Moment) {
@@ -78,7 +78,7 @@ impl Machine {
             let (count, limit) = (task.step_count, task.max_steps);
             return self.fail(Failure::new(
                 FailureKind::MaxStepsExceeded,
-                format!("the task reached its limit of {limit} steps ({count} done)"),
+                format!("the task reached its limit of {} ({count} done)", counted(limit.into(), "step", "steps")),
                 "/continue gives it as many again; --max-steps sets the limit",
             ));
         }
