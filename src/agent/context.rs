@@ -23,8 +23,9 @@ pub struct Counting {
     most: HashMap<String, u64>,
     /// Of the system prompt and the tools, as estimated.
     pub fixed: u64,
-    /// Estimated tokens of the request that was sent last.
+    /// Estimated tokens of the request that was sent last, and the model it went to.
     pub asked: u64,
+    pub model: String,
     /// What the provider counted of it, as long as it is sent again.
     pub counted: u64,
 }

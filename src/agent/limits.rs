@@ -3,7 +3,7 @@
 /// Steps of one task when nobody says otherwise.
 pub const MAX_STEPS: u32 = 1_000;
 /// The share of `max_steps` at which the person is warned, in percent.
-pub const STEP_WARNING_PERCENT: u32 = 80;
+pub const STEP_WARNING_PERCENT: u64 = 80;
 /// The share of a budget at which the person is warned, in percent.
 pub const BUDGET_WARNING_PERCENT: f64 = 80.0;
 /// A budget that is used up is offered to be raised by this factor.
@@ -17,6 +17,8 @@ pub const CACHE_SECONDS: i64 = 300;
 pub const BLOCKED_CHARS: usize = 500;
 /// The same call with the same arguments in a row: this one is asked about.
 pub const SAME_CALLS: u32 = 8;
+/// The same for what acts on nothing and changes nothing, such as the reading of a command that runs and is silent for long.
+pub const SAME_POLLS: u32 = 60;
 /// How much streamed text may be lost by a crash, in milliseconds of streaming.
 pub const PARTIAL_SAVE_MS: i64 = 1_000;
 /// Prompts that may wait behind a running task.

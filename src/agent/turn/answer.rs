@@ -16,12 +16,7 @@ const GO_ON: &str = "[Go on.]";
 
 impl Machine {
     pub(super) fn delta(&mut self, delta: Delta, at: Moment) {
-        match &delta {
-            Delta::Text(text) | Delta::Reasoning(text) => self.heard(text.len()),
-            // All of its arguments until now, not those that are new: at least something came.
-            Delta::ToolCallProgress { .. } => self.heard(1),
-            Delta::Completed(_) => {}
-        }
+        self.hear(&delta);
         match delta {
             Delta::Text(text) => self.text(text, at),
             Delta::Reasoning(text) => self.show(EventKind::ReasoningChunk { text }),
@@ -63,7 +58,7 @@ impl Machine {
         self.enter(TaskStatus::ProcessingResponse);
         let Completion { content, stop_reason, usage, model } = completion;
         self.note_counted(usage);
-        let model = model.unwrap_or_else(|| self.options.model.name.clone());
+        let model = model.unwrap_or_else(|| self.asked_model().to_owned());
         let spent = self.spend_on_answer(usage, &content, at);
         let asked = Asked { spent, stop_reason, latency_ms, model };
         if let Some(failure) = spoiled(stop_reason) {

@@ -80,6 +80,7 @@ impl Machine {
                 call.touches = plan.actions.iter().filter_map(touched).collect();
                 call.runs.clone_from(&plan.runs);
                 call.changes = plan.changes;
+                call.polls = !plan.changes && plan.actions.is_empty();
                 let verdict = self.policy.judge_call(&plan.tool_name, &plan.actions, at.now);
                 // What may not be touched is not written down either.
                 call.proposal = plan.proposal.clone().filter(|_| !matches!(verdict, Verdict::Deny(_)));

@@ -7,6 +7,8 @@
 mod room;
 mod shares;
 mod summary;
+mod too_long;
+mod undo;
 
 use super::super::context::Counting;
 use super::super::limits::{
@@ -18,7 +20,6 @@ use super::{Effect, Machine, Moment, Phase};
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record};
 use crate::protocol::{
     Compaction, CompactionTrigger, EventKind, Failure, FailureKind, Message, MessageId, Role, StopReason, TaskStatus, Usage,
-    counted,
 };
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -148,41 +149,9 @@ impl Machine {
         begun
     }
 
-    /// The step got its answer: its request was not too long.
+    /// The step got its answer, or another begins: its request is not too long, as far as is known.
     pub(super) fn request_fitted(&mut self) {
         self.room.too_long = false;
-    }
-
-    /// The provider says that the request was too long: it is made shorter and sent once more. Whether it is.
-    pub(super) fn shorten(&mut self, at: Moment) -> bool {
-        if std::mem::replace(&mut self.room.too_long, true) {
-            return false;
-        }
-        let (name, tokens) = (self.options.model.name.clone(), self.next_input_tokens());
-        self.room.counting.too_long(&name, tokens);
-        let then = Then::Request { attempt: 0 };
-        if self.begin_compaction(CompactionTrigger::TooLong, None, then, at).is_ok() {
-            return true;
-        }
-        let shorter = self.drop_to(self.thread.tokens() / 2);
-        if shorter {
-            self.request(0, at);
-        }
-        shorter
-    }
-
-    /// What to do about a request that is too long and cannot be made shorter.
-    pub(super) fn cannot_be_shortened(&self, failure: Failure) -> Failure {
-        let fixed = self.room.counting.real(self.model_name(), self.room.counting.fixed);
-        let hint = if fixed * 2 > self.input_limit() {
-            format!(
-                "the instructions and tools alone have about {fixed} tokens; choose a model with a larger window, or take tools away with \
-                 `[tools] enabled`"
-            )
-        } else {
-            "ask for less at a time, start a new session, or choose a model with a larger window".to_owned()
-        };
-        Failure { hint, ..failure }
     }
 
     /// Begins to make a summary; says why where none would help.
@@ -251,8 +220,12 @@ impl Machine {
         self.out.push(Effect::Request(request));
     }
 
-    /// What streams while a summary is made; its words are not shown, they are no answer.
+    /// What streams while a summary is made; its words are not shown, they are no answer. They cost as much.
     pub(super) fn summary_delta(&mut self, delta: Delta, at: Moment) {
+        if self.summary_ticket().is_some() {
+            return;
+        }
+        self.hear(&delta);
         if let Delta::Completed(completion) = delta {
             self.summed_up(completion, at);
         }
@@ -262,9 +235,10 @@ impl Machine {
         let Some(work) = self.room.work.as_ref().filter(|work| work.ticket.is_none()) else { return };
         let latency_ms = u64::try_from(at.now.as_millisecond() - work.since.as_millisecond()).unwrap_or(0);
         let Completion { content, stop_reason, usage, model } = completion;
+        let model = model.unwrap_or_else(|| self.asked_model().to_owned());
         let Spent { usage, cost_usd, estimated } = self.spend_on_answer(usage, &content, at);
         self.emit(EventKind::LlmRequestCompleted {
-            model: model.unwrap_or_else(|| self.options.model.name.clone()),
+            model,
             usage,
             latency_ms,
             stop_reason,
@@ -394,7 +368,10 @@ impl Machine {
             return self.give_up_compaction("what is to be summed up does not fit the window either", at);
         }
         self.commit(Durability::Process);
-        self.ask_for_summary(at);
+        match self.preflight(at) {
+            None => self.ask_for_summary(at),
+            Some(failure) => self.no_summary_now(&failure, at),
+        }
     }
 
     pub(super) fn summary_failed(&mut self, error: ModelError, at: Moment) {
@@ -449,12 +426,20 @@ impl Machine {
         }
         match self.preflight(at) {
             None => self.ask_for_summary(at),
-            Some(failure) => match self.room.work.take().map(|work| work.then) {
-                Some(Then::Request { .. }) => self.forbidden(failure),
-                _ => self.notice(format!("not compacted: {}; {}", failure.message, failure.hint)),
-            },
+            Some(failure) => self.no_summary_now(&failure, at),
         }
         true
+    }
+
+    /// The next request for the summary may not be sent. A task that needs it waits, or fails; what waited for it is told the same
+    /// once it begins.
+    fn no_summary_now(&mut self, failure: &Failure, at: Moment) {
+        if self.room.work.as_ref().is_some_and(|work| matches!(work.then, Then::Request { .. })) {
+            self.room.work = None;
+            return self.forbidden(failure.clone());
+        }
+        self.notice(format!("not compacted: {}; {}", failure.message, failure.hint));
+        self.after_compaction(at);
     }
 
     /// The person wants no summary: nothing changes. Whether there was one in the making for no task that runs.
@@ -463,39 +448,10 @@ impl Machine {
         if work.ticket.is_none() {
             self.out.push(Effect::StopModel);
             self.waste(None);
+            self.commit(Durability::Process);
         }
         self.be_quiet();
         self.notice("not compacted: stopped by you; everything is as it was");
         !matches!(work.then, Then::Request { .. })
-    }
-
-    pub(super) fn undo_compaction(&mut self) {
-        if self.is_compacting() {
-            return self.notice("a summary is being made; esc stops that");
-        }
-        if !self.thread.has_summary() {
-            return self.notice("nothing to undo: no summary stands in the place of messages");
-        }
-        self.note(Record::CompactionUndone);
-        self.commit(Durability::Power);
-        self.take_summary_back();
-        let tokens = self.next_input_tokens();
-        self.emit(EventKind::CompactionUndone { tokens });
-        let limit = self.input_limit();
-        if tokens > limit {
-            self.notice(format!(
-                "the messages are back: about {}, of which {limit} fit; the oldest are left out of the next request",
-                counted(tokens, "token", "tokens")
-            ));
-        }
-    }
-
-    /// Also what a journal tells of it.
-    pub(super) fn take_summary_back(&mut self) {
-        if self.thread.undo() {
-            self.room.counting.counted = 0;
-            // Who takes it back does not want the next one at once.
-            self.be_quiet();
-        }
     }
 }

@@ -1,15 +1,28 @@
-//! The same call again and again: the person is asked whether it goes on.
+//! The same call again and again, with the same outcome: the person is asked whether it goes on.
+//!
+//! A call whose outcome differs from the one before got somewhere, so it begins anew: who looks whether something is done by now, or
+//! repeats a check after each change, goes in no circle. Times of day and durations tell no outcomes apart.
 
-use super::super::limits::SAME_CALLS;
+use super::super::limits::{SAME_CALLS, SAME_POLLS};
 use super::{Call, Machine, Moment};
 use crate::policy::{Question, Verdict};
 use crate::ports::Plan;
-use crate::protocol::{Arguments, ToolCall};
+use crate::protocol::{Arguments, ErrorCode, Message, Part, ToolCall, ToolResult};
+use regex::Regex;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::LazyLock;
+
+/// `12:04:33`, `0.34s`, `12 ms`, `1m 03s`: what differs each time and says nothing.
+static TIMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?|\d+([.,]\d+)?\s?(ns|us|µs|ms|s|secs?|seconds?|m|min|mins|minutes?)\b").ok()
+});
 
 /// The calls of a task, as far as the last of them repeat one.
 #[derive(Debug, Default)]
 pub(super) struct LoopGuard {
     last: Option<(String, Arguments)>,
+    /// What the last one came to.
+    outcome: Option<u64>,
     row: Row,
 }
 
@@ -46,6 +59,26 @@ impl LoopGuard {
         rows
     }
 
+    /// What the calls of a step came to, in their order. What was not let through came to nothing, and changes nothing.
+    fn came_to<'a>(&mut self, results: impl Iterator<Item = &'a ToolResult>) {
+        let outcomes: Vec<Option<u64>> = results.map(outcome).collect();
+        // Those at the end that repeat the last call.
+        let times = usize::try_from(self.row.times).unwrap_or(usize::MAX);
+        let repeated = outcomes.len().min(times);
+        if repeated == times {
+            self.outcome = None;
+        }
+        let of_row = &outcomes[outcomes.len() - repeated..];
+        for (place, outcome) in of_row.iter().enumerate() {
+            let Some(outcome) = outcome else { continue };
+            if self.outcome.is_some_and(|before| before != *outcome) {
+                let times = u32::try_from(of_row.len() - place).unwrap_or(u32::MAX);
+                self.row = Row { number: self.row.number + 1, times, free: SAME_CALLS - 1 };
+            }
+            self.outcome = Some(*outcome);
+        }
+    }
+
     /// How many times in a row, where that is too often.
     fn too_often(&self, row: Row) -> Option<u32> {
         let free = if row.number == self.row.number { self.row.free } else { row.free };
@@ -64,6 +97,9 @@ impl Machine {
     /// Why a call that may run is asked about all the same.
     pub(super) fn goes_in_circles(&self, call: &Call) -> Option<String> {
         let times = self.task.as_ref()?.guard.too_often(call.row)?;
+        if call.polls && times < SAME_POLLS {
+            return None;
+        }
         Some(format!("the same call for the {} time in a row, with the same arguments", ordinal(times)))
     }
 
@@ -80,11 +116,39 @@ impl Machine {
         question
     }
 
+    /// A step is done, with these results.
+    pub(super) fn note_outcomes(&mut self, message: &Message) {
+        let results = message.content.iter().filter_map(|part| match part {
+            Part::ToolResult(result) => Some(result),
+            _ => None,
+        });
+        if let Some(task) = &mut self.task {
+            task.guard.came_to(results);
+        }
+    }
+
     pub(super) fn let_pass(&mut self, row: Row) {
         if let Some(task) = &mut self.task {
             task.guard.allow(row);
         }
     }
+}
+
+/// What a result tells, without what differs each time; nothing where the call was not let through.
+fn outcome(result: &ToolResult) -> Option<u64> {
+    let code = result.error.as_ref().map(|error| error.code);
+    if matches!(code, Some(ErrorCode::NoApprover | ErrorCode::UserDenied | ErrorCode::PolicyDenied | ErrorCode::Cancelled)) {
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    for text in [Some(&result.output_text), result.error.as_ref().map(|error| &error.message)].into_iter().flatten() {
+        match &*TIMES {
+            Some(times) => times.replace_all(text, "").hash(&mut hasher),
+            None => text.hash(&mut hasher),
+        }
+    }
+    result.images.len().hash(&mut hasher);
+    Some(hasher.finish())
 }
 
 fn ordinal(number: u32) -> String {
@@ -147,6 +211,52 @@ mod tests {
         assert_eq!(asked, [8, 9, 10]);
         guard.allow(rows[7]);
         assert!(rows.iter().all(|row| guard.too_often(*row).is_none()));
+    }
+
+    fn results(outputs: &[&str]) -> Vec<ToolResult> {
+        outputs
+            .iter()
+            .map(|output| match output.strip_prefix("denied") {
+                Some(why) => {
+                    ToolResult::refused(CallId::new("c"), "T", crate::protocol::ToolError::new(ErrorCode::UserDenied, why))
+                }
+                None => ToolResult::succeeded(CallId::new("c"), "T", *output),
+            })
+            .collect()
+    }
+
+    /// How many in a row there are after each of these steps.
+    fn rows(steps: &[(&[ToolCall], &[&str])]) -> Vec<u32> {
+        let mut guard = LoopGuard::default();
+        let after = |(calls, outputs): &(&[ToolCall], &[&str])| {
+            guard.count(calls);
+            guard.came_to(results(outputs).iter());
+            guard.row.times
+        };
+        steps.iter().map(after).collect()
+    }
+
+    #[test]
+    fn a_call_that_came_to_something_else_begins_anew() {
+        let poll = [call("CliRead", "{}")];
+        let poll: &[ToolCall] = &poll;
+        let thrice = vec![poll[0].clone(); 3];
+        assert_eq!(rows(&[(poll, &["10 %"]), (poll, &["20 %"]), (poll, &["20 %"]), (poll, &["30 %"])]), [1, 1, 2, 1]);
+        assert_eq!(rows(&[(&thrice, &["a", "a", "b"]), (&thrice, &["b", "b", "b"])]), [1, 4]);
+        // Another call in between, whatever it comes to.
+        let other = [call("Stat", "{}"), poll[0].clone()];
+        assert_eq!(rows(&[(poll, &["a"]), (&other, &["x", "a"]), (poll, &["a"])]), [1, 1, 2]);
+        // A no is no outcome.
+        assert_eq!(rows(&[(poll, &["a"]), (poll, &["denied"]), (poll, &["a"]), (poll, &["denied"])]), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn times_and_durations_tell_no_outcomes_apart() {
+        let test = [call("RunCommand", "{}")];
+        let test: &[ToolCall] = &test;
+        let same = ["1 failed in 0.02s at 12:04:33", "1 failed in 0.41s at 12:05:01", "1 failed in 1s at 12:05:01.100"];
+        assert_eq!(rows(&same.map(|output| (test, std::slice::from_ref(Box::leak(Box::new(output)))))), [1, 2, 3]);
+        assert_eq!(rows(&[(test, &["2 failed in 1 s"]), (test, &["1 failed in 1 s"])]), [1, 1]);
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult, Waiting}
 pub(super) struct Opening {
     /// Of the message that waits.
     id: u64,
+    /// All that its words named when it was begun.
+    named: Vec<Mention>,
+    /// Those that are read.
     mentions: Vec<Mention>,
 }
 
@@ -27,7 +30,7 @@ impl Machine {
         self.note_queue();
         self.commit(Durability::Process);
         let calls: Vec<ToolCall> = mentions.iter().enumerate().map(|(at, mention)| mention.call(at)).collect();
-        self.opening = Some(Opening { id, mentions });
+        self.opening = Some(Opening { id, named: mentions.clone(), mentions });
         self.out.push(Effect::PlanMentions { ticket: id, calls });
     }
 
@@ -86,6 +89,10 @@ impl Machine {
         self.note_queue();
         if !self.queue.is_empty() {
             self.tell_queue();
+        }
+        if mentions(&waiting.text) != opening.named {
+            // The words were changed since then, and name other files.
+            return self.begin(waiting.text, at);
         }
         let most_bytes = self.result_bytes(results.len());
         let mut parts = Vec::new();

@@ -22,6 +22,7 @@ mod queue;
 mod restore;
 mod spending;
 mod state;
+mod take_up;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -195,6 +196,8 @@ struct Call {
     /// What it came to when it ran and was kept from something.
     held: Option<opened::Held>,
     row: loop_guard::Row,
+    /// It acts on nothing and changes nothing: it looks whether something else is done.
+    polls: bool,
     state: CallState,
 }
 
@@ -241,6 +244,7 @@ impl Call {
             no_preview: None,
             held: None,
             row: loop_guard::Row::default(),
+            polls: false,
             state,
         }
     }

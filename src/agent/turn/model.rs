@@ -60,6 +60,7 @@ impl Machine {
             let message = sentence(&facts);
             self.options.model = facts.clone();
             self.fit_answer();
+            self.another_window();
             self.emit(EventKind::ModelChanged { facts, effort: self.options.effort, message });
         }
     }
@@ -72,17 +73,22 @@ impl Machine {
         }
         let mut message = sentence(&facts);
         let streams = self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Requesting(_)));
-        if streams && facts.name != self.options.model.name {
-            message = format!("{message}; the answer that is under way is still of {}", self.options.model.name);
+        let sums_up = self.is_compacting() && self.summary_ticket().is_none();
+        if (streams || sums_up) && facts.name != self.options.model.name {
+            let what = if sums_up { "summary" } else { "answer" };
+            message = format!("{message}; the {what} that is under way is still of {}", self.asked_model());
         }
         let name = facts.name.clone();
         self.options.model = facts.clone();
         self.fit_answer();
+        self.another_window();
         self.keep(Record::ModelChosen { model: name.clone(), effort: self.options.effort });
         self.out.push(Effect::UseModel { name });
         self.emit(EventKind::ModelChanged { facts, effort: self.options.effort, message });
         // Who takes another model while one is waited for does not want to wait.
-        if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Retrying { .. })) {
+        if let Some(ticket) = self.summary_ticket() {
+            self.summary_woken(ticket, at);
+        } else if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Retrying { .. })) {
             match self.preflight(at) {
                 None => self.request(0, at),
                 Some(failure) => self.forbidden(failure),

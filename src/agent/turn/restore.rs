@@ -1,11 +1,11 @@
-//! A session from its journal: the fold of the records, and what a crash left open.
+//! A session from its journal: the fold of the records.
 
 use super::opened::Held;
-use super::{Approver, Call, CallState, Effect, Machine, Moment, Phase, Task};
-use crate::ports::{Durability, Record, TaskEnd};
+use super::{Call, CallState, Effect, Machine, Moment, Phase, Task};
+use crate::ports::{Record, TaskEnd};
 use crate::protocol::{
-    Arguments, CallId, Decision, ErrorCode, EventKind, Failure, FailureKind, Message, MessageId, Part, Resolution, Role,
-    SessionStatus, TaskId, TaskStatus, ToolResult, Usage,
+    CallId, Decision, ErrorCode, Failure, FailureKind, Message, MessageId, Part, Resolution, Role, SessionStatus, TaskId,
+    ToolResult, Usage,
 };
 
 /// What is to become of a task that was not done when the process ended.
@@ -177,8 +177,7 @@ impl Machine {
                     task.cancelling = false;
                 } else {
                     let max_steps = self.options.max_steps;
-                    self.task =
-                        self.ended.take().map(|task| Task { step_count: 0, max_steps: task.max_steps.max(max_steps), ..task });
+                    self.task = self.ended.take().map(|task| Task { step_count: 0, max_steps, ..task });
                 }
             }
             Record::Wasted { usage, cost_usd } => self.count(usage, cost_usd),
@@ -265,7 +264,9 @@ impl Machine {
         }
         let content = self.results();
         if !content.is_empty() {
-            self.thread.push(Message { content, ..message });
+            let message = Message { content, ..message };
+            self.note_outcomes(&message);
+            self.thread.push(message);
         }
     }
 
@@ -276,6 +277,7 @@ impl Machine {
             return;
         }
         if let Some(message) = self.message(Role::Tool, results, at) {
+            self.note_outcomes(&message);
             self.thread.push(message);
         }
         if let Some(task) = &mut self.task {
@@ -284,7 +286,7 @@ impl Machine {
     }
 
     /// The results of the open step's calls, in their order; of what has none the outcome is unknown.
-    fn results(&mut self) -> Vec<Part> {
+    pub(super) fn results(&mut self) -> Vec<Part> {
         let count = self.calls_mut().len();
         let most_bytes = self.result_bytes(count);
         let calls = self.calls_mut().iter_mut();
@@ -314,7 +316,7 @@ impl Machine {
         self.counters.messages = self.counters.messages.max(number);
     }
 
-    fn calls_mut(&mut self) -> &mut [Call] {
+    pub(super) fn calls_mut(&mut self) -> &mut [Call] {
         match self.task.as_mut().map(|task| &mut task.phase) {
             Some(Phase::Working(calls)) => calls,
             Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) | None => &mut [],
@@ -323,183 +325,6 @@ impl Machine {
 
     fn open_call(&mut self, id: &CallId) -> Option<&mut Call> {
         self.calls_mut().iter_mut().find(|call| !call.is_done() && call.call.tool_call_id == *id)
-    }
-
-    /// Settles what the process left open when it ended.
-    fn take_up(&mut self, failure: Failure, unfinished: Unfinished, at: Moment) {
-        self.end_what_was_answered();
-        if !self.queue.is_empty() {
-            self.tell_queue();
-        }
-        if self.task.is_none() {
-            return self.take_up_nothing(unfinished, at);
-        }
-        if unfinished == Unfinished::Replace {
-            self.close_calls(at);
-            return self.end_unsaid(TaskEnd::Cancelled);
-        }
-        if self.task.as_ref().is_some_and(|task| task.cancelling) {
-            return self.end_stopped(unfinished, at);
-        }
-        self.enter(TaskStatus::TaskRunning);
-        if !self.calls_mut().is_empty() && !self.calls_mut().iter().all(Call::is_done) {
-            return self.take_up_calls(at);
-        }
-        self.close_calls(at);
-        match unfinished {
-            Unfinished::GoOn => self.go_on(at),
-            Unfinished::Wait | Unfinished::Replace => {
-                self.commit(Durability::Process);
-                self.emit(EventKind::SessionPaused { failure });
-                self.enter_session(SessionStatus::Paused);
-            }
-        }
-    }
-
-    /// The person stopped it before the process ended: it does not go on by itself, but is taken up again as one that was stopped.
-    fn end_stopped(&mut self, unfinished: Unfinished, at: Moment) {
-        self.close_calls(at);
-        let stopped = self.task.take();
-        if let Some(task) = &stopped {
-            let (task_id, step_count) = (task.id.clone(), task.step_count);
-            self.note(Record::TaskEnded { task_id, step_count, end: TaskEnd::Cancelled });
-        }
-        self.commit(Durability::Process);
-        self.ended = stopped;
-        if unfinished == Unfinished::Wait {
-            self.notice("the task was being stopped when aye ended, so it ended there; /continue takes it up again");
-        }
-        self.take_up_nothing(unfinished, at);
-    }
-
-    /// An answer in words is the end of its task, also where the record that says so cannot be read.
-    fn end_what_was_answered(&mut self) {
-        let answered = self.thread.last().is_some_and(|message| message.role == Role::Assistant);
-        if answered && self.task.is_some() && self.calls_mut().is_empty() {
-            self.end_unsaid(TaskEnd::Completed);
-        }
-    }
-
-    /// Ends a task of the process before; who waits for the end of a task waits for one of this process.
-    fn end_unsaid(&mut self, end: TaskEnd) {
-        let Some(task) = self.task.take() else { return };
-        self.note(Record::TaskEnded { task_id: task.id, step_count: task.step_count, end });
-        self.commit(Durability::Process);
-    }
-
-    /// No task is open: the last one ended, or what waited behind it had not begun.
-    fn take_up_nothing(&mut self, unfinished: Unfinished, at: Moment) {
-        let nothing = self.ended.is_none() && self.queue.is_empty();
-        match unfinished {
-            Unfinished::GoOn => {
-                self.go_on(at);
-                if nothing {
-                    self.out.push(Effect::End);
-                }
-            }
-            Unfinished::Wait if self.ended.is_none() && !nothing => {
-                let message = format!("{} prompts wait; /continue begins with the first", self.queue.len());
-                self.emit(EventKind::Notice { message });
-            }
-            Unfinished::Wait | Unfinished::Replace => {}
-        }
-    }
-
-    /// Ends the step with what its calls came to, so that no call in the thread is without a result.
-    fn close_calls(&mut self, at: Moment) {
-        self.with_calls(|machine, calls| {
-            for call in calls.iter_mut().filter(|call| !call.is_done()) {
-                machine.announce(call, &[]);
-                if call.changes && matches!(call.state, CallState::Running) {
-                    super::calls::outcome_unknown(call);
-                } else {
-                    call.refuse(ErrorCode::Cancelled, "the task ended before this call ran");
-                }
-                machine.report(call, 0);
-            }
-        });
-        let results = self.results();
-        if results.is_empty() {
-            return;
-        }
-        let Some(message) = self.message(Role::Tool, results, at) else { return };
-        self.thread.push(message.clone());
-        if let Some(task) = &mut self.task {
-            task.step_count += 1;
-            task.phase = Phase::Paused;
-            let (task_id, step_count) = (task.id.clone(), task.step_count);
-            if let Some(step_id) = task.step_id.clone() {
-                self.note(Record::StepCompleted { task_id, step_id, step_count, message });
-            }
-        }
-    }
-
-    /// A call that ran and could change things is put before the person; all others are planned and judged again.
-    fn take_up_calls(&mut self, at: Moment) {
-        let mut calls = match self.task.as_mut().map(|task| &mut task.phase) {
-            Some(Phase::Working(calls)) => std::mem::take(calls),
-            Some(Phase::Requesting(_) | Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) | None => return,
-        };
-        self.enter(TaskStatus::CheckingPolicy);
-        let (mut plans, mut reopened) = (Vec::new(), Vec::new());
-        for (index, call) in calls.iter_mut().enumerate() {
-            match &call.state {
-                CallState::Done(_) => {}
-                CallState::Running if call.changes => self.interrupted(call),
-                CallState::Running
-                | CallState::Planning
-                | CallState::Deferred
-                | CallState::Asking(_)
-                | CallState::Previewing(_)
-                | CallState::Unknown => {
-                    if call.previewed {
-                        self.drop_preview(call);
-                        let message = format!("the preview of `{}` was dropped when aye ended", call.summary);
-                        self.notice(message);
-                    }
-                    if let Arguments::Malformed(_) = call.call.arguments {
-                        self.announce(call, &[]);
-                        call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, nothing was run");
-                        self.report(call, 0);
-                    } else if call.held.is_some() && self.options.approver == Approver::Person {
-                        reopened.push(index);
-                    } else if call.held.as_ref().is_some_and(Held::waits) {
-                        call.refuse(ErrorCode::NoApprover, "no one to ask");
-                        self.report(call, 0);
-                    } else {
-                        call.state = CallState::Planning;
-                        plans.push((index, call.call.clone()));
-                    }
-                }
-            }
-        }
-        self.commit(Durability::Process);
-        if !plans.is_empty() {
-            self.out.push(Effect::Plan(plans));
-        }
-        for index in reopened {
-            self.plan_again(&mut calls[index], index);
-        }
-        if let Some(task) = &mut self.task {
-            task.phase = Phase::Working(calls);
-        }
-        self.advance(at);
-    }
-
-    fn interrupted(&mut self, call: &mut Call) {
-        self.announce(call, &[]);
-        if self.options.approver == Approver::Person {
-            call.state = CallState::Unknown;
-            self.emit(EventKind::ToolInterrupted {
-                tool_call_id: call.call.tool_call_id.clone(),
-                tool_name: call.call.tool_name.clone(),
-                summary: call.summary.clone(),
-                known: format!("interrupted: outcome unknown; it was running when aye ended{}", super::calls::leftovers(call)),
-            });
-        } else {
-            super::calls::outcome_unknown(call);
-            self.report(call, 0);
-        }
     }
 }
 

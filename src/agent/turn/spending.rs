@@ -7,7 +7,7 @@
 use super::super::context::estimate;
 use super::super::limits::{BYTES_PER_TOKEN, CACHE_SECONDS, OUTPUT_GUESS_TOKENS};
 use super::{Machine, Moment, Phase};
-use crate::ports::{ModelError, Record};
+use crate::ports::{Delta, ModelError, Record};
 use crate::protocol::{BudgetLimit, BudgetScope, BudgetUnit, ModelFacts, Part, Usage};
 use jiff::Timestamp;
 
@@ -67,8 +67,20 @@ impl Machine {
         self.spending.asked = Some(Asked { model: self.options.model.clone(), tokens, heard_bytes: 0 });
     }
 
+    /// The model that the request under way went to.
+    pub(super) fn asked_model(&self) -> &str {
+        let asked = self.spending.asked.as_ref();
+        asked.map_or(&self.options.model.name, |asked| &asked.model.name)
+    }
+
     /// Something of the answer came.
-    pub(super) fn heard(&mut self, bytes: usize) {
+    pub(super) fn hear(&mut self, delta: &Delta) {
+        let bytes = match delta {
+            Delta::Text(text) | Delta::Reasoning(text) => text.len(),
+            // All of its arguments until now, not those that are new: at least something came.
+            Delta::ToolCallProgress { .. } => 1,
+            Delta::Completed(_) => 0,
+        };
         if let Some(asked) = &mut self.spending.asked {
             asked.heard_bytes += bytes;
         }
@@ -121,7 +133,8 @@ impl Machine {
 
     /// Counts the request under way, if there is one, before it is stopped.
     pub(super) fn waste_what_streams(&mut self) {
-        if self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Requesting(_))) {
+        let sums_up = self.is_compacting() && self.summary_ticket().is_none();
+        if sums_up || self.task.as_ref().is_some_and(|task| matches!(task.phase, Phase::Requesting(_))) {
             self.waste(None);
         }
     }

@@ -3,7 +3,7 @@
 use super::super::limits::STEP_WARNING_PERCENT;
 use super::{Approver, Effect, Machine, Moment, Phase, Stream, Task};
 use crate::ports::{Durability, ModelRequest, Record, TaskEnd};
-use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, SessionStatus, StepId, TaskId, TaskStatus, Usage};
+use crate::protocol::{EventKind, Failure, FailureKind, Part, Role, SessionStatus, StepId, TaskId, TaskStatus, Usage, counted};
 
 impl Machine {
     pub(super) fn prompt(&mut self, text: String, at: Moment) {
@@ -78,7 +78,7 @@ impl Machine {
             let (count, limit) = (task.step_count, task.max_steps);
             return self.fail(Failure::new(
                 FailureKind::MaxStepsExceeded,
-                format!("the task reached its limit of {limit} steps ({count} done)"),
+                format!("the task reached its limit of {} ({count} done)", counted(limit.into(), "step", "steps")),
                 "/continue gives it as many again; --max-steps sets the limit",
             ));
         }
@@ -86,6 +86,7 @@ impl Machine {
             return self.forbidden(failure);
         }
         self.take_steers(at);
+        self.request_fitted();
         self.counters.steps += 1;
         let step_id = StepId::new(format!("step_{:04}", self.counters.steps));
         if let Some(task) = &mut self.task {
@@ -159,7 +160,7 @@ impl Machine {
         task.step_count += 1;
         let (count, limit) = (task.step_count, task.max_steps);
         self.emit(EventKind::StepCompleted { step_count: count });
-        if count == limit * STEP_WARNING_PERCENT / 100 && count < limit {
+        if u64::from(count) == u64::from(limit) * STEP_WARNING_PERCENT / 100 && count < limit {
             self.emit(EventKind::StepLimitApproaching { step_count: count, max_steps: limit });
         }
         self.next_step(at);
@@ -179,6 +180,7 @@ impl Machine {
             let (task_id, step_count) = (task.id.clone(), task.step_count + 1);
             self.note(Record::StepCompleted { task_id, step_id, step_count, message: message.clone() });
         }
+        self.note_outcomes(&message);
         self.thread.push(message);
         self.step_done(at);
     }
@@ -241,8 +243,8 @@ impl Machine {
         }
         if !paused {
             if let Some(task) = self.ended.take() {
-                let max_steps = task.max_steps.max(self.options.max_steps);
-                self.task = Some(Task { step_count: 0, max_steps, ..task });
+                // As many again as this run gives a task, whatever the one before gave.
+                self.task = Some(Task { step_count: 0, max_steps: self.options.max_steps, ..task });
             } else if self.queue.is_empty() {
                 return self.emit(EventKind::Notice { message: "nothing to continue".to_owned() });
             } else {

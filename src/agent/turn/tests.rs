@@ -5,8 +5,9 @@ use super::*;
 use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
 use crate::ports::{Completion, Delta, ModelError, ModelRequest};
 use crate::protocol::{
-    Action, Approval, Arguments, Budget, BudgetLimit, CallId, Decision, EffectKind, Effects, Failure, FailureKind, FileEffect,
-    GrantScope, Mode, Outside, Place, PreviewOffer, Price, Remember, Resolution, SandboxTier, StopReason, Target,
+    Action, Approval, Arguments, Budget, BudgetLimit, BudgetScope, BudgetUnit, CallId, Decision, EffectKind, Effects, Failure,
+    FailureKind, FileEffect, GrantScope, Mode, Outside, Place, PreviewOffer, Price, Remember, Resolution, SandboxTier,
+    StopReason, Target,
 };
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -183,6 +184,11 @@ impl Sim {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let input = match verb {
             // What a host says of the session: it is there, it is over, nothing can be saved, or can be again.
+            // Of the processes after this one.
+            "steps" => {
+                self.max_steps = rest.parse().unwrap();
+                return Vec::new();
+            }
             "begin" => return self.machine.begin_session(),
             "closed" => return self.machine.end_session(rest != "unsaved"),
             "stalled" => return self.stalled(true),
@@ -417,9 +423,11 @@ impl Sim {
             place: Place::File { bytes: 10 },
         };
         let action = match verb {
-            "read" => Action::Read { target: target(rest) },
-            "write" => Action::Write { target: target(rest) },
-            "exec" => Action::Exec { command: rest.to_owned(), cwd: target("") },
+            "read" => Some(Action::Read { target: target(rest) }),
+            "write" => Some(Action::Write { target: target(rest) }),
+            "exec" => Some(Action::Exec { command: rest.to_owned(), cwd: target("") }),
+            // It looks at what aye itself holds.
+            "poll" => None,
             "error" => return (index, Err(ToolError::new(ErrorCode::FileNotFound, rest))),
             other => panic!("plan {other}"),
         };
@@ -427,10 +435,10 @@ impl Sim {
             call: self.calls[index].clone(),
             tool_name: self.calls[index].tool_name.clone(),
             summary: format!("{verb} {rest}"),
-            changes: verb != "read",
+            changes: !matches!(verb, "read" | "poll"),
             proposal: (verb == "write" || effects.is_some())
                 .then(|| Proposal { summary: format!("{verb} {rest}"), ..Proposal::default() }),
-            actions: Some(action).into_iter().chain(opens.iter().filter_map(fetched)).collect(),
+            actions: action.into_iter().chain(opens.iter().filter_map(fetched)).collect(),
             runs: rest.strip_prefix("sh ").map(|script| PathBuf::from("/w").join(script)).into_iter().collect(),
             preview: if mark == "?" { PreviewOffer::Possible } else { PreviewOffer::None },
             effects,

@@ -62,11 +62,13 @@ impl Machine {
     /// The request's own size, for what its provider says of it.
     pub(in crate::agent::turn) fn note_request(&mut self) {
         self.room.counting.asked = self.room.counting.fixed + self.thread.tokens();
+        self.room.counting.model.clone_from(&self.options.model.name);
     }
 
     /// The provider counted the request.
     pub(in crate::agent::turn) fn note_counted(&mut self, usage: Usage) {
-        let name = self.options.model.name.clone();
+        // Another may have been chosen since it was asked.
+        let name = self.room.counting.model.clone();
         self.room.counting.learn(&name, usage.input_tokens);
     }
 
@@ -74,6 +76,16 @@ impl Machine {
     pub(super) fn threshold(&self) -> Option<u64> {
         let percent = self.options.compact_at_percent.filter(|percent| *percent > 0)?;
         Some((self.window() * percent / 100).min(self.input_limit() * COMPACT_LATEST_PERCENT / 100))
+    }
+
+    /// Another model is asked from now on, or more is known of this one: what came to nothing with the window before may be needed
+    /// in this one.
+    pub(in crate::agent::turn) fn another_window(&mut self) {
+        self.room.quiet_until = 0;
+        let budget = self.message_budget();
+        if let Some(work) = &mut self.room.work {
+            work.budget = work.budget.min(budget);
+        }
     }
 
     pub(super) fn be_quiet(&mut self) {

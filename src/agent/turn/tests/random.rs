@@ -39,6 +39,11 @@ struct World {
     previews: Vec<(usize, u64, Plan)>,
     runs: Vec<(usize, Plan)>,
     wakes: Vec<u64>,
+    /// A prompt whose files are to be planned, or are planned and to be read.
+    mentioned: Option<(u64, Vec<ToolCall>)>,
+    planned_mentions: Option<(u64, usize)>,
+    /// A model that is being opened.
+    opening: Option<String>,
     questions: Vec<ApprovalId>,
     unknown: Vec<CallId>,
     completed: BTreeSet<Key>,
@@ -79,6 +84,9 @@ fn world(person: bool) -> World {
         previews: Vec::new(),
         runs: Vec::new(),
         wakes: Vec::new(),
+        mentioned: None,
+        planned_mentions: None,
+        opening: None,
         questions: Vec::new(),
         unknown: Vec::new(),
         completed: BTreeSet::new(),
@@ -100,6 +108,7 @@ fn world(person: bool) -> World {
 fn begun(person: bool) -> Machine {
     let approver = if person { Approver::Person } else { Approver::Nobody };
     let mut machine = machine_with(approver, 6, Vec::new(), Some(Duration::from_secs(300)));
+    machine.options.model.context_window = 8_000;
     machine.begin_session();
     machine
 }
@@ -143,6 +152,7 @@ impl World {
         let found = |(_, plan): (usize, Plan)| ToolResult::succeeded(plan.call.tool_call_id, plan.tool_name, "kept");
         let settled: Vec<ToolResult> = kept.map(found).filter(|_| self.answers.is_multiple_of(3)).collect();
         self.wakes.clear();
+        (self.mentioned, self.planned_mentions, self.opening) = (None, None, None);
         self.questions.clear();
         self.unknown.clear();
         self.completed.clear();
@@ -216,6 +226,7 @@ impl World {
                 Effect::Emit { kind, .. } => self.heard(kind),
                 Effect::Request(request) => {
                     check_request(&request.messages);
+                    self.has_what_the_person_wants(&request.messages);
                     self.streaming = true;
                 }
                 Effect::StopModel => self.streaming = false,
@@ -245,11 +256,32 @@ impl World {
                 }
                 Effect::Forget(_) | Effect::ListGrants => self.keeping.push(effect),
                 Effect::KillTools | Effect::ReloadPolicy | Effect::Background { .. } | Effect::StopCommand { .. } => {}
-                Effect::StopPreview { .. } | Effect::OpenModel { .. } | Effect::UseModel { .. } | Effect::ListModels { .. } => {}
-                Effect::PlanMentions { .. } | Effect::ReadMentions { .. } => {}
+                Effect::StopPreview { .. } | Effect::UseModel { .. } | Effect::ListModels { .. } => {}
+                Effect::OpenModel { name } => self.opening = Some(name),
+                Effect::PlanMentions { ticket, calls } => self.mentioned = Some((ticket, calls)),
+                Effect::ReadMentions { ticket, runs } => {
+                    assert!(runs.iter().all(|(plan, permit)| permit.covers(&plan.actions)));
+                    self.planned_mentions = Some((ticket, runs.len()));
+                }
                 Effect::End => self.ended = true,
             }
         }
+    }
+
+    /// Whatever was summed up or fell out: what the person asked for is there in their own words.
+    fn has_what_the_person_wants(&self, messages: &[Arc<Message>]) {
+        if self.machine.is_compacting() {
+            return;
+        }
+        let wanted = self.journal.iter().rev().find_map(|record| match record {
+            Record::TaskStarted { prompt, .. } => Some(prompt.typed()),
+            _ => None,
+        });
+        let Some(wanted) = wanted else { return };
+        let has = |message: &Arc<Message>| {
+            message.content.iter().any(|part| matches!(part, Part::Text { text } if text.as_str() == wanted))
+        };
+        assert!(messages.iter().filter(|message| message.role == Role::User).any(has), "`{wanted}` is not asked for");
     }
 
     fn committed(&mut self, record: Record) {
@@ -372,9 +404,12 @@ impl World {
         let unfinished = [Unfinished::Wait, Unfinished::GoOn, Unfinished::Replace][usize::from(how) % 3];
         // Every fourth time the process dies in the middle of what follows.
         let survived = which.is_multiple_of(4).then_some(usize::from(how) % 8);
-        let input = match what % 29 {
+        let input = match what % 34 {
             0 => {
-                let text = self.new_words("prompt");
+                let mut text = self.new_words("prompt");
+                if how.is_multiple_of(3) {
+                    text.push_str(" of @a.rs and @b.rs");
+                }
                 self.prompts.push((text.clone(), survived.is_none()));
                 Input::Command(Command::Prompt { text })
             }
@@ -390,6 +425,8 @@ impl World {
                 Input::ModelFailed(ModelError::from(Failure::new(kinds[usize::from(which) % 4], "failed", "hint")))
             }
             1..=3 if !self.wakes.is_empty() => Input::Woken { ticket: self.wakes.remove(0) },
+            1..=9 if self.mentioned.is_some() || self.planned_mentions.is_some() => self.mention(how),
+            7..=12 if self.opening.is_some() => self.opened(how),
             1..=9 if !self.plans.is_empty() => {
                 let calls = self.plans.remove(usize::from(which) % self.plans.len());
                 planned(calls)
@@ -432,6 +469,14 @@ impl World {
             27 => Input::Command([Command::ShowContext, Command::RetryNow][usize::from(how) % 2].clone()),
             28 => Input::Command(Command::Compact { focus: how.is_multiple_of(2).then(|| "the names".to_owned()) }),
             29 => Input::Command(Command::UndoCompaction),
+            30 => Input::Command(Command::SetModel { name: format!("test/{}", which % 3) }),
+            31 => {
+                let unit = [BudgetUnit::Tokens, BudgetUnit::Steps][usize::from(which) % 2];
+                let scope = if which.is_multiple_of(3) { BudgetScope::Task } else { BudgetScope::Session };
+                Input::Command(Command::SetBudget { limit: BudgetLimit { scope, unit, limit: f64::from(how) * 100.0 } })
+            }
+            32 => Input::Command(Command::SetEffort { effort: [None, Some(Effort::High)][usize::from(how) % 2] }),
+            33 => Input::Command([Command::RetryNow, Command::ShowBudget][usize::from(how) % 2].clone()),
             21..=23 if !self.keeping.is_empty() => {
                 let effect = self.keeping.remove(usize::from(which) % self.keeping.len());
                 Input::Kept(self.keep(effect, !how.is_multiple_of(3)))
@@ -440,6 +485,28 @@ impl World {
         };
         self.give(input, survived, unfinished);
         self.prompts_are_kept();
+    }
+
+    /// Files that a prompt names are looked at, or read.
+    fn mention(&mut self, how: u8) -> Input {
+        if let Some((ticket, count)) = self.planned_mentions.take() {
+            let read = |number: usize| ToolResult::succeeded(CallId::new(format!("mention_{number}")), "ReadFile", "it holds");
+            return Input::MentionsRead { ticket, results: (0..count).map(read).collect() };
+        }
+        let (ticket, calls) = self.mentioned.take().unwrap_or_default();
+        let name = if how.is_multiple_of(2) { "read a" } else { "error gone" };
+        let plan = |call: ToolCall| plan_of(ToolCall { tool_name: name.to_owned(), ..call }, Vec::new());
+        Input::MentionsPlanned { ticket, plans: calls.into_iter().map(plan).collect() }
+    }
+
+    /// A model is there, with a smaller window or a larger one, or is not to be had.
+    fn opened(&mut self, how: u8) -> Input {
+        let name = self.opening.take().unwrap_or_default();
+        Input::ModelOpened(match how % 4 {
+            0 => Err(Failure::new(FailureKind::Authentication, "no key", "hint")),
+            1 => Ok(ModelFacts::of_test(&name, 20_000, None)),
+            _ => Ok(ModelFacts::of_test(&name, 6_000, None)),
+        })
     }
 
     fn new_words(&mut self, what: &str) -> String {
@@ -544,10 +611,15 @@ impl World {
     fn comes_to_an_end(&mut self) {
         let usual = self.change(0);
         self.give(usual, None, Unfinished::Wait);
+        for command in plenty() {
+            self.give(Input::Command(command), None, Unfinished::Wait);
+        }
         for _ in 0..2_000 {
             let input = if !self.keeping.is_empty() {
                 let effect = self.keeping.remove(0);
                 Input::Kept(self.keep(effect, true))
+            } else if self.mentioned.is_some() || self.planned_mentions.is_some() {
+                self.mention(0)
             } else if let Some(calls) = self.plans.pop() {
                 planned(calls)
             } else if !self.previews.is_empty() {
@@ -574,6 +646,18 @@ impl World {
         }
         panic!("it never ends: {:?}", self.machine.task);
     }
+}
+
+/// No budget stands in the way any more.
+fn plenty() -> Vec<Command> {
+    let kinds = [
+        (BudgetScope::Session, BudgetUnit::Tokens),
+        (BudgetScope::Session, BudgetUnit::Steps),
+        (BudgetScope::Task, BudgetUnit::Tokens),
+        (BudgetScope::Task, BudgetUnit::Steps),
+    ];
+    let limit = |(scope, unit)| BudgetLimit { scope, unit, limit: 1e9 };
+    kinds.map(|kind| Command::SetBudget { limit: limit(kind) }).into()
 }
 
 fn planned(calls: Vec<ToPlan>) -> Input {
@@ -681,6 +765,9 @@ proptest! {
         let mut machine = small(Approver::Nobody);
         let mut effects = machine.restore(records, Vec::new(), Unfinished::Replace, at);
         prop_assert_eq!(machine.states.refused, 0);
+        for command in plenty() {
+            effects.extend(machine.handle(Input::Command(command), at));
+        }
         effects.extend(machine.handle(Input::Command(Command::Prompt { text: "and now?".to_owned() }), at));
         let mut asked = 0;
         while let Some(Effect::Request(request)) = effects.iter().find(|effect| matches!(effect, Effect::Request(_))) {

@@ -1,0 +1,50 @@
+//! A request that its provider says is too long: made shorter, and sent once more.
+
+use super::super::{Machine, Moment};
+use super::Then;
+use crate::protocol::{CompactionTrigger, Failure};
+
+impl Machine {
+    /// The provider says that the request was too long: it is made shorter and sent once more. Whether it is.
+    pub(in crate::agent::turn) fn shorten(&mut self, at: Moment) -> bool {
+        let name = self.room.counting.model.clone();
+        let tokens = self.room.counting.real(&name, self.room.counting.asked);
+        self.room.counting.too_long(&name, tokens);
+        // It was too long for another model than is asked by now.
+        let other = name != self.model_name();
+        if !other && std::mem::replace(&mut self.room.too_long, true) {
+            return false;
+        }
+        if let Some(failure) = self.preflight(at) {
+            self.forbidden(failure);
+            return true;
+        }
+        if other {
+            self.request(0, at);
+            return true;
+        }
+        let then = Then::Request { attempt: 0 };
+        if self.begin_compaction(CompactionTrigger::TooLong, None, then, at).is_ok() {
+            return true;
+        }
+        let shorter = self.drop_to(self.thread.tokens() / 2);
+        if shorter {
+            self.request(0, at);
+        }
+        shorter
+    }
+
+    /// What to do about a request that is too long and cannot be made shorter.
+    pub(in crate::agent::turn) fn cannot_be_shortened(&self, failure: Failure) -> Failure {
+        let fixed = self.room.counting.real(self.model_name(), self.room.counting.fixed);
+        let hint = if fixed * 2 > self.input_limit() {
+            format!(
+                "the instructions and tools alone have about {fixed} tokens; choose a model with a larger window, or take tools away with \
+                 `[tools] enabled`"
+            )
+        } else {
+            "ask for less at a time, start a new session, or choose a model with a larger window".to_owned()
+        };
+        Failure { hint, ..failure }
+    }
+}

@@ -1,0 +1,37 @@
+//! A summary taken back: the messages it stood for are here again.
+
+use super::super::Machine;
+use crate::ports::{Durability, Record};
+use crate::protocol::{EventKind, counted};
+
+impl Machine {
+    pub(in crate::agent::turn) fn undo_compaction(&mut self) {
+        if self.is_compacting() {
+            return self.notice("a summary is being made; esc stops that");
+        }
+        if !self.thread.has_summary() {
+            return self.notice("nothing to undo: no summary stands in the place of messages");
+        }
+        self.note(Record::CompactionUndone);
+        self.commit(Durability::Power);
+        self.take_summary_back();
+        let tokens = self.next_input_tokens();
+        self.emit(EventKind::CompactionUndone { tokens });
+        let limit = self.input_limit();
+        if tokens > limit {
+            self.notice(format!(
+                "the messages are back: about {}, of which {limit} fit; the oldest are left out of the next request",
+                counted(tokens, "token", "tokens")
+            ));
+        }
+    }
+
+    /// Also what a journal tells of it.
+    pub(in crate::agent::turn) fn take_summary_back(&mut self) {
+        if self.thread.undo() {
+            self.room.counting.counted = 0;
+            // Who takes it back does not want the next one at once.
+            self.be_quiet();
+        }
+    }
+}
