@@ -137,7 +137,11 @@ impl Speaker {
         if !words.behind.is_empty() {
             hint = format!("{hint}; the server behind it says: {}", words.behind);
         }
-        let mut failure = Failure::new(kind, words.message, hint);
+        let message = match kind {
+            FailureKind::Authentication => format!("`{}` refused the key: {}", self.provider, words.message),
+            _ => words.message,
+        };
+        let mut failure = Failure::new(kind, message, hint);
         // The model's own call was refused by the server; another attempt may bring a better one.
         failure.retryable |= words.codes.contains("tool_use_failed");
         failure
@@ -148,6 +152,7 @@ impl Speaker {
             FailureKind::Authentication => format!("check `{}`", self.key_variable),
             FailureKind::Billing => format!("check the balance of your account at `{}`", self.provider),
             FailureKind::Permission => format!("check what the key in `{}` may use", self.key_variable),
+            FailureKind::NotFound if self.model.is_empty() => format!("check the address `{}`", self.base_url),
             FailureKind::NotFound => format!("check the model name `{}` and the address `{}`", self.model, self.base_url),
             FailureKind::ContextTooLong => "compact the conversation or start a new session".to_owned(),
             FailureKind::GuardrailBlocked => "say it in other words".to_owned(),
