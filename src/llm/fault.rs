@@ -137,11 +137,7 @@ impl Speaker {
         if !words.behind.is_empty() {
             hint = format!("{hint}; the server behind it says: {}", words.behind);
         }
-        let message = match kind {
-            FailureKind::Authentication => format!("`{}` refused the key: {}", self.provider, words.message),
-            _ => words.message,
-        };
-        let mut failure = Failure::new(kind, message, hint);
+        let mut failure = Failure::new(kind, words.message, hint);
         // The model's own call was refused by the server; another attempt may bring a better one.
         failure.retryable |= words.codes.contains("tool_use_failed");
         failure

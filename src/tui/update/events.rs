@@ -233,7 +233,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::TaskFailed { failure, .. } => {
             ended(model, now);
-            let words = failure_words(&failure);
+            let words = failure_words(model, &failure);
             model.task.paused =
                 (is_of_provider(failure.kind) && !words.contains("/continue")).then_some("failed, nothing is lost");
             note(model, &words, Tone::Failure);
@@ -252,7 +252,7 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
             let words = match failure.kind {
                 // The policy's end was said before.
                 FailureKind::PolicyExpired => format!("paused: {}", failure.hint),
-                _ => format!("paused: {}", failure_words(&failure)),
+                _ => format!("paused: {}", failure_words(model, &failure)),
             };
             note(model, &words, Tone::Warning);
         }
@@ -333,12 +333,16 @@ fn is_of_provider(kind: FailureKind) -> bool {
 }
 
 /// What happened, and what to do. The code in front of some messages is for programs.
-fn failure_words(failure: &Failure) -> String {
+fn failure_words(model: &Model, failure: &Failure) -> String {
     let message = failure
         .message
         .strip_prefix("LLM_BUDGET_EXCEEDED")
         .map_or(failure.message.as_str(), |rest| rest.trim_start_matches([':', ' ']));
     let message = if message.is_empty() { "the budget is used up" } else { message };
+    // Whose key or account it is about; other failures name their place themselves.
+    let of_account = matches!(failure.kind, FailureKind::Authentication | FailureKind::Billing | FailureKind::Permission);
+    let who = model.header.model.split_once('/').filter(|_| of_account);
+    let message = who.map_or_else(|| message.to_owned(), |(provider, _)| format!("{provider} says: {message}"));
     let login = failure.kind == FailureKind::Authentication && !failure.hint.contains("aye auth");
     let login = if login { "\n`aye auth login` stores another key · /model asks another model" } else { "" };
     format!("{message}\n{}{login}", failure.hint)

@@ -10,6 +10,8 @@ use crate::tui::model::{Activity, Effect, Model, Retry};
 const LONG_MS: u64 = 60_000;
 /// Below this width few words are made.
 const WIDE: u16 = 70;
+/// Below this there is no room for the time of day.
+const NARROW: u16 = 50;
 
 /// What the session said of it.
 pub struct Failed {
@@ -59,7 +61,7 @@ pub fn words(retry: &Retry, width: u16, now: u64) -> String {
         FailureKind::RateLimited => format!("{}:{:02}", left / 60, left % 60),
         _ => figures::seconds(left),
     };
-    let at = retry.clock.as_ref().map(|clock| format!(", at {clock}")).unwrap_or_default();
+    let at = retry.clock.as_ref().filter(|_| width >= NARROW).map(|clock| format!(", at {clock}")).unwrap_or_default();
     match (left, width < WIDE) {
         (0, true) => format!("{short}: asking again, {attempt} of {max_attempts}"),
         (0, false) => format!("{long}: asking again, attempt {attempt} of {max_attempts}"),
