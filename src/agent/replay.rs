@@ -1,7 +1,7 @@
 //! The events a journal tells of, for a front end that was not there.
 
 use crate::ports::{Record, TaskEnd};
-use crate::protocol::{Event, EventKind, Part, SessionId, StepId, TaskId, WorkspaceId};
+use crate::protocol::{Effort, Event, EventKind, Part, SessionId, StepId, StopReason, TaskId, Usage, WorkspaceId};
 use jiff::Timestamp;
 use std::collections::HashMap;
 
@@ -17,6 +17,8 @@ pub fn replay(records: &[Record], workspace: &WorkspaceId, session: &SessionId) 
         partial: String::new(),
         changes: HashMap::new(),
         summaries: Vec::new(),
+        model: String::new(),
+        chosen: None,
     };
     for record in records {
         replay.record(record);
@@ -36,6 +38,10 @@ struct Replay<'a> {
     partial: String,
     /// Tokens before each compaction that was not taken back.
     summaries: Vec<u64>,
+    /// The model that was asked last, as far as the journal tells.
+    model: String,
+    /// What the person chose last.
+    chosen: Option<(String, Option<Effort>)>,
     /// What each call was about to change.
     changes: HashMap<crate::protocol::CallId, crate::protocol::Proposal>,
 }
@@ -61,6 +67,36 @@ impl Replay<'_> {
         }
     }
 
+    /// A request that left no answer in the thread, for what it used.
+    fn asked(&mut self, stop_reason: StopReason, usage: Usage, cost_usd: Option<f64>, estimated: bool) {
+        let model = self.model.clone();
+        let session_cost_usd = None;
+        self.tell(EventKind::LlmRequestCompleted {
+            model,
+            usage,
+            latency_ms: 0,
+            stop_reason,
+            cost_usd,
+            session_cost_usd,
+            estimated,
+        });
+    }
+
+    /// What is known of the model now was not written down; that it was chosen was.
+    fn chosen(&mut self, model: &str, effort: Option<Effort>) {
+        let (before, effort_before) = self.chosen.take().unzip();
+        let is_new = before.as_deref() != Some(model);
+        let new_effort = effort_before.flatten() != effort;
+        let effort_words = format!("effort {}", effort.map_or("as the model has it by itself", Effort::as_str));
+        let words = [is_new.then(|| format!("model {model}")), new_effort.then_some(effort_words)];
+        let message = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        if !message.is_empty() {
+            self.tell(EventKind::Notice { message });
+        }
+        model.clone_into(&mut self.model);
+        self.chosen = Some((model.to_owned(), effort));
+    }
+
     fn record(&mut self, record: &Record) {
         match record {
             Record::TaskStarted { prompt, max_steps } => {
@@ -79,6 +115,7 @@ impl Replay<'_> {
             Record::Answer { message, usage, stop_reason, latency_ms, model, cost_usd, estimated } => {
                 self.partial.clear();
                 self.at = message.timestamp;
+                self.model.clone_from(model);
                 for part in &message.content {
                     match part {
                         Part::Text { text } => self.tell(EventKind::TextChunk { text: text.clone() }),
@@ -143,7 +180,7 @@ impl Replay<'_> {
                 self.tell(match end {
                     TaskEnd::Completed => EventKind::TaskCompleted {
                         text: String::new(),
-                        usage: crate::protocol::Usage::default(),
+                        usage: Usage::default(),
                         cost_usd: None,
                         step_count: *step_count,
                     },
@@ -152,7 +189,10 @@ impl Replay<'_> {
                 });
             }
             Record::Steered { message } => self.tell(EventKind::Steered { text: message.text() }),
-            Record::Compacted { compaction, .. } => {
+            Record::Wasted { usage, cost_usd, estimated } => self.asked(StopReason::Error, *usage, *cost_usd, *estimated),
+            Record::ModelChosen { model, effort } => self.chosen(model, *effort),
+            Record::Compacted { compaction, usage, cost_usd, estimated, .. } => {
+                self.asked(StopReason::EndTurn, *usage, *cost_usd, *estimated);
                 self.summaries.push(compaction.tokens_before);
                 self.tell(EventKind::ContextCompacted(compaction.clone()));
             }
@@ -173,12 +213,73 @@ impl Replay<'_> {
             | Record::StepCompleted { .. }
             | Record::PolicyInForce { .. }
             | Record::Stopping { .. }
-            | Record::Wasted { .. }
-            | Record::ModelChosen { .. }
             | Record::BudgetSet { .. }
             | Record::Paused { .. }
             | Record::Continued
             | Record::Unreadable => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Compaction, CompactionTrigger, Message, MessageId, Role};
+
+    #[test]
+    fn what_failed_requests_and_summaries_cost_and_which_model_was_chosen_is_told_again() {
+        let usage = Usage { input_tokens: 1_000, output_tokens: 20, ..Usage::default() };
+        let compaction = Compaction {
+            trigger: CompactionTrigger::Asked,
+            focus: None,
+            summary: "all of it".to_owned(),
+            summarised: 3,
+            kept: 1,
+            tokens_before: 900,
+            tokens_after: 100,
+        };
+        let task_id = TaskId::new("task_1");
+        let message = Message {
+            message_id: MessageId::new("msg_1"),
+            role: Role::User,
+            content: Vec::new(),
+            token_count: 1,
+            task_id,
+            step_id: None,
+            timestamp: Timestamp::UNIX_EPOCH,
+        };
+        let chosen = |effort| Record::ModelChosen { model: "acme/two".to_owned(), effort };
+        let records = [
+            Record::Wasted { usage, cost_usd: Some(0.25), estimated: true },
+            chosen(None),
+            chosen(Some(Effort::High)),
+            Record::Compacted {
+                until: MessageId::new("msg_0"),
+                message,
+                compaction,
+                verbatim: Vec::new(),
+                usage,
+                cost_usd: Some(0.5),
+                estimated: false,
+            },
+        ];
+        let told = replay(&records, &WorkspaceId::new("w"), &SessionId::new("s"));
+        let costs: Vec<_> = told
+            .iter()
+            .filter_map(|event| match &event.kind {
+                EventKind::LlmRequestCompleted { cost_usd, estimated, .. } => Some((*cost_usd, *estimated)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(costs, [(Some(0.25), true), (Some(0.5), false)]);
+        let notices: Vec<_> = told
+            .iter()
+            .filter_map(|event| match &event.kind {
+                EventKind::Notice { message } => Some(message.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(notices, ["model acme/two", "effort high"]);
+        assert!(matches!(told.last().map(|event| &event.kind), Some(EventKind::ContextCompacted(_))));
     }
 }

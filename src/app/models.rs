@@ -251,7 +251,7 @@ impl Models for ModelsHere {
                 NoModel::NoKey { .. } => FailureKind::Authentication,
                 NoModel::Wrong(_) => FailureKind::InvalidRequest,
             };
-            Failure::new(kind, error.to_string(), "the model stays as it is")
+            Failure::new(kind, error.to_string(), String::new())
         })
     }
 

@@ -19,6 +19,8 @@ pub(super) struct Plain {
     /// What all requests used, the failed ones too, and what they cost where that is known.
     usage: Usage,
     cost_usd: Option<f64>,
+    /// Of some of it a provider said nothing.
+    is_estimated: bool,
 }
 
 impl Plain {
@@ -37,25 +39,27 @@ impl Plain {
     }
 
     fn count(&mut self, kind: &EventKind) {
-        let (usage, cost) = match kind {
-            EventKind::LlmRequestCompleted { usage, cost_usd, .. } => (Some(*usage), *cost_usd),
-            EventKind::LlmRetry { usage, cost_usd, .. } => (*usage, *cost_usd),
+        let (usage, cost, estimated) = match kind {
+            EventKind::LlmRequestCompleted { usage, cost_usd, estimated, .. } => (Some(*usage), *cost_usd, *estimated),
+            EventKind::LlmRetry { usage, cost_usd, estimated, .. } => (*usage, *cost_usd, *estimated),
             _ => return,
         };
+        self.is_estimated |= estimated;
         self.usage += usage.unwrap_or_default();
         if let Some(cost) = cost {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
         }
     }
 
-    /// `$0.0123 · 12,345 tokens in, 678 out`
+    /// `$0.0123 · 12,345 tokens in, 678 out`; with `~` where a provider did not count all of it.
     fn spent(&self) -> Option<String> {
         let Usage { input_tokens, output_tokens, .. } = self.usage;
         if input_tokens + output_tokens == 0 {
             return None;
         }
-        let cost = self.cost_usd.map(|cost| format!("${cost:.4} · ")).unwrap_or_default();
-        Some(format!("{cost}{} tokens in, {} out", grouped(input_tokens), grouped(output_tokens)))
+        let about = if self.is_estimated { "~" } else { "" };
+        let cost = self.cost_usd.map(|cost| format!("{about}${cost:.4} · ")).unwrap_or_default();
+        Some(format!("{cost}{about}{} tokens in, {} out", grouped(input_tokens), grouped(output_tokens)))
     }
 
     fn line(&mut self, kind: &EventKind) -> Option<String> {
@@ -76,19 +80,21 @@ impl Plain {
             EventKind::ToolInterrupted { summary, known, .. } => {
                 Some(format!("interrupted, outcome unknown: {summary}: {known}"))
             }
-            EventKind::LlmRetry { attempt, max_attempts, delay_ms, message, cost_usd, .. } => {
-                let wasted = cost_usd.map(|cost| format!(" (the attempt cost ${cost:.4})")).unwrap_or_default();
+            EventKind::LlmRetry { attempt, max_attempts, delay_ms, message, cost_usd, estimated, .. } => {
+                let about = if *estimated { "~" } else { "" };
+                let wasted = cost_usd.map(|cost| format!(" (the attempt cost {about}${cost:.4})")).unwrap_or_default();
                 let (seconds, tenths) = (delay_ms / 1000, delay_ms % 1000 / 100);
                 Some(format!("retry {attempt} of {max_attempts} in {seconds}.{tenths} s{wasted}: {message}"))
             }
             EventKind::ModelChanged { message, .. } => Some(message.clone()),
-            EventKind::CompactionStarted { messages, .. } => Some(format!("compacting {messages} messages into a summary")),
+            EventKind::CompactionStarted { messages, .. } => Some(format!("compacting {} into a summary", counted(*messages))),
             EventKind::ContextCompacted(compaction) => Some(format!(
-                "compacted {} messages into a summary: {} → {} tokens, {} messages stay as they were",
-                compaction.summarised,
+                "compacted {} into a summary: {} → {} tokens, {} as {}",
+                counted(compaction.summarised),
                 grouped(compaction.tokens_before),
                 grouped(compaction.tokens_after),
-                compaction.kept
+                if compaction.kept == 1 { "1 message stays".to_owned() } else { format!("{} messages stay", compaction.kept) },
+                if compaction.kept == 1 { "it was" } else { "they were" },
             )),
             EventKind::CompactionUndone { tokens } => {
                 Some(format!("the summary is gone, the messages are back: {} tokens", grouped(*tokens)))
@@ -173,6 +179,10 @@ fn approaching(budget: &Budget) -> String {
         BudgetUnit::Tokens => format!("{scope}: {} of {} tokens used, {percent:.0} %", whole(*used), whole(*limit)),
         BudgetUnit::Steps => format!("{scope}: {} of {} steps used, {percent:.0} %", whole(*used), whole(*limit)),
     }
+}
+
+fn counted(messages: u64) -> String {
+    if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
 }
 
 /// `12,345`

@@ -156,6 +156,7 @@ impl Speaker {
             FailureKind::Authentication => format!("check `{}`", self.key_variable),
             FailureKind::Billing => format!("check the balance of your account at `{}`", self.provider),
             FailureKind::Permission => format!("check what the key in `{}` may use", self.key_variable),
+            FailureKind::NotFound if self.model.is_empty() => format!("check the address `{}`", self.base_url),
             FailureKind::NotFound => format!("check the model name `{}` and the address `{}`", self.model, self.base_url),
             FailureKind::ContextTooLong => "compact the conversation or start a new session".to_owned(),
             FailureKind::GuardrailBlocked => "say it in other words".to_owned(),

@@ -56,6 +56,9 @@ pub enum Record {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
+        /// The provider did not count it all.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
     },
     /// A summary stands in the place of the messages up to this one.
     Compacted {
@@ -70,6 +73,9 @@ pub enum Record {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
+        /// The provider did not count it all.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
     },
     CompactionUndone,
     /// Another model is asked from here on.

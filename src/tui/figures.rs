@@ -17,6 +17,12 @@ pub fn dollars(amount: f64) -> String {
     if amount > 0.0 && amount < 0.01 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
+/// The same; `~$0.42` where not all of it was counted by the provider.
+pub fn about(amount: f64, is_estimated: bool) -> String {
+    let about = if is_estimated { "~" } else { "" };
+    format!("{about}{}", dollars(amount))
+}
+
 /// `17 s`, `1:05 min`
 pub fn seconds(count: u64) -> String {
     if count < 60 { format!("{count} s") } else { format!("{}:{:02} min", count / 60, count % 60) }

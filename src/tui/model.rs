@@ -105,6 +105,8 @@ pub struct Task {
     pub since: u64,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
+    /// Of some of it the provider said nothing.
+    pub is_estimated: bool,
     /// Messages for the next step and for after the task, as the session has them.
     pub waiting: Vec<Waiting>,
     /// What left them when they changed last.
@@ -123,6 +125,8 @@ pub struct Tally {
     pub context_tokens: u64,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
+    /// Of some of it a provider said nothing.
+    pub is_estimated: bool,
     pub budgets: Vec<Budget>,
     /// The person wants to see them.
     pub budgets_asked: bool,
@@ -284,6 +288,7 @@ impl Model {
                 since: 0,
                 usage: Usage::default(),
                 cost_usd: None,
+                is_estimated: false,
                 waiting: Vec::new(),
                 left_queue: Vec::new(),
                 taken_back: Vec::new(),

@@ -1,7 +1,7 @@
 //! The two rows at the bottom: where one stands, and what the keys do.
 
 use super::approval;
-use super::figures::{dollars, tokens};
+use super::figures::{about, dollars, tokens};
 use super::model::{Activity, Ending, Model};
 use super::theme::Token;
 use super::update::{candidates, commands, retry, window};
@@ -23,15 +23,30 @@ enum Left {
     Cwd,
     Branch,
     Tokens,
+    /// How far the sandbox goes; whether there is one, and the network, stay.
+    Extent,
+    /// Of the model's name.
+    Provider,
     Effort,
     Cost,
     Model,
-    /// How far the sandbox goes; whether there is one, and the network, stay.
-    Extent,
+    /// What is said beside a percentage.
+    Words,
 }
 
-const LEAVING: [Left; 9] =
-    [Left::Nothing, Left::Bar, Left::Cwd, Left::Branch, Left::Tokens, Left::Effort, Left::Cost, Left::Model, Left::Extent];
+const LEAVING: [Left; 11] = [
+    Left::Nothing,
+    Left::Bar,
+    Left::Cwd,
+    Left::Branch,
+    Left::Tokens,
+    Left::Extent,
+    Left::Provider,
+    Left::Effort,
+    Left::Cost,
+    Left::Model,
+    Left::Words,
+];
 
 const STOPS: &[&str] = &["esc stops the task"];
 
@@ -57,9 +72,13 @@ pub fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
 fn items(model: &Model, left: Left, now: u64) -> Vec<Item> {
     let header = &model.header;
     let plain = |words: &str, from: Left| (if left < from { words.to_owned() } else { String::new() }, Token::Muted);
+    let name = match header.model.rsplit_once('/') {
+        Some((_, name)) if left >= Left::Provider => name,
+        Some(_) | None => header.model.as_str(),
+    };
     let name = match header.effort {
-        Some(effort) if left < Left::Effort => format!("{} {}", header.model, effort.as_str()),
-        Some(_) | None => header.model.clone(),
+        Some(effort) if left < Left::Effort => format!("{name} {}", effort.as_str()),
+        Some(_) | None => name.to_owned(),
     };
     let mode = if model.access.is_some() { header.mode.as_str() } else { "starting" };
     let items = [
@@ -83,7 +102,7 @@ fn cost(model: &Model, left: Left) -> Item {
     let is_free = matches!(price, Some(Some(price)) if price.input == 0.0 && price.output == 0.0);
     let is_here = ["local/", "demo/"].iter().any(|provider| model.header.model.starts_with(provider));
     let words = match (model.tally.cost_usd, price) {
-        (Some(cost), _) if cost > 0.0 || !is_free => dollars(cost),
+        (Some(cost), _) if cost > 0.0 || !is_free => about(cost, model.tally.is_estimated),
         (Some(_), _) => String::new(),
         (None, Some(Some(_))) if !is_free => dollars(0.0),
         (None, Some(None)) if !is_here && model.tally.usage != Usage::default() => "$?".to_owned(),
@@ -93,7 +112,7 @@ fn cost(model: &Model, left: Left) -> Item {
     let near = budget.is_some_and(|(left, limit)| left <= limit * 0.2);
     let token = if near { Token::Warn } else { Token::Muted };
     match (words, budget) {
-        (_, _) if left >= Left::Extent || (left >= Left::Cost && !near) => (String::new(), token),
+        (_, _) if left >= Left::Words || (left >= Left::Cost && !near) => (String::new(), token),
         (_, Some((rest, _))) if left >= Left::Cost => (format!("{} left", dollars(rest)), token),
         (words, Some((left, _))) if !words.is_empty() => (format!("{words}, {} left", dollars(left)), token),
         (words, _) => (words, token),
@@ -133,7 +152,7 @@ fn context(model: &Model, left: Left) -> Item {
     let bar = model.glyphs.bar_full.repeat(filled) + &model.glyphs.bar_empty.repeat(BAR as usize - filled);
     let bar = if left < Left::Bar { format!("{bar} ") } else { String::new() };
     let (token, way) = match percent {
-        80.. if left < Left::Extent => (Token::Warn, " /compact"),
+        80.. if left < Left::Words => (Token::Warn, " /compact"),
         80.. => (Token::Warn, ""),
         _ => (Token::Muted, ""),
     };

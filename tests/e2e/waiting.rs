@@ -3,6 +3,9 @@
 use crate::support::{Answer, Gate, Project, Server};
 use serde_json::json;
 
+/// ctrl+l
+const MODELS: &str = "\x0c";
+
 #[test]
 fn what_steers_reaches_the_model_with_the_next_step_and_stands_where_it_was_heard() {
     let gate = Gate::default();
@@ -40,4 +43,64 @@ fn a_message_that_waits_is_taken_back_into_the_draft_and_not_sent() {
     terminal.wait_for("and done.");
     terminal.wait_for("❯ the second");
     assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_request_that_waits_is_sent_at_once_with_r_and_says_how_long_it_would_wait() {
+    let server = Server::new([
+        Answer::error(429, "rate_limit_error", "too many tokens a minute").with_header("retry-after", "50"),
+        Answer::text("Here I am."),
+    ]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("hello");
+    let screen = terminal.wait_for("Rate limited by the provider: continues in 0:");
+    assert!(screen.contains("too many tokens a minute") && screen.contains("attempt 1 of 3"), "{screen}");
+    // A second passes on the screen: by then the row stood there long enough for the letter to count.
+    terminal.wait_that("the seconds are counted down", |screen| !screen.contains("0:50") && !screen.contains("0:49"));
+    terminal.send("r");
+    terminal.wait_for("Here I am.");
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
+fn another_model_is_chosen_from_the_list_and_one_without_a_key_is_not() {
+    let server = Server::new([Answer::text("One."), Answer::text("Two.")]);
+    let project = Project::with(&server);
+    let mut terminal = project.open(&[]);
+    terminal.prompt("first");
+    terminal.wait_for("One.");
+    terminal.send(MODELS);
+    terminal.wait_for("filter:");
+    terminal.wait_for("claude-haiku-4-5");
+    terminal.type_text("gemini-2.5-pro", 5);
+    terminal.wait_for("filter: gemini-2.5-pro");
+    terminal.enter();
+    terminal.wait_for("nothing changed: set GEMINI_API_KEY");
+    terminal.send(&"\x7f".repeat("gemini-2.5-pro".len()));
+    terminal.type_text("haiku-4", 5);
+    terminal.wait_for("Models · 1 of");
+    terminal.wait_for("❯ claude-haiku-4-5");
+    terminal.enter();
+    terminal.wait_for("model anthropic/claude-haiku-4-5");
+    terminal.prompt("second");
+    terminal.wait_for("Two.");
+    let asked: Vec<_> = server.requests().iter().map(|request| request.body["model"].clone()).collect();
+    assert_eq!(asked[1], json!("claude-haiku-4-5"), "{asked:?}");
+    assert_ne!(asked[0], asked[1]);
+}
+
+#[test]
+fn a_session_pauses_at_its_budget_and_more_of_it_goes_on_by_itself() {
+    let read = json!({"path": "a.txt"});
+    let server = Server::new([Answer::text("Reading.").and_call("call_1", "ReadFile", read), Answer::text("All read.")]);
+    let project = Project::with(&server).file("a.txt", "alpha\n");
+    let mut terminal = project.open(&["-m", "anthropic/claude-sonnet-5", "--max-budget-usd", "0.001"]);
+    terminal.prompt("look");
+    let screen = terminal.wait_for("/budget raises it");
+    assert!(screen.contains("of its budget of $0.0") && !screen.contains("/continue goes on"), "{screen}");
+    assert!(server.requests().is_empty(), "nothing is sent that would pass it");
+    terminal.prompt("/budget 1");
+    terminal.wait_for("All read.");
+    assert!(terminal.screen().contains("of $1.00 used"), "{}", terminal.screen());
 }

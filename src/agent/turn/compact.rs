@@ -19,7 +19,7 @@ use super::spending::Spent;
 use super::{Effect, Machine, Moment, Phase};
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record};
 use crate::protocol::{
-    Compaction, CompactionTrigger, EventKind, Failure, FailureKind, Message, MessageId, Role, StopReason, TaskStatus, Usage,
+    Compaction, CompactionTrigger, EventKind, Failure, FailureKind, Message, MessageId, Role, StopReason, TaskStatus,
 };
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -236,7 +236,7 @@ impl Machine {
         let latency_ms = u64::try_from(at.now.as_millisecond() - work.since.as_millisecond()).unwrap_or(0);
         let Completion { content, stop_reason, usage, model } = completion;
         let model = model.unwrap_or_else(|| self.asked_model().to_owned());
-        let Spent { usage, cost_usd, estimated } = self.spend_on_answer(usage, &content, at);
+        let spent @ Spent { usage, cost_usd, estimated } = self.spend_on_answer(usage, &content, at);
         self.emit(EventKind::LlmRequestCompleted {
             model,
             usage,
@@ -250,7 +250,7 @@ impl Machine {
         let text = summary::words(&content);
         let trouble = match stop_reason {
             StopReason::ContextWindowExceeded => {
-                self.note(Record::Wasted { usage, cost_usd });
+                self.note(Record::Wasted { usage, cost_usd, estimated });
                 return self.summary_is_too_long(at);
             }
             StopReason::Refusal | StopReason::ContentFilter => Some("the provider stopped the summary for its content"),
@@ -263,13 +263,14 @@ impl Machine {
             | StopReason::PauseTurn => None,
         };
         if let Some(why) = trouble {
-            self.note(Record::Wasted { usage, cost_usd });
+            self.note(Record::Wasted { usage, cost_usd, estimated });
             return self.give_up_compaction(why, at);
         }
-        self.take_summary(text, usage, cost_usd, at);
+        self.take_summary(text, spent, at);
     }
 
-    fn take_summary(&mut self, text: String, usage: Usage, cost_usd: Option<f64>, at: Moment) {
+    fn take_summary(&mut self, text: String, spent: Spent, at: Moment) {
+        let Spent { usage, cost_usd, estimated } = spent;
         let budget = self.message_budget();
         let Some(work) = &self.room.work else { return };
         let older = &self.thread.messages()[..work.cut.index.min(self.thread.messages().len())];
@@ -286,7 +287,7 @@ impl Machine {
             timestamp: at.now,
         };
         if message.token_count * 100 > work.cut.freed * SUMMARY_WORTH_PERCENT {
-            self.note(Record::Wasted { usage, cost_usd });
+            self.note(Record::Wasted { usage, cost_usd, estimated });
             return self.give_up_compaction("the summary is no shorter than what it would stand for", at);
         }
         let until = last.message_id.clone();
@@ -309,6 +310,7 @@ impl Machine {
             verbatim: verbatim.clone(),
             usage,
             cost_usd,
+            estimated,
         };
         self.note(record);
         self.commit(Durability::Power);

@@ -39,7 +39,8 @@ impl Machine {
             Err(failure) => {
                 self.choice.opening = None;
                 let stays = &self.options.model.name;
-                return self.notice(format!("the model stays {stays}: {}; {}", failure.message, failure.hint));
+                let hint = if failure.hint.is_empty() { String::new() } else { format!("; {}", failure.hint) };
+                return self.notice(format!("the model stays {stays}: {}{hint}", failure.message));
             }
         };
         let is_asked = facts.name == self.options.model.name;

@@ -180,7 +180,7 @@ impl Machine {
                     self.task = self.ended.take().map(|task| Task { step_count: 0, max_steps, ..task });
                 }
             }
-            Record::Wasted { usage, cost_usd } => self.count(usage, cost_usd),
+            Record::Wasted { usage, cost_usd, .. } => self.count(usage, cost_usd),
             Record::ModelChosen { model, effort } => self.fold_choice(model, effort),
             Record::BudgetSet { limit } => self.fold_budget(limit),
             Record::Unreadable => self.fold_unreadable(),

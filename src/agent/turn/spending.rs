@@ -127,8 +127,9 @@ impl Machine {
         });
         let usage = told.or(guessed)?;
         let cost_usd = self.spend(usage);
-        self.note(Record::Wasted { usage, cost_usd });
-        Some(Spent { usage, cost_usd, estimated: told.is_none() })
+        let estimated = told.is_none();
+        self.note(Record::Wasted { usage, cost_usd, estimated });
+        Some(Spent { usage, cost_usd, estimated })
     }
 
     /// Counts the request under way, if there is one, before it is stopped.

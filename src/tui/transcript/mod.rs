@@ -10,6 +10,7 @@ pub use card::{Card, CardState, take_exit};
 pub use entry::{AnswerState, Entry, Kind, Tone};
 
 use super::glyphs::Glyphs;
+use super::markdown::Document;
 use super::theme::Theme;
 use crate::protocol::CallId;
 use ratatui::buffer::Buffer;
@@ -104,6 +105,16 @@ impl Transcript {
     /// The newest entry, to be added to.
     pub fn last_mut(&mut self) -> Option<&mut Entry> {
         self.entries.last_mut()
+    }
+
+    /// The answer that streams: what was noted meanwhile stands behind it and does not part it.
+    pub fn streaming_mut(&mut self) -> Option<&mut Document> {
+        let aside = |kind: &Kind| matches!(kind, Kind::Note { .. } | Kind::Window(_) | Kind::Summary { .. });
+        let entry = self.entries.iter_mut().rev().find(|entry| !aside(&entry.kind))?;
+        match &mut entry.kind {
+            Kind::Answer { document, state: AnswerState::Streaming } => Some(document),
+            _ => None,
+        }
     }
 
     /// The newest answer, wherever it stands.

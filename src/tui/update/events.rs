@@ -8,7 +8,7 @@ use crate::tui::approval::Panel;
 use crate::tui::markdown::Document;
 use crate::tui::model::{Activity, Model, Policy};
 use crate::tui::reading::Reading;
-use crate::tui::transcript::{AnswerState, Card, CardState, Entry, Kind, Tone};
+use crate::tui::transcript::{AnswerState, Card, CardState, Kind, Tone};
 
 /// A live event.
 pub fn apply(model: &mut Model, event: Event, now: u64) {
@@ -143,14 +143,16 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ToolCallProgress { tool_name, bytes } => {
             busy(model, Activity::Calling { tool: text::clean(&tool_name).into_owned(), bytes }, now);
         }
-        EventKind::LlmRequestCompleted { usage, cost_usd, session_cost_usd, .. } => {
+        EventKind::LlmRequestCompleted { usage, cost_usd, session_cost_usd, estimated, .. } => {
             end_streaming(model);
             model.tally.context_tokens = usage.input_tokens + usage.output_tokens;
             spending::spent(model, usage, cost_usd, session_cost_usd);
+            spending::doubt(model, estimated);
         }
-        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd, .. } => {
+        EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd, estimated } => {
             end_streaming(model);
-            retry::begins(model, Failed { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd }, now);
+            spending::doubt(model, estimated);
+            retry::begins(model, Failed { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd, estimated }, now);
         }
         EventKind::AnswerDiscarded { reason } => discarded(model, &reason),
         EventKind::ToolRequested { tool_call_id, tool_name, summary, .. } => {
@@ -231,7 +233,9 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::TaskFailed { failure, .. } => {
             ended(model, now);
-            let words = failure_words(&failure);
+            let words = failure_words(model, &failure);
+            model.task.paused =
+                (is_of_provider(failure.kind) && !words.contains("/continue")).then_some("failed, nothing is lost");
             note(model, &words, Tone::Failure);
         }
         EventKind::TaskCancelled { .. } => {
@@ -241,11 +245,14 @@ fn shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::SessionPaused { failure } => {
             ended(model, now);
             let said = failure.hint.contains("/continue") || failure.message.contains("/continue");
-            model.task.paused = (!said).then_some("paused");
+            model.task.paused = match failure.kind {
+                FailureKind::BudgetExceeded => Some("paused: the budget is reached, /budget raises it"),
+                _ => (!said).then_some("paused"),
+            };
             let words = match failure.kind {
                 // The policy's end was said before.
                 FailureKind::PolicyExpired => format!("paused: {}", failure.hint),
-                _ => format!("paused: {}", failure_words(&failure)),
+                _ => format!("paused: {}", failure_words(model, &failure)),
             };
             note(model, &words, Tone::Warning);
         }
@@ -287,6 +294,7 @@ fn task_started(model: &mut Model, prompt: &str, now: u64) {
     model.transcript.push(Kind::User(text::clean(prompt).into_owned()));
     model.task.usage = Usage::default();
     model.task.cost_usd = None;
+    model.task.is_estimated = false;
     model.task.goes_on = true;
     model.set_activity(Activity::Thinking, now);
 }
@@ -300,13 +308,40 @@ fn timed_out(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) 
     note(model, &format!("nobody answered in time, that counts as a no: {what}"), Tone::Warning);
 }
 
+/// Whether another key, a better line or more patience lets the same task go on.
+fn is_of_provider(kind: FailureKind) -> bool {
+    match kind {
+        FailureKind::Authentication
+        | FailureKind::Billing
+        | FailureKind::Permission
+        | FailureKind::NotFound
+        | FailureKind::RateLimited
+        | FailureKind::Overloaded
+        | FailureKind::Network
+        | FailureKind::Timeout
+        | FailureKind::CutStream
+        | FailureKind::Protocol => true,
+        FailureKind::ContextTooLong
+        | FailureKind::GuardrailBlocked
+        | FailureKind::InvalidRequest
+        | FailureKind::BudgetExceeded
+        | FailureKind::MaxStepsExceeded
+        | FailureKind::PolicyExpired
+        | FailureKind::Internal => false,
+    }
+}
+
 /// What happened, and what to do. The code in front of some messages is for programs.
-fn failure_words(failure: &Failure) -> String {
+fn failure_words(model: &Model, failure: &Failure) -> String {
     let message = failure
         .message
         .strip_prefix("LLM_BUDGET_EXCEEDED")
         .map_or(failure.message.as_str(), |rest| rest.trim_start_matches([':', ' ']));
     let message = if message.is_empty() { "the budget is used up" } else { message };
+    // Whose key or account it is about; other failures name their place themselves.
+    let of_account = matches!(failure.kind, FailureKind::Authentication | FailureKind::Billing | FailureKind::Permission);
+    let who = model.header.model.split_once('/').filter(|_| of_account);
+    let message = who.map_or_else(|| message.to_owned(), |(provider, _)| format!("{provider} says: {message}"));
     let login = failure.kind == FailureKind::Authentication && !failure.hint.contains("aye auth");
     let login = if login { "\n`aye auth login` stores another key · /model asks another model" } else { "" };
     format!("{message}\n{}{login}", failure.hint)
@@ -389,9 +424,8 @@ fn discarded(model: &mut Model, reason: &str) {
 fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
     busy(model, Activity::Answering, now);
     end_reasoning(model);
-    if let Some(Entry { kind: Kind::Answer { document, state: AnswerState::Streaming }, .. }) = model.transcript.last_mut() {
-        document.push(chunk);
-        return;
+    if let Some(document) = model.transcript.streaming_mut() {
+        return document.push(chunk);
     }
     let mut document = Document::new();
     document.push(chunk);

@@ -141,8 +141,9 @@ pub fn is_ready(model: &mut Model, now: u64) -> bool {
             false
         }
         Some(ModelAccess::NoKey { message }) => {
-            let first = message.lines().next().unwrap_or("there is no key").trim_end_matches('.').to_owned();
-            model.say(format!("nothing was sent: {first}"), now);
+            // All of it stands in the transcript; this row has room for the first clause.
+            let clause = message.split([':', ';', '\n']).next().unwrap_or_default().trim_end_matches('.').to_owned();
+            model.say(format!("nothing was sent, the draft stays: {clause}"), now);
             false
         }
     }

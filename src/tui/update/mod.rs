@@ -169,7 +169,8 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
         after_replay(model);
     }
     if let ModelAccess::NoKey { message } = &start.model_access {
-        model.transcript.push(Kind::Note { text: text::clean(message).into_owned(), tone: Tone::Warning });
+        let words = format!("{}\nthen start aye again; until then nothing is sent", text::clean(message).trim_end());
+        model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
     }
     let ready = start.model_access == ModelAccess::Ready;
     model.access = Some(start.model_access);

@@ -85,7 +85,7 @@ pub fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>
     match picker.key(key) {
         Choice::Nothing => {}
         Choice::Closed => model.picker = None,
-        Choice::Refused(why) => model.say(why, now),
+        Choice::Refused(why) => model.say(format!("nothing changed: {why} first"), now),
         Choice::Model { name, effort } => {
             model.picker = None;
             if name != model.header.model {

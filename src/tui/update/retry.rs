@@ -10,6 +10,8 @@ use crate::tui::model::{Activity, Effect, Model, Retry};
 const LONG_MS: u64 = 60_000;
 /// Below this width few words are made.
 const WIDE: u16 = 70;
+/// Below this there is no room for the time of day.
+const NARROW: u16 = 50;
 
 /// What the session said of it.
 pub struct Failed {
@@ -20,16 +22,17 @@ pub struct Failed {
     pub message: String,
     pub usage: Option<Usage>,
     pub cost_usd: Option<f64>,
+    pub estimated: bool,
 }
 
 pub fn begins(model: &mut Model, failed: Failed, now: u64) {
-    let Failed { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd } = failed;
+    let Failed { attempt, max_attempts, delay_ms, kind, message, usage, cost_usd, estimated } = failed;
     let clock = model.policy.clock.filter(|_| delay_ms > LONG_MS).and_then(|(time, _)| {
         let after = jiff::SignedDuration::from_millis(i64::try_from(delay_ms).ok()?);
         Some(time.checked_add(after).ok()?.strftime("%H:%M UTC").to_string())
     });
     let wasted = match (cost_usd, usage) {
-        (Some(cost), _) => Some(format!("it cost {}", figures::dollars(cost))),
+        (Some(cost), _) => Some(format!("it cost {}", figures::about(cost, estimated))),
         (None, Some(usage)) => Some(format!("it used {}", figures::used(&usage))),
         (None, None) => None,
     };
@@ -58,7 +61,7 @@ pub fn words(retry: &Retry, width: u16, now: u64) -> String {
         FailureKind::RateLimited => format!("{}:{:02}", left / 60, left % 60),
         _ => figures::seconds(left),
     };
-    let at = retry.clock.as_ref().map(|clock| format!(" at {clock}")).unwrap_or_default();
+    let at = retry.clock.as_ref().filter(|_| width >= NARROW).map(|clock| format!(", at {clock}")).unwrap_or_default();
     match (left, width < WIDE) {
         (0, true) => format!("{short}: asking again, {attempt} of {max_attempts}"),
         (0, false) => format!("{long}: asking again, attempt {attempt} of {max_attempts}"),
@@ -72,7 +75,9 @@ pub fn words(retry: &Retry, width: u16, now: u64) -> String {
 
 /// The provider's own sentence, and what the attempt cost.
 pub fn details(retry: &Retry, dot: &str) -> Option<String> {
-    let message = (!retry.message.is_empty()).then(|| retry.message.clone());
+    // Where it says no more than the row itself, or the mark at the answer that was cut off, it is not said twice.
+    let said = retry.kind == FailureKind::CutStream || what(retry.kind).0.to_lowercase().contains(&retry.message.to_lowercase());
+    let message = (!said).then(|| retry.message.clone());
     let parts: Vec<String> = retry.wasted.iter().cloned().chain(message).collect();
     (!parts.is_empty()).then(|| parts.join(&format!(" {dot} ")))
 }

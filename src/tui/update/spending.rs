@@ -4,7 +4,7 @@ use super::keys::{is_ready, take};
 use super::queue::line;
 use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
 use crate::text;
-use crate::tui::figures::{amount, dollars, tokens};
+use crate::tui::figures::{about, amount, dollars, tokens};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::view::GUTTER;
@@ -26,6 +26,12 @@ pub fn spent(model: &mut Model, usage: Usage, cost_usd: Option<f64>, session_cos
     }
 }
 
+/// Some of what a request used is estimated, and so are the sums that it is in.
+pub fn doubt(model: &mut Model, estimated: bool) {
+    model.task.is_estimated |= estimated;
+    model.tally.is_estimated |= estimated;
+}
+
 /// `/cost`: tokens and money of the session and of its last task.
 pub fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take(model, now, effects);
@@ -34,34 +40,45 @@ pub fn cost(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         return model.say("no model was asked in this session yet", now);
     }
     let which = if model.task.goes_on { "this task" } else { "last task" };
-    let rows = [("session", session, model.tally.cost_usd), (which, task, model.task.cost_usd)];
+    let rows = [
+        ("session", session, money(model, model.tally.cost_usd, model.tally.is_estimated)),
+        (which, task, money(model, model.task.cost_usd, model.task.is_estimated)),
+    ];
     let wide = usize::from(model.size.width.saturating_sub(GUTTER)) >= FIGURES;
     let mut words = if wide {
         let mut words = vec![format!("{:9}  {:>7}  {:>7}  {:>7}  {:>9}", "", "input", "cached", "output", "cost")];
         words.extend(rows.iter().map(|(name, usage, cost)| {
             let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));
-            format!("{name:9}  {sent:>7}  {:>7}  {got:>7}  {:>9}", tokens(usage.cache_read_tokens), money(model, *cost))
+            format!("{name:9}  {sent:>7}  {:>7}  {got:>7}  {cost:>9}", tokens(usage.cache_read_tokens))
         }));
         words
     } else {
         rows.iter()
             .map(|(name, usage, cost)| {
                 let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));
-                format!("{name}: {} {} {sent} in, {got} out", money(model, *cost), model.glyphs.dot)
+                format!("{name}: {cost} {} {sent} in, {got} out", model.glyphs.dot)
             })
             .collect()
     };
-    if model.tally.budgets.is_empty() {
-        words.push("no budget is set; /budget 10 sets one".to_owned());
-    } else {
-        words.extend(model.tally.budgets.iter().map(budget_line));
+    if model.tally.is_estimated {
+        words.push("~ a provider did not count all of it: estimated by length".to_owned());
     }
+    let limits: Vec<String> = model.tally.budgets.iter().filter(|budget| is_set(budget)).map(budget_line).collect();
+    if limits.is_empty() {
+        words.push("no budget is set; /budget 10 sets one".to_owned());
+    }
+    words.extend(limits);
     model.transcript.push(Kind::Note { text: words.join("\n"), tone: Tone::Plain });
 }
 
-fn money(model: &Model, cost: Option<f64>) -> String {
+/// Whether somebody set it; that there is an end to everything is no budget.
+fn is_set(budget: &Budget) -> bool {
+    budget.set_by != "default"
+}
+
+fn money(model: &Model, cost: Option<f64>, is_estimated: bool) -> String {
     let free = model.facts.as_ref().and_then(|facts| facts.price).map(|_| "$0.00");
-    cost.map_or_else(|| free.unwrap_or("$?").to_owned(), dollars)
+    cost.map_or_else(|| free.unwrap_or("$?").to_owned(), |cost| about(cost, is_estimated))
 }
 
 /// `/budget`, or one with what is allowed from now on.

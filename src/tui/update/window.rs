@@ -59,11 +59,11 @@ pub fn done(model: &mut Model, compaction: &Compaction, now: u64) {
     };
     let focus = focus.as_ref().map(|focus| format!(", with regard to: {}", super::queue::line(focus))).unwrap_or_default();
     let head = format!(
-        "Compacted {} into a summary{why}{focus}\n{} → {} tokens, {} as they were; /compact undo takes it back",
+        "Compacted {} into a summary{why}{focus}\n{} → {} tokens, {}; /compact undo takes it back",
         messages(*summarised),
         tokens(*tokens_before),
         tokens(*tokens_after),
-        if *kept == 1 { "1 message stays".to_owned() } else { format!("{kept} messages stay") },
+        if *kept == 1 { "1 message stays as it was".to_owned() } else { format!("{kept} messages stay as they were") },
     );
     model.transcript.push(Kind::Summary { head, text: text::clean(summary).trim_end().to_owned() });
 }

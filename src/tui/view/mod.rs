@@ -19,6 +19,8 @@ use ratatui::style::Color;
 
 /// From this width on the empty composer says all that Enter can do.
 const WIDE: u16 = 76;
+/// Below this few words are made.
+const NARROW: u16 = 52;
 
 /// The column of signs at the left of every band.
 pub const GUTTER: u16 = 2;
@@ -144,7 +146,8 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
             (false, _, _) => "Ask, or describe a change",
             (true, true, true) => "Type ahead: enter queues it for after this task, ctrl+enter steers now",
             (true, true, false) => "Type ahead: enter queues it for after this task, /steer TEXT says it now",
-            (true, false, _) => "Type ahead: enter queues it for after this task",
+            (true, false, _) if area.width >= NARROW => "Type ahead: enter queues it for after this task",
+            (true, false, _) => "Type ahead: enter queues it",
         };
         // One cell is left to the cursor.
         buffer.set_stringn(inner.x + 1, inner.y, words, inner.width.saturating_sub(1).into(), faint);

@@ -39,7 +39,8 @@ pub fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
     // The question comes first; what is queued says it too.
     let asks = !model.panels.is_empty() || !model.task.waiting.is_empty();
     if let Some(words) = model.task.paused.filter(|_| !asks && !model.is_running()) {
-        let words = format!("{words} {} /continue goes on", glyphs.dot);
+        let way = format!(" {} /continue goes on", glyphs.dot);
+        let words = if words.contains('/') { words.to_owned() } else { format!("{words}{way}") };
         rows.push(Row { sign: glyphs.note, words, right: &[], token: Token::Warn });
     }
     if let Some(words) = commands::words(model) {

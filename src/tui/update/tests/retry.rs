@@ -36,7 +36,7 @@ fn a_long_wait_says_the_time_of_day_and_what_the_attempt_cost() {
     let wasted = crate::tui::samples::retry(FailureKind::RateLimited, 120_000, "wait", usage, Some(0.0312));
     let mut model = retrying(wasted);
     let screen = draw(&mut model, 10_000);
-    assert!(screen.contains("continues in 2:00 at 00:02 UTC") && screen.contains("it cost $0.03 · wait"), "{screen}");
+    assert!(screen.contains("continues in 2:00, at 00:02 UTC") && screen.contains("it cost $0.03 · wait"), "{screen}");
     assert_eq!(model.tally.cost_usd, Some(0.0312), "what failed is counted");
     model.size = Size::new(40, 12);
     assert!(draw(&mut model, 10_000).contains("Rate limited: in 2:00, 1 of 3"), "{}", draw(&mut model, 10_000));
@@ -90,4 +90,26 @@ fn the_end_of_a_task_says_what_happened_and_what_can_be_done() {
         assert!(!screen.contains("LLM_BUDGET"), "{screen}");
         assert_eq!(model.deadline(3000), None);
     }
+}
+
+#[test]
+fn what_the_row_says_already_is_not_said_twice() {
+    let screen = draw(&mut retrying(retry(FailureKind::Overloaded, 4000, "Overloaded")), 10_000);
+    assert_eq!(screen.to_lowercase().matches("overloaded").count(), 1, "{screen}");
+}
+
+#[test]
+fn a_task_that_its_provider_ended_says_how_it_goes_on() {
+    let failed = |kind| {
+        let failure = Failure::new(kind, "`acme` refused the key: invalid x-api-key", "check `ACME_KEY`");
+        let mut model = retrying(EventKind::TaskFailed { failure, step_count: 1 });
+        draw(&mut model, 11_000)
+    };
+    let screen = failed(FailureKind::Authentication);
+    assert!(screen.contains("failed, nothing is lost · /continue goes on"), "{screen}");
+    assert!(!failed(FailureKind::InvalidRequest).contains("/continue"));
+    let failure = Failure::new(FailureKind::BudgetExceeded, "LLM_BUDGET_EXCEEDED: used up", "/budget 10 continues");
+    let mut model = retrying(EventKind::SessionPaused { failure });
+    let screen = draw(&mut model, 11_000);
+    assert!(screen.contains("/budget raises it") && !screen.contains("/continue"), "{screen}");
 }

@@ -76,3 +76,37 @@ fn what_is_left_of_a_budget_stands_in_the_status_row_and_warns_near_its_end() {
     model.size = Size::new(60, 20);
     assert!(draw(&mut model, 600).contains("$0.90 left"), "{}", draw(&mut model, 600));
 }
+
+#[test]
+fn what_a_provider_did_not_count_is_marked_wherever_its_cost_stands() {
+    let guessed = |kind| match kind {
+        EventKind::LlmRequestCompleted { model, usage, latency_ms, stop_reason, cost_usd, session_cost_usd, .. } => {
+            let estimated = true;
+            EventKind::LlmRequestCompleted { model, usage, latency_ms, stop_reason, cost_usd, session_cost_usd, estimated }
+        }
+        other => other,
+    };
+    let mut model = model(120, 24);
+    tell(&mut model, started("x"), 0);
+    tell(&mut model, guessed(answered(12_000, 640, Some(0.03), Some(0.03))), 100);
+    assert!(draw(&mut model, 200).contains("│ ~$0.03 │"), "{}", draw(&mut model, 200));
+    let end = EventKind::TaskCompleted { text: String::new(), usage: Usage::default(), cost_usd: Some(0.03), step_count: 1 };
+    tell(&mut model, end, 300);
+    tell(&mut model, started("y"), 400);
+    tell(&mut model, answered(1_000, 10, Some(0.01), Some(0.04)), 500);
+    play(&mut model, 1000, "/cost<enter>");
+    let screen = draw(&mut model, 1700);
+    assert!(screen.contains("~$0.04") && screen.contains("     $0.01"), "{screen}");
+    assert!(screen.contains("a provider did not count all of it"), "{screen}");
+}
+
+#[test]
+fn that_a_task_has_an_end_at_all_is_no_budget() {
+    let mut model = model(120, 24);
+    let steps = Budget { scope: BudgetScope::Task, unit: BudgetUnit::Steps, set_by: "default".to_owned(), ..budget(1000.0, 0.0) };
+    tell(&mut model, EventKind::BudgetShown { budgets: vec![steps] }, 100);
+    tell(&mut model, answered(10, 10, Some(0.1), Some(0.1)), 200);
+    play(&mut model, 1000, "/cost<enter>");
+    let screen = draw(&mut model, 1700);
+    assert!(screen.contains("no budget is set") && !screen.contains("1000 steps"), "{screen}");
+}

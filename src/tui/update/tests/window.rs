@@ -102,3 +102,17 @@ fn what_fills_the_window_is_shown_at_every_width_and_nothing_in_it_is_obeyed() {
     tell(&mut model, EventKind::ContextShown(filled), 300);
     draw(&mut model, 400);
 }
+
+#[test]
+fn what_is_noted_while_an_answer_streams_does_not_part_it() {
+    let mut model = model(100, 24);
+    tell(&mut model, started("x"), 0);
+    tell(&mut model, EventKind::TextChunk { text: "```\nfn one() {}\n".to_owned() }, 100);
+    tell(&mut model, EventKind::Notice { message: "effort high".to_owned() }, 200);
+    tell(&mut model, EventKind::ContextShown(context_use()), 300);
+    tell(&mut model, EventKind::TextChunk { text: "fn two() {}\n```\n".to_owned() }, 400);
+    let screen = draw(&mut model, 500);
+    let row = |words: &str| screen.lines().position(|line| line.contains(words)).unwrap();
+    assert_eq!(row("fn two"), row("fn one") + 1, "{screen}");
+    assert!(row("effort high") > row("fn two") && screen.matches("```").count() == 0, "{screen}");
+}
