@@ -23,7 +23,7 @@ pub mod fuzzing {
     use crate::{policy::redact::Redactor, protocol::Arguments, sys, tools};
     use std::sync::Arc;
 
-    pub use crate::llm::events_in;
+    pub use crate::llm::{Api, events_in, heard_in};
     pub use crate::tools::patched;
 
     pub mod policy {

@@ -45,8 +45,17 @@ pub(super) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
+/// A string that is copied only where something in it is escaped. An `Option<Cow<str>>` is always copied by serde.
 #[derive(serde::Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(super) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+impl std::ops::Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
 
 struct Lossy(String);
 

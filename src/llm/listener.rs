@@ -168,19 +168,21 @@ impl Listener {
     }
 
     fn read(&mut self, batch: Vec<Result<Event, SseError>>) -> Result<(), ModelError> {
+        // All of a batch came at once, and the clock costs as much as reading an event.
+        let now = Instant::now();
         for event in batch {
             self.spoken = true;
             match event {
                 Ok(event) => {
                     self.heard += event.data.len();
-                    let now = self.answer.event(&event, &mut self.deltas)?;
+                    let progress = self.answer.event(&event, &mut self.deltas)?;
                     // A whole answer stays whole whatever follows.
-                    if now != Progress::More {
-                        self.progress = now;
-                        self.whole_until.get_or_insert_with(|| Instant::now() + GRACE);
+                    if progress != Progress::More {
+                        self.progress = progress;
+                        self.whole_until.get_or_insert(now + GRACE);
                     }
                     if !self.deltas.is_empty() || self.is_news(event) {
-                        self.quiet_until = Instant::now() + self.quiet;
+                        self.quiet_until = now + self.quiet;
                     }
                     if self.deltas.said > MOST_WORDS_BYTES || self.heard > MOST_EVENT_BYTES {
                         return Err(self.speaker.endless());

@@ -42,6 +42,32 @@ pub fn events_in(pieces: Vec<Vec<u8>>) -> Vec<Result<String, String>> {
     told.collect().now_or_never().unwrap_or_default()
 }
 
+/// The bytes of text, thinking and arguments that a body hands on which comes in these pieces, for `benches/`; all the way that an
+/// answer takes but for the connection.
+#[cfg(feature = "fuzzing")]
+pub async fn heard_in(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize, String> {
+    use crate::ports::Delta;
+    use futures_util::stream;
+    let [provider, model, key_variable, base_url] = ["p", "m", "KEY", "http://p"].map(str::to_owned);
+    let speaker = fault::Speaker { provider, model, key_variable, base_url };
+    let events = sse::events(stream::iter(pieces.into_iter().map(Ok)));
+    let answer = remote::answer(api, speaker.clone());
+    let mut listener = listener::Listener::new(speaker, events, answer, std::time::Duration::from_secs(60));
+    let mut heard = 0;
+    while !listener.at_end() {
+        let outcome = listener.listen().await;
+        for delta in listener.take() {
+            heard += match delta {
+                Delta::Text(text) | Delta::Reasoning(text) => text.len(),
+                Delta::ToolCallProgress { .. } | Delta::Completed(_) => 0,
+            };
+        }
+        outcome.map_err(|error| error.to_string())?;
+    }
+    let completion = listener.finish().map_err(|error| error.to_string())?;
+    Ok(heard + completion.content.len())
+}
+
 /// The language a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {

@@ -238,11 +238,16 @@ impl Inner {
     }
 
     fn answer(&self) -> Box<dyn Answer> {
-        match self.api {
-            Api::Anthropic => Box::new(anthropic::Reader::new(self.speaker.clone())),
-            Api::OpenAiChat => Box::new(chat::Reader::new(self.speaker.clone())),
-            Api::Gemini => Box::new(gemini::Reader::new(self.speaker.clone())),
-            Api::OpenAiResponses => Box::new(responses::Reader::new(self.speaker.clone())),
-        }
+        answer(self.api, self.speaker.clone())
+    }
+}
+
+/// What puts the answers of a dialect together.
+pub(super) fn answer(api: Api, speaker: Speaker) -> Box<dyn Answer> {
+    match api {
+        Api::Anthropic => Box::new(anthropic::Reader::new(speaker)),
+        Api::OpenAiChat => Box::new(chat::Reader::new(speaker)),
+        Api::Gemini => Box::new(gemini::Reader::new(speaker)),
+        Api::OpenAiResponses => Box::new(responses::Reader::new(speaker)),
     }
 }

@@ -13,6 +13,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Fragment {
     message: Arc<Message>,
+    /// Of the message, beside it: a request goes through thousands of them.
+    pub role: Role,
     pub json: Vec<u8>,
     split: OnceCell<usize>,
 }
@@ -42,7 +44,9 @@ struct Source {
 
 impl Source {
     fn is_of(&self, message: &Arc<Message>, request: &ModelRequest) -> bool {
-        (Arc::ptr_eq(&self.message, message) || self.message == *message) && self.shown == images::shown_of(message, request)
+        // Where no image is in it, none has to be looked for: requests are of thousands of messages.
+        (Arc::ptr_eq(&self.message, message) || self.message == *message)
+            && (self.shown.is_empty() || self.shown == images::shown_of(message, request))
     }
 }
 
@@ -110,7 +114,7 @@ impl Thread {
             let mut json = Vec::new();
             write(&message, request, &mut json);
             json.shrink_to_fit();
-            fragments.push(Fragment { message, json, split: OnceCell::new() });
+            fragments.push(Fragment { role: message.role, message, json, split: OnceCell::new() });
         };
         let mut exchange = Exchange::new(form.ids);
         for message in &messages[common..] {

@@ -10,6 +10,8 @@ use tokio::sync::mpsc;
 pub const EVENTS: &str = "aye::events";
 /// Of what a provider says of a failure.
 const MESSAGE_BYTES: usize = 500;
+/// What the JSON of every event has before its payload.
+const HEAD_BYTES: usize = 96;
 
 /// Whoever has something to tell of the session.
 #[derive(Clone)]
@@ -52,7 +54,7 @@ struct Logged<'a> {
     timestamp: Timestamp,
     level: &'static str,
     target: &'static str,
-    event_type: Value,
+    event_type: &'a str,
     workspace_id: &'a WorkspaceId,
     session_id: &'a SessionId,
     task_id: Option<&'a TaskId>,
@@ -62,12 +64,12 @@ struct Logged<'a> {
 
 /// The event with its chain of ids: names, numbers and outcomes of its payload, and nothing that the person, the model or a tool said.
 fn line(event: &Event, level: &'static str) -> String {
-    let event_type = serde_json::to_value(&event.kind).ok().and_then(|mut kind| kind.get_mut("eventType").map(Value::take));
+    let mut head = [0; HEAD_BYTES];
     let logged = Logged {
         timestamp: event.timestamp,
         level,
         target: EVENTS,
-        event_type: event_type.unwrap_or_default(),
+        event_type: name_of(&event.kind, &mut head),
         workspace_id: &event.workspace_id,
         session_id: &event.session_id,
         task_id: event.task_id.as_ref(),
@@ -75,6 +77,14 @@ fn line(event: &Event, level: &'static str) -> String {
         payload: payload(&event.kind),
     };
     serde_json::to_string(&logged).unwrap_or_default()
+}
+
+/// The name of an event: its JSON begins with it. What follows may be all that a command printed, and is not written.
+fn name_of<'a>(kind: &EventKind, head: &'a mut [u8; HEAD_BYTES]) -> &'a str {
+    // Fails where the head is full.
+    let _ = serde_json::to_writer(&mut head[..], kind);
+    let name = head.split(|byte| *byte == b'"').nth(3);
+    name.and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
 }
 
 fn payload(kind: &EventKind) -> Value {

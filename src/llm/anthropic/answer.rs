@@ -12,6 +12,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+/// What an event with a piece of a block is called.
+const PIECE: &str = "content_block_delta";
+
 pub(in crate::llm) struct Reader {
     speaker: Speaker,
     id: Option<String>,
@@ -113,8 +116,8 @@ impl Reader {
         self.blocks.push(Block { index, kind, start, pieces, ended: false });
     }
 
-    fn extend(&mut self, event: &Event, deltas: &mut Deltas) -> Result<(), ModelError> {
-        let BlockDelta { index, delta } = self.parse(event)?;
+    fn extend(&mut self, piece: BlockDelta<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
+        let BlockDelta { index, delta, .. } = piece;
         let Some(block) = self.blocks.iter_mut().rev().find(|block| index.is_none_or(|index| block.index == index)) else {
             return Err(self.speaker.garbage("a piece of a block came before the block"));
         };
@@ -210,6 +213,14 @@ impl Answer for Reader {
         if event.data.trim().is_empty() || event.data == "[DONE]" {
             return Ok(Progress::More);
         }
+        // Nearly all events are pieces of a block: these are read once, the others first for their type.
+        if event.name.as_deref() == Some(PIECE)
+            && let Ok(piece) = serde_json::from_str::<BlockDelta<'_>>(&event.data)
+            && piece.kind.as_deref() == Some(PIECE)
+        {
+            self.extend(piece, deltas)?;
+            return Ok(Progress::More);
+        }
         let head: Head<'_> = self.parse(event)?;
         let kind = head.kind.as_deref().or(event.name.as_deref()).unwrap_or_default();
         if kind == "error" || (head.kind.is_none() && head.error.is_some()) {
@@ -221,7 +232,7 @@ impl Answer for Reader {
                 let BlockStart { index, content_block } = self.parse(event)?;
                 self.open(index.unwrap_or(self.blocks.len() as u64), content_block, deltas);
             }
-            "content_block_delta" => self.extend(event, deltas)?,
+            PIECE => self.extend(self.parse(event)?, deltas)?,
             "content_block_stop" => {
                 let BlockStop { index } = self.parse(event)?;
                 if let Some(block) = self.blocks.iter_mut().rev().find(|block| index.is_none_or(|index| block.index == index)) {

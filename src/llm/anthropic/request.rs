@@ -152,7 +152,7 @@ fn mark(out: &mut Vec<u8>, breakpoint: &[u8]) {
 }
 
 fn speaker(fragment: &Fragment) -> Speaker {
-    match fragment.message().role {
+    match fragment.role {
         Role::User | Role::Tool => Speaker::User,
         Role::Assistant => Speaker::Assistant,
     }

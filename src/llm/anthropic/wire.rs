@@ -1,6 +1,6 @@
 //! The events of the Messages API as they are written, each read for what is used of it.
 
-use crate::llm::json::count_of;
+use crate::llm::json::{Text, count_of};
 use crate::protocol::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 #[derive(Deserialize)]
 pub struct Head<'a> {
     #[serde(rename = "type", borrow, default)]
-    pub kind: Option<Cow<'a, str>>,
+    pub kind: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub error: Option<&'a RawValue>,
 }
@@ -44,6 +44,8 @@ pub struct BlockStart {
 
 #[derive(Deserialize)]
 pub struct BlockDelta<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub kind: Option<Text<'a>>,
     #[serde(default)]
     pub index: Option<u64>,
     #[serde(borrow)]

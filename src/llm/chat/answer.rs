@@ -191,7 +191,7 @@ impl Answer for Reader {
         }
         self.started |= chunk.choices.is_some();
         if self.model.is_none() {
-            self.model = chunk.model.filter(|model| !model.is_empty());
+            self.model = chunk.model.filter(|model| !model.is_empty()).map(|model| model.to_owned());
         }
         let id = chunk.id.and_then(text_of).filter(|id| !id.is_empty());
         // What another answer says after the end of this one is none of its words.

@@ -130,7 +130,7 @@ fn write_messages(out: &mut Vec<u8>, fragments: &[Fragment], strict: bool) {
     };
     let mut answered = false;
     for fragment in fragments.iter().filter(|fragment| !fragment.json.is_empty()) {
-        answered = fragment.message().role == Role::Assistant;
+        answered = fragment.role == Role::Assistant;
         if answered {
             flush(out, &mut said, &mut results, strict, &mut add);
             add(out, &fragment.json);

@@ -1,18 +1,17 @@
 //! The chunks of Chat Completions as servers really write them: every field may be missing, null or of another type.
 
-use crate::llm::json::{count_of, text_of};
+use crate::llm::json::{Text, count_of, text_of};
 use crate::protocol::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 
 #[derive(Deserialize)]
 pub struct Chunk<'a> {
     #[serde(default, borrow)]
     pub id: Option<&'a RawValue>,
-    #[serde(default)]
-    pub model: Option<String>,
+    #[serde(default, borrow)]
+    pub model: Option<Text<'a>>,
     #[serde(default, borrow)]
     pub choices: Option<Vec<Choice<'a>>>,
     #[serde(default, borrow)]
@@ -22,7 +21,7 @@ pub struct Chunk<'a> {
     #[serde(default, borrow)]
     pub error: Option<&'a RawValue>,
     #[serde(default, borrow)]
-    pub object: Option<Cow<'a, str>>,
+    pub object: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]

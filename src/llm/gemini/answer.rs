@@ -216,7 +216,7 @@ impl Answer for Reader {
             return Err(ModelError { usage: self.usage.until_now(), ..self.speaker.error_event(data) });
         }
         if self.model.is_none() {
-            self.model = chunk.model_version.filter(|model| !model.is_empty());
+            self.model = chunk.model_version.filter(|model| !model.is_empty()).map(|model| model.to_owned());
         }
         for candidate in chunk.candidates.into_iter().flatten() {
             self.candidate(candidate, deltas)?;

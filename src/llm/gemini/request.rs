@@ -163,9 +163,9 @@ fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinkin
 /// Neighbours of one role are one content: the results of a step must stand together, and alone.
 fn write_contents(out: &mut Vec<u8>, fragments: &[Fragment]) {
     let told: Vec<&Fragment> = fragments.iter().filter(|fragment| !fragment.json.is_empty()).collect();
-    for content in told.chunk_by(|a, b| a.message().role == b.message().role) {
+    for content in told.chunk_by(|a, b| a.role == b.role) {
         separate(out);
-        let head: &[u8] = match content[0].message().role {
+        let head: &[u8] = match content[0].role {
             Role::User | Role::Tool => br#"{"role":"user","parts":["#,
             Role::Assistant => br#"{"role":"model","parts":["#,
         };

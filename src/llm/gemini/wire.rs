@@ -1,5 +1,6 @@
 //! The chunks of a Gemini answer as they are written, each read for what is used of it.
 
+use crate::llm::json::Text;
 use crate::protocol::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,8 +16,8 @@ pub struct Chunk<'a> {
     pub prompt_feedback: Option<Feedback<'a>>,
     #[serde(default, borrow)]
     pub usage_metadata: Option<&'a RawValue>,
-    #[serde(default)]
-    pub model_version: Option<String>,
+    #[serde(default, borrow)]
+    pub model_version: Option<Text<'a>>,
     #[serde(default, borrow)]
     pub error: Option<&'a RawValue>,
 }

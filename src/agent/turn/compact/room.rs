@@ -97,10 +97,16 @@ impl Machine {
         let budget = self.message_budget();
         self.drop_to(budget);
         let counting = &self.room.counting;
-        let own = self.thread.messages().iter().rev().find(|message| message.role == Role::User);
-        let own = own.map_or(0, |message| counting.real(self.model_name(), message.token_count));
         let (window, name) = (self.window(), self.model_name());
-        if own * 100 > window * HOPELESS_PERCENT {
+        let hopeless = |tokens| counting.real(name, tokens) * 100 > window * HOPELESS_PERCENT;
+        // One message is not too much where all of them are not; it may stand thousands of messages back.
+        if !hopeless(self.thread.tokens()) {
+            return Ok(());
+        }
+        let own = self.thread.messages().iter().rev().find(|message| message.role == Role::User);
+        let own = own.map_or(0, |message| message.token_count);
+        if hopeless(own) {
+            let own = counting.real(name, own);
             return Err(Failure::new(
                 FailureKind::ContextTooLong,
                 format!("this prompt has about {own} tokens, and `{name}` may be given {window}; nothing was sent"),
