@@ -19,7 +19,7 @@ pub(super) struct Exchange {
     calls: Vec<Open>,
     /// By the id that the thread has.
     waiting: HashMap<CallId, VecDeque<usize>>,
-    /// The answer itself, for what is made up after it.
+    /// The answer itself, as it is sent.
     of: Option<Arc<Message>>,
 }
 
@@ -36,6 +36,11 @@ impl Exchange {
         }
     }
 
+    /// The latest answer as it is sent.
+    pub fn answered(&self) -> Option<&Message> {
+        self.of.as_deref()
+    }
+
     /// Results for the calls that have none, as a message.
     pub fn missing(&mut self) -> Option<Arc<Message>> {
         let content = self.lacking();
@@ -50,7 +55,6 @@ impl Exchange {
     fn answer(&mut self, message: &Arc<Message>, taken: &mut HashSet<CallId>) -> (Arc<Message>, Vec<CallId>) {
         self.calls.clear();
         self.waiting.clear();
-        self.of = Some(Arc::clone(message));
         let mut ids = Vec::new();
         let mut changed = false;
         let mut content = Vec::new();
@@ -69,6 +73,7 @@ impl Exchange {
             }
         }
         let fitted = if changed { Arc::new(Message { content, ..Message::clone(message) }) } else { Arc::clone(message) };
+        self.of = Some(Arc::clone(&fitted));
         (fitted, ids)
     }
 

@@ -124,7 +124,7 @@ impl Quirks {
         let ids = if text.contains("length of 9") {
             Ids::Nine
         } else if text.contains("maximum length") || text.contains("too long") {
-            Ids::Short
+            Ids::UpTo(40)
         } else if text.contains("pattern") {
             Ids::Word
         } else {

@@ -72,8 +72,13 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// The fragments of the messages of `request`, in order; `write` is called for those that are new.
-    pub fn update(&mut self, request: &ModelRequest, write: impl Fn(&Message, &ModelRequest, &mut Vec<u8>)) -> &[Fragment] {
+    /// The fragments of the messages of `request`, in order; `write` is called for those that are new, each with the answer that its
+    /// results are for.
+    pub fn update(
+        &mut self,
+        request: &ModelRequest,
+        write: impl Fn(&Message, Option<&Message>, &ModelRequest, &mut Vec<u8>),
+    ) -> &[Fragment] {
         self.update_as(Form::default(), request, write)
     }
 
@@ -81,7 +86,7 @@ impl Thread {
         &mut self,
         form: Form,
         request: &ModelRequest,
-        write: impl Fn(&Message, &ModelRequest, &mut Vec<u8>),
+        write: impl Fn(&Message, Option<&Message>, &ModelRequest, &mut Vec<u8>),
     ) -> &[Fragment] {
         if self.form != form {
             *self = Self { form, ..Self::default() };
@@ -100,7 +105,7 @@ impl Thread {
         let kept = self.sources.last().map_or(0, |source| source.end);
         // Most of what is gone through again comes out as it was.
         let mut old = self.fragments.split_off(kept).into_iter().peekable();
-        let mut add = |fragments: &mut Vec<Fragment>, message: Arc<Message>| {
+        let mut add = |fragments: &mut Vec<Fragment>, message: Arc<Message>, answer: Option<&Message>| {
             if let Some(fragment) = old.next_if(|fragment| fragment.message == message)
                 && images::shown_of(&message, request).is_empty()
             {
@@ -108,7 +113,7 @@ impl Thread {
                 return;
             }
             let mut json = Vec::new();
-            write(&message, request, &mut json);
+            write(&message, answer, request, &mut json);
             json.shrink_to_fit();
             fragments.push(Fragment { message, json, split: OnceCell::new() });
         };
@@ -117,18 +122,18 @@ impl Thread {
             if message.role == Role::Assistant
                 && let Some(missing) = exchange.missing()
             {
-                add(&mut self.fragments, missing);
+                add(&mut self.fragments, missing, exchange.answered());
                 if let Some(before) = self.sources.last_mut() {
                     before.end = self.fragments.len();
                 }
             }
             let (fitted, ids) = exchange.take(message, &mut self.taken);
-            add(&mut self.fragments, fitted);
+            add(&mut self.fragments, fitted, exchange.answered());
             let (shown, end) = (images::shown_of(message, request), self.fragments.len());
             self.sources.push(Source { message: Arc::clone(message), shown, end, ids });
         }
         if let Some(missing) = exchange.missing() {
-            add(&mut self.fragments, missing);
+            add(&mut self.fragments, missing, exchange.answered());
         }
         &self.fragments
     }

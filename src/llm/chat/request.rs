@@ -86,7 +86,7 @@ struct Declared<'a> {
 /// The whole body.
 pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut Thread) -> Vec<u8> {
     let host = host(base_url);
-    let fragments = thread.update_as(quirks.form(ids(host)), request, write_message);
+    let fragments = thread.update_as(quirks.form(ids(host)), request, |message, _, request, out| write_message(message, request, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 1).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
     out.extend_from_slice(br#"{"model":"#);
@@ -182,7 +182,7 @@ fn ids(host: &str) -> Ids {
     if host.ends_with("mistral.ai") {
         Ids::Nine
     } else if is_openai(host) {
-        Ids::Short
+        Ids::UpTo(40)
     } else {
         Ids::Any
     }

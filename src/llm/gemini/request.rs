@@ -98,7 +98,7 @@ struct Thinking {
 /// The whole body.
 pub(in crate::llm) fn body(model: &str, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
     let version = Version::of(model);
-    let fragments = thread.update(request, |message, request, out| write_parts(message, request, version, out));
+    let fragments = thread.update(request, |message, _, request, out| write_parts(message, request, version, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 32).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
     out.push(b'{');

@@ -166,8 +166,10 @@ fn an_image_stands_in_its_result_or_right_behind_it() {
     let image = |uri: &str| Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
     let result = ToolResult { images: vec![image("artifact:1")], ..ToolResult::succeeded(CallId::new("c"), "ReadFile", "2x3") };
     let messages = [
-        message("1", Role::Tool, vec![Part::ToolResult(result)]),
-        message("2", Role::User, vec![text("and this"), Part::Image(image("artifact:2")), Part::Image(image("artifact:gone"))]),
+        message("0", Role::User, vec![text("look")]),
+        message("1", Role::Assistant, vec![call("c", "{}")]),
+        message("2", Role::Tool, vec![Part::ToolResult(result)]),
+        message("3", Role::User, vec![text("and this"), Part::Image(image("artifact:2")), Part::Image(image("artifact:gone"))]),
     ];
     let mut request = request(&messages);
     request.images = Some(Arc::new([("artifact:1".to_owned(), "AAAA".into()), ("artifact:2".to_owned(), "BBBB".into())].into()));
@@ -179,9 +181,9 @@ fn an_image_stands_in_its_result_or_right_behind_it() {
     let second = json!([{"text": "and this"}, data("BBBB"), {"text": gone}]);
     let of = |model: &str| parsed(model, &request)["contents"].clone();
     let old = of("gemini-2.5-flash");
-    assert_eq!(old[0]["parts"], json!([{"functionResponse": answer}, data("AAAA")]));
-    assert_eq!(of("gemini-3-flash")[0]["parts"], json!([{"functionResponse": answer_with_it}]));
-    assert_eq!(old[1]["parts"], second);
+    assert_eq!(old[2]["parts"], json!([{"functionResponse": answer}, data("AAAA")]));
+    assert_eq!(of("gemini-3-flash")[2]["parts"], json!([{"functionResponse": answer_with_it}]));
+    assert_eq!(old[3]["parts"], second);
 }
 
 #[test]

@@ -3,9 +3,9 @@
 mod answer;
 mod calls;
 mod history;
-mod ids;
 mod item;
 mod kept;
+mod names;
 mod request;
 mod server;
 mod wire;

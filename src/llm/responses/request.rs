@@ -1,9 +1,9 @@
 //! A request to the Responses API, joined from the messages' own items. Nothing of it is kept by the provider.
 
-use super::history::History;
+use super::history::{History, IDS};
 use super::server::{Extra, Lacks};
 use crate::llm::json::{separate, write_json};
-use crate::llm::thread::Thread;
+use crate::llm::thread::{Form, Thread};
 use crate::ports::ModelRequest;
 use crate::protocol::{Effort, ToolDefinition};
 use serde::Serialize;
@@ -35,8 +35,9 @@ pub(in crate::llm) struct Asked<'a> {
 pub(in crate::llm) fn body(asked: Asked<'_>, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
     let Asked { model, provider, base_url, lacks } = asked;
     let from = if lacks.has(Extra::Kept) { String::new() } else { super::kept::origin(provider, base_url) };
-    let history = History::new(request, &from, !lacks.has(Extra::ItemIds));
-    let fragments = thread.update(request, |message, _, out| history.write(message, out));
+    let history = History { request, from: &from, with_ids: !lacks.has(Extra::ItemIds) };
+    let form = Form { ids: IDS, version: 0 };
+    let fragments = thread.update_as(form, request, |message, answer, _, out| history.write(message, answer, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 1).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
     out.extend_from_slice(br#"{"model":"#);

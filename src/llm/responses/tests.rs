@@ -203,9 +203,10 @@ fn a_request_is_the_same_whether_its_messages_were_written_before_or_not_and_beg
         let request = request(messages[..count].to_vec());
         assert_eq!(written("m", &Lacks::default(), &request, &mut kept), fresh(&request), "{count}");
     }
-    for count in 1..messages.len() {
+    // An answer never goes out without its results.
+    for (count, next) in [(1, 3), (3, 4)] {
         let before = fresh(&request(messages[..count].to_vec()));
-        let after = fresh(&request(messages[..=count].to_vec()));
+        let after = fresh(&request(messages[..next].to_vec()));
         assert_eq!(before[..before.len() - 2], after[..before.len() - 2], "{count}");
     }
 }
@@ -221,7 +222,7 @@ fn ids_and_names_are_made_to_fit_in_the_call_and_in_its_result_alike() {
     ];
     let input = input(messages);
     let ids: Vec<&str> = input.as_array().unwrap().iter().map(|item| item["call_id"].as_str().unwrap()).collect();
-    assert_eq!((ids[0], ids[2], ids[4], ids[5]), ("call_0", "call_0", "call_0_m3", "call_0_m3"));
+    assert_eq!((ids[0], ids[2], ids[4], ids[5]), ("call_0", "call_0", "call_0-2", "call_0-2"));
     assert!(ids[1] == ids[3] && ids[1].len() <= 64, "{ids:?}");
     let names: Vec<&Value> = [0, 1, 4].map(|at| &input[at]["name"]).into();
     assert_eq!(names, ["Grep", "no_such_tool", "unnamed"]);
@@ -307,6 +308,10 @@ async fn every_recorded_answer_goes_back_item_by_item_as_it_came() {
         let completion = play(Reader::new(speaker()), vec![Bytes::from(stream)]).await.1.unwrap();
         let sent = input_of(completion.content);
         let sent: Vec<Value> = sent.as_array().unwrap().iter().filter_map(plain).collect();
-        assert_eq!(sent, items, "{}", directory.display());
+        // Behind them stand the results that nobody gave.
+        let (back, results) = sent.split_at(items.len().min(sent.len()));
+        assert_eq!(back, items, "{}", directory.display());
+        let is_result = |item: &Value| item["type"].as_str().is_some_and(|kind| kind.ends_with("_output"));
+        assert!(results.iter().all(is_result), "{}: {results:?}", directory.display());
     }
 }
