@@ -1,7 +1,8 @@
 //! A thread that holds together, made of one that may not: calls without results, results without calls, ids that are odd or used
-//! twice. What has to be left out is said in words.
+//! twice, parts that only another provider can read. What has to be left out is said in words.
 
 use super::ids::Ids;
+use super::own;
 use crate::protocol::{CallId, ErrorCode, Message, MessageId, Part, Role, ToolCall, ToolError, ToolResult};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -16,6 +17,8 @@ struct Open {
 /// The calls of the latest answer, and which of them have their results.
 pub(super) struct Exchange {
     ids: Ids,
+    /// Whose own parts go back; `None` for all.
+    origin: Option<Arc<str>>,
     calls: Vec<Open>,
     /// By the id that the thread has.
     waiting: HashMap<CallId, VecDeque<usize>>,
@@ -24,8 +27,8 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub fn new(ids: Ids) -> Self {
-        Self { ids, calls: Vec::new(), waiting: HashMap::new(), of: None }
+    pub fn new(ids: Ids, origin: Option<Arc<str>>) -> Self {
+        Self { ids, origin, calls: Vec::new(), waiting: HashMap::new(), of: None }
     }
 
     /// The message that stands for the next one, and the ids of its calls. Before an answer comes what is [`Self::missing`].
@@ -67,6 +70,11 @@ impl Exchange {
                     self.calls.push(Open { sent: sent.clone(), tool_name: call.tool_name.clone(), answered: false });
                     ids.push(sent.clone());
                     content.push(Part::ToolCall(ToolCall { tool_call_id: sent, ..call.clone() }));
+                }
+                Part::Reasoning { text, opaque: Some(opaque) } if self.origin.is_some() => {
+                    changed = true;
+                    let opaque = self.origin.as_deref().and_then(|origin| own::of(opaque, origin)).cloned();
+                    content.push(Part::Reasoning { text: text.clone(), opaque });
                 }
                 Part::Text { .. } | Part::Reasoning { .. } => content.push(part.clone()),
                 Part::ToolResult(_) | Part::Image(_) => changed = true,

@@ -2,6 +2,7 @@
 
 use super::deltas::Deltas;
 use super::fault::{Speaker, is_refusal};
+use super::own;
 use super::sse::{Event, Events, SseError};
 use crate::ports::{Completion, Delta, ModelError};
 use crate::protocol::{CallId, Part, ToolCall, Usage};
@@ -130,6 +131,7 @@ impl Listener {
         let usage = self.answer.usage_so_far();
         let mut completion = self.answer.complete();
         completion.content = with_ids(without_repeats(completion.content));
+        own::mark(&mut completion.content, &self.speaker.origin());
         match self.progress {
             Progress::More if !self.spoken => Err(self.speaker.empty()),
             Progress::More => Err(ModelError { usage, ..self.speaker.cut() }),

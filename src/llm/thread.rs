@@ -69,9 +69,21 @@ pub(super) struct Thread {
     sources: Vec<Source>,
     fragments: Vec<Fragment>,
     taken: HashSet<CallId>,
+    /// Whose own parts go back to it; where nobody is named, all parts are as they are to go.
+    origin: Option<Arc<str>>,
 }
 
 impl Thread {
+    /// The thread that one provider is told.
+    pub fn told_to(origin: &str) -> Self {
+        Self { origin: Some(origin.into()), ..Self::default() }
+    }
+
+    /// All messages are written anew for the next request.
+    pub fn forget(&mut self) {
+        *self = Self { origin: self.origin.take(), ..Self::default() };
+    }
+
     /// The fragments of the messages of `request`, in order; `write` is called for those that are new, each with the answer that its
     /// results are for.
     pub fn update(
@@ -89,7 +101,8 @@ impl Thread {
         write: impl Fn(&Message, Option<&Message>, &ModelRequest, &mut Vec<u8>),
     ) -> &[Fragment] {
         if self.form != form {
-            *self = Self { form, ..Self::default() };
+            self.forget();
+            self.form = form;
         }
         let messages = &request.messages;
         let same = |(source, message): &(&Source, &Arc<Message>)| source.is_of(message, request);
@@ -117,7 +130,7 @@ impl Thread {
             json.shrink_to_fit();
             fragments.push(Fragment { message, json, split: OnceCell::new() });
         };
-        let mut exchange = Exchange::new(form.ids);
+        let mut exchange = Exchange::new(form.ids, self.origin.clone());
         for message in &messages[common..] {
             if message.role == Role::Assistant
                 && let Some(missing) = exchange.missing()

@@ -160,26 +160,78 @@ fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinkin
     Thinking { include_thoughts, thinking_budget: Some(budget), thinking_level: None }
 }
 
-/// Neighbours of one role are one content: the results of a step must stand together, and alone.
+/// Neighbours of one speaker are one content, but the results of a step stand together and alone: a content that has anything beside
+/// them is refused, and so is a request that begins or ends with the model's words.
 fn write_contents(out: &mut Vec<u8>, fragments: &[Fragment]) {
+    const USER: &[u8] = br#"{"role":"user","parts":["#;
+    const MODEL: &[u8] = br#"{"role":"model","parts":["#;
+    let is_answer = |fragment: &Fragment| fragment.message().role == Role::Assistant;
     let told: Vec<&Fragment> = fragments.iter().filter(|fragment| !fragment.json.is_empty()).collect();
-    for content in told.chunk_by(|a, b| a.message().role == b.message().role) {
-        separate(out);
-        let head: &[u8] = match content[0].message().role {
-            Role::User | Role::Tool => br#"{"role":"user","parts":["#,
-            Role::Assistant => br#"{"role":"model","parts":["#,
-        };
-        out.extend_from_slice(head);
-        for fragment in content {
-            separate(out);
-            out.extend_from_slice(&fragment.json);
+    if told.first().is_some_and(|first| is_answer(first)) {
+        write_content(out, USER, [&br#"{"text":"[the beginning of the conversation is gone]"}"#[..]]);
+    }
+    for contents in told.chunk_by(|a, b| is_answer(a) == is_answer(b)) {
+        if is_answer(contents[0]) {
+            write_content(out, MODEL, contents.iter().map(|fragment| &*fragment.json));
+            continue;
         }
-        out.extend_from_slice(b"]}");
+        let halves = || contents.iter().map(|fragment| fragment.json.split_at(fragment.split(results_end)));
+        write_content(out, USER, halves().map(|(results, _)| results));
+        write_content(out, USER, halves().map(|(_, rest)| rest.strip_prefix(b"\n").unwrap_or(rest)));
+    }
+    if told.last().is_some_and(|last| is_answer(last)) {
+        write_content(out, USER, [&br#"{"text":"Go on."}"#[..]]);
     }
 }
 
-/// The parts of one message, with commas between.
+/// One content of these parts, if there are any.
+fn write_content<'a>(out: &mut Vec<u8>, head: &[u8], parts: impl IntoIterator<Item = &'a [u8]>) {
+    let mut parts = parts.into_iter().filter(|parts| !parts.is_empty()).peekable();
+    if parts.peek().is_none() {
+        return;
+    }
+    separate(out);
+    out.extend_from_slice(head);
+    for parts in parts {
+        separate(out);
+        out.extend_from_slice(parts);
+    }
+    out.extend_from_slice(b"]}");
+}
+
+/// Where the results of a message end: all else stands behind a line break, of which JSON written here has no other.
+fn results_end(json: &[u8]) -> usize {
+    memchr::memchr(b'\n', json).unwrap_or(json.len())
+}
+
+/// The parts of one message, with commas between. What is told beside results stands on a line of its own.
 fn write_parts(message: &Message, request: &ModelRequest, version: Version, out: &mut Vec<u8>) {
+    if message.role == Role::Assistant {
+        return write_answer(message, version, out);
+    }
+    let mut beside = Vec::new();
+    for part in &message.content {
+        match part {
+            Part::Text { text } if text.is_empty() => {}
+            Part::Text { text } => write_piece(&mut beside, &Piece { text: Some(text), ..Piece::EMPTY }),
+            Part::ToolResult(result) => write_result(out, &mut beside, result, request, version),
+            Part::Image(image) => match images::content(image, request) {
+                Some(data) => {
+                    let data = Data { mime_type: &image.media_type, data };
+                    write_piece(&mut beside, &Piece { inline_data: Some(data), ..Piece::EMPTY });
+                }
+                None => write_piece(&mut beside, &Piece { text: Some(images::note(request)), ..Piece::EMPTY }),
+            },
+            Part::Reasoning { .. } | Part::ToolCall(_) => {}
+        }
+    }
+    if !beside.is_empty() {
+        out.push(b'\n');
+        out.extend_from_slice(&beside);
+    }
+}
+
+fn write_answer(message: &Message, version: Version, out: &mut Vec<u8>) {
     // The signature of the part that comes next.
     let mut next: Option<(&str, &str)> = None;
     let mut signed = false;
@@ -208,14 +260,7 @@ fn write_parts(message: &Message, request: &ModelRequest, version: Version, out:
                 signed = true;
                 write_call(out, call, thought_signature);
             }
-            Part::ToolResult(result) => write_result(out, result, request, version),
-            Part::Image(image) => match images::content(image, request) {
-                Some(data) => {
-                    let data = Data { mime_type: &image.media_type, data };
-                    write_piece(out, &Piece { inline_data: Some(data), ..Piece::EMPTY });
-                }
-                None => write_piece(out, &Piece { text: Some(images::note(request)), ..Piece::EMPTY }),
-            },
+            Part::ToolResult(_) | Part::Image(_) => {}
         }
     }
 }
@@ -242,7 +287,7 @@ fn write_call(out: &mut Vec<u8>, call: &ToolCall, thought_signature: Option<&str
     write_piece(out, &Piece { function_call, thought_signature, ..Piece::EMPTY });
 }
 
-fn write_result(out: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest, version: Version) {
+fn write_result(out: &mut Vec<u8>, beside: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest, version: Version) {
     let (text, shown) = images::told(result, request);
     let response = match result.status {
         ToolStatus::Succeeded => Said::Output(&text),
@@ -252,13 +297,13 @@ fn write_result(out: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest, 
         let data = Data { mime_type, data };
         Piece { inline_data: Some(data), ..Piece::EMPTY }
     });
-    // In the result where the model takes it there, else right behind it.
+    // In the result where the model takes it there, else behind all of them.
     let (inside, behind): (Vec<_>, Vec<_>) = images.partition(|_| version.is_third());
     let id = told_id(result.tool_call_id.as_str());
     let response = Response { id, name: fit(&result.tool_name), response, parts: inside };
     write_piece(out, &Piece { function_response: Some(response), ..Piece::EMPTY });
     for image in &behind {
-        write_piece(out, image);
+        write_piece(beside, image);
     }
 }
 

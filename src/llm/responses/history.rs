@@ -1,8 +1,8 @@
 //! The messages of the thread as items of the input.
 
 use super::calls::Special;
-use super::names::function_name;
 use super::kept::{is_of_call, kept, kind_of, text_in};
+use super::names::function_name;
 use crate::llm::ids::Ids;
 use crate::llm::images;
 use crate::llm::json::{separate, write_json};
@@ -60,8 +60,8 @@ enum Output<'a> {
 /// Writes the messages of one request.
 pub struct History<'a> {
     pub request: &'a ModelRequest,
-    /// Whose items go back.
-    pub from: &'a str,
+    /// Whether the server takes back what it sealed.
+    pub with_kept: bool,
     /// Whether the server takes ids of items it did not keep.
     pub with_ids: bool,
 }
@@ -87,7 +87,7 @@ impl History<'_> {
                 Part::ToolCall(call) => self.write_call(call, item.filter(|item| is_item_of(item, call)), &mut json),
                 Part::Reasoning { opaque, .. } => {
                     let Some(opaque) = opaque else { continue };
-                    let Some(item) = kept(opaque, self.from) else { continue };
+                    let Some(item) = self.kept(opaque) else { continue };
                     before = Some(item);
                     thought = kind_of(item) == "reasoning";
                     // What belongs to the part after it is written with that part, or not at all.
@@ -110,6 +110,10 @@ impl History<'_> {
             separate(out);
             out.extend_from_slice(&json);
         }
+    }
+
+    fn kept<'o>(&self, opaque: &'o Value) -> Option<&'o Map<String, Value>> {
+        kept(opaque).filter(|_| self.with_kept)
     }
 
     fn write_kept(&self, item: &Map<String, Value>, out: &mut Vec<u8>) {
@@ -180,7 +184,7 @@ impl History<'_> {
     fn special(&self, answer: &Message, result: &ToolResult) -> Option<Special> {
         answer.content.windows(2).find_map(|pair| match pair {
             [Part::Reasoning { opaque: Some(opaque), .. }, Part::ToolCall(call)] if call.tool_call_id == result.tool_call_id => {
-                let item = kept(opaque, self.from).filter(|item| is_item_of(item, call))?;
+                let item = self.kept(opaque).filter(|item| is_item_of(item, call))?;
                 Special::named(kind_of(item))
             }
             _ => None,

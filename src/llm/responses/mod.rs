@@ -11,7 +11,7 @@ mod server;
 mod wire;
 
 pub(super) use answer::Reader;
-pub(super) use request::{Asked, body};
+pub(super) use request::body;
 pub(super) use server::Lacks;
 
 pub(super) const PATH: &str = "/responses";
