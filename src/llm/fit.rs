@@ -104,26 +104,25 @@ impl Exchange {
         let mut changed = false;
         for part in &message.content {
             match part {
-                Part::ToolResult(result) => match self.waiting.get_mut(&result.tool_call_id) {
-                    Some(waiting) => {
-                        // A second result of a call says nothing that the first did not.
-                        let Some(at) = waiting.pop_front() else {
-                            changed = true;
-                            continue;
-                        };
-                        let call = &mut self.calls[at];
-                        call.answered = true;
-                        changed |= call.sent != result.tool_call_id || !rest.is_empty();
-                        let tool_call_id = call.sent.clone();
-                        results.push(Part::ToolResult(ToolResult { tool_call_id, ..result.clone() }));
-                    }
-                    None => {
+                Part::ToolResult(result) => {
+                    let Some(waiting) = self.waiting.get_mut(&result.tool_call_id) else {
                         changed = true;
                         let text =
                             format!("[a result of `{}` whose call is gone]\n{}", result.tool_name, result.text_for_model());
                         rest.push(Part::Text { text });
-                    }
-                },
+                        continue;
+                    };
+                    // A second result of a call says nothing that the first did not.
+                    let Some(at) = waiting.pop_front() else {
+                        changed = true;
+                        continue;
+                    };
+                    let call = &mut self.calls[at];
+                    call.answered = true;
+                    changed |= call.sent != result.tool_call_id || !rest.is_empty();
+                    let tool_call_id = call.sent.clone();
+                    results.push(Part::ToolResult(ToolResult { tool_call_id, ..result.clone() }));
+                }
                 Part::Text { .. } | Part::Image(_) => rest.push(part.clone()),
                 Part::ToolCall(_) | Part::Reasoning { .. } => changed = true,
             }

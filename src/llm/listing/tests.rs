@@ -64,7 +64,7 @@ fn the_prices_of_a_router_are_for_a_token() {
         "architecture": {"input_modalities": ["text", "image"], "output_modalities": ["text"]}}));
     assert_eq!(told.price, Some(Price { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75 }));
     assert_eq!((told.images, told.reasoning), (Some(true), Some(true)));
-    let without_cache = only(json!({"id": "a/b", "pricing": {"prompt": "0.0000001", "completion": 0.0000004}}));
+    let without_cache = only(json!({"id": "a/b", "pricing": {"prompt": "0.0000001", "completion": 0.000_000_4}}));
     assert_eq!(without_cache.price, Some(Price { input: 0.1, output: 0.4, cache_read: 0.1, cache_write: 0.1 }));
     for pricing in [
         json!({"prompt": "-1", "completion": "-1"}),

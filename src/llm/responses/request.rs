@@ -66,17 +66,14 @@ fn write_input(out: &mut Vec<u8>, fragments: &[Fragment]) {
     const USER: &[u8] = br#"{"type":"message","role":"user","content":["#;
     let mut ends_said = false;
     for fragment in fragments.iter().filter(|fragment| !fragment.json.is_empty()) {
-        match fragment.json.strip_prefix(USER).filter(|_| ends_said) {
-            Some(more) => {
-                // Without the ends of the list and of the message.
-                out.truncate(out.len() - 2);
-                separate(out);
-                out.extend_from_slice(more);
-            }
-            None => {
-                separate(out);
-                out.extend_from_slice(&fragment.json);
-            }
+        if let Some(more) = fragment.json.strip_prefix(USER).filter(|_| ends_said) {
+            // Without the ends of the list and of the message.
+            out.truncate(out.len() - 2);
+            separate(out);
+            out.extend_from_slice(more);
+        } else {
+            separate(out);
+            out.extend_from_slice(&fragment.json);
         }
         // No text inside JSON has bare quotes, so the mark is what it seems; the person's words are the last of a message.
         let said_at = fragment.split(|json| memchr::memmem::find(json, USER).unwrap_or(json.len()));
