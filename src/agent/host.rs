@@ -1,5 +1,6 @@
 //! The turn machine's host: performs its effects in order and brings back what came of them.
 
+mod arrivals;
 mod artifacts;
 mod calls;
 mod changes;
@@ -17,21 +18,19 @@ mod tests;
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
 use super::pictures::Pictures;
 use super::secrets::LastNet;
-use super::turn::{Effect, Input, Machine, Moment, Options, PolicyChange, SandboxStatus, Unfinished};
+use super::turn::{Effect, Input, Machine, Options, PolicyChange, SandboxStatus, Unfinished};
 use crate::policy::Enforcer;
 use crate::policy::redact::Redactor;
-use crate::ports::{
-    Artifacts, Delta, Durability, Guidance, Journal, Model, ModelError, ModelStream, Models, Record, Rules, ToolRouter,
-};
+use crate::ports::{Artifacts, Durability, Guidance, Journal, Model, ModelStream, Models, Record, Rules, ToolRouter};
 use crate::protocol::{
     Command, Event, EventKind, Failure, FailureKind, Mode, RunningCommand, SessionId, StepId, TaskId, ToolResult, ToolUses,
     WorkspaceId,
 };
+use arrivals::{moment, next_delta, next_update, used};
 use calls::Runs;
 use commands::next_list;
 use futures_util::{StreamExt, TryStreamExt};
 use guides::Guides;
-use jiff::Timestamp;
 use models::Opening;
 use previews::Previews;
 use std::collections::VecDeque;
@@ -242,56 +241,6 @@ async fn run(setup: Setup, mut commands: mpsc::Receiver<Command>, events: mpsc::
         host.tell_changes_at_the_end().await;
     }
     host.emit(None, None, EventKind::SessionCompleted { task_count, total_tokens, cost_usd, duration_ms, tools });
-}
-
-/// What the tools did as far as a journal tells.
-fn used(records: &[Record]) -> ToolUses {
-    let mut uses = ToolUses::default();
-    for record in records {
-        if let Record::Finished { result, latency_ms } = record {
-            uses.note(&result.tool_name, result.status, *latency_ms);
-        }
-    }
-    uses
-}
-
-async fn next_update(updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) -> Option<PolicyUpdate> {
-    match updates {
-        Some(open) => open.recv().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// The next piece of the answer; never ready while no answer streams. A stream that just ends was cut.
-async fn next_delta(stream: &mut Option<ModelStream>) -> Input {
-    let Some(open) = stream else { return std::future::pending().await };
-    match open.next().await {
-        Some(Ok(delta)) => {
-            if matches!(delta, Delta::Completed(_)) {
-                *stream = None;
-            }
-            Input::Delta(delta)
-        }
-        Some(Err(error)) => {
-            *stream = None;
-            Input::ModelFailed(error)
-        }
-        None => {
-            *stream = None;
-            let failure = Failure::new(
-                FailureKind::CutStream,
-                "the answer was cut off before its end",
-                "check the connection, then /continue",
-            );
-            Input::ModelFailed(ModelError::from(failure))
-        }
-    }
-}
-
-fn moment() -> Moment {
-    // A random number without a generator: ids of version 4 are random in these bytes.
-    let random = uuid::Uuid::new_v4().as_u128() as u32;
-    Moment { now: Timestamp::now(), jitter: f64::from(random) / f64::from(u32::MAX) }
 }
 
 impl Host {

@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn files_are_named_by_words_that_begin_with_an_at_sign() {
-        let cases: &[(&str, &[(&str, Option<(u64, u64)>)])] = &[
+        type Named = (&'static str, Option<(u64, u64)>);
+        let cases: &[(&str, &[Named])] = &[
             ("look at @src/main.rs, and (@Cargo.toml).", &[("src/main.rs", None), ("Cargo.toml", None)]),
             ("@src/main.rs:", &[("src/main.rs", None)]),
             (

@@ -51,7 +51,9 @@ pub fn run(common: &Common, request: Request) -> Result<Exit, Trouble> {
     let open = local::is_open(&place.settings, flag, chosen.as_ref());
     let model = models.choose(flag, chosen.as_ref());
     let (model, said) = runtime.block_on(local::instead(&models, &place.settings, model, open));
-    said.iter().for_each(|line| super::warn(line));
+    if let Some(line) = &said {
+        super::warn(line);
+    }
     let model = model.map_err(|error| match error {
         NoModel::NoKey { message } => Trouble { exit: Exit::Authentication, message },
         NoModel::Wrong(error) => error.into(),

@@ -124,7 +124,8 @@ mod tests {
     fn what_git_left_there_is_told_in_a_line() {
         let head = (".git/HEAD", "ref: refs/heads/main\n");
         let packed = format!("# pack-refs with: peeled\n{COMMIT} refs/heads/main\n^{COMMIT}\n");
-        let cases: &[(&[(&str, &str)], Option<&str>)] = &[
+        type Files<'a> = &'a [(&'a str, &'a str)];
+        let cases: &[(Files<'_>, Option<&str>)] = &[
             (&[head], Some("main")),
             (&[head, (".git/refs/heads/main", COMMIT)], Some("main at 1a2b3c4d5")),
             (&[head, (".git/packed-refs", &packed)], Some("main at 1a2b3c4d5")),

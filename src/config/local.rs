@@ -9,13 +9,11 @@ impl Settings {
     /// Where such servers are looked for.
     pub fn local_ports(&self) -> Vec<u16> {
         let parse = |port: &str| port.trim().parse().ok();
-        match self.entry(&PORTS).map(|entry| &entry.value) {
-            Some(Value::List(ports)) => ports.iter().filter_map(|port| parse(port)).collect(),
-            _ => {
-                let default = keys::find(&PORTS.map(str::to_owned)).map_or("", |key| key.default);
-                default.trim_matches(['[', ']']).split(',').filter_map(parse).collect()
-            }
+        if let Some(Value::List(ports)) = self.entry(&PORTS).map(|entry| &entry.value) {
+            return ports.iter().filter_map(|port| parse(port)).collect();
         }
+        let default = keys::find(&PORTS.map(str::to_owned)).map_or("", |key| key.default);
+        default.trim_matches(['[', ']']).split(',').filter_map(parse).collect()
     }
 
     /// Whether it is set where the provider `local` is; then nobody needs to look.

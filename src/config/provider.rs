@@ -149,7 +149,7 @@ impl Settings {
             return self.at_provider(provider, model, environment, credentials);
         }
         let is_set = |variable: &&str| environment.get(variable).is_some();
-        let with_key = BUILT_IN.iter().find(|known| known.key_variables.iter().any(|name| is_set(name)));
+        let with_key = BUILT_IN.iter().find(|known| known.key_variables.iter().any(is_set));
         let with_address = || BUILT_IN.iter().find(|known| is_set(&known.url_variable));
         if let Some(known) = with_key.or_else(with_address) {
             return self.at_provider(known.name, self.default_model(known), environment, credentials);

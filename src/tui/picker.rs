@@ -305,14 +305,13 @@ impl Layout {
                 }
                 break;
             }
-            match leaving.pop() {
-                Some(at) => widths[at] = 0,
-                None => {
-                    if let Some(first) = widths.first_mut() {
-                        *first = width.saturating_sub(others).max(1);
-                    }
-                    break;
+            if let Some(at) = leaving.pop() {
+                widths[at] = 0;
+            } else {
+                if let Some(first) = widths.first_mut() {
+                    *first = width.saturating_sub(others).max(1);
                 }
+                break;
             }
         }
         Self { widths, numbers: columns.iter().map(|column| column.is_number).collect() }

@@ -4,11 +4,12 @@ use super::*;
 use crate::agent::turn::Approver;
 use crate::agent::{Backoff, Unfinished};
 use crate::policy::{Bundle, Context, Layer, Permit, Sandbox, Scope};
-use crate::ports::{BoxFuture, Completion, JournalError, ModelRequest, Plan, RunContext};
+use crate::ports::{BoxFuture, Completion, Delta, JournalError, ModelRequest, Plan, RunContext};
 use crate::protocol::{
     Action, Arguments, CallId, ErrorCode, ListedModel, ModelFacts, Part, Place, PreviewOffer, SandboxTier, SessionStatus,
     StopReason, Target, ToolCall, ToolError, ToolResult, Usage,
 };
+use jiff::Timestamp;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

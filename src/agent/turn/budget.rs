@@ -341,7 +341,7 @@ mod tests {
             (CostUsd, 12.34, 13.0),
             (Tokens, 123_456.0, 130_000.0),
         ] {
-            assert_eq!(rounded_up(unit, amount), rounded);
+            assert!((rounded_up(unit, amount) - rounded).abs() < 1e-9, "{amount}");
         }
     }
 }

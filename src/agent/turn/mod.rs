@@ -9,6 +9,7 @@ mod budget;
 mod calls;
 mod cancel;
 mod compact;
+mod exchange;
 mod grants;
 mod guardrail;
 mod loop_guard;
@@ -26,6 +27,7 @@ mod task;
 mod tests;
 
 pub use budget::Allowance;
+pub use exchange::{Effect, Input, Moment};
 pub use grants::{Grant, Kept};
 pub use policy::{PolicyChange, SandboxStatus};
 pub use restore::Unfinished;
@@ -33,11 +35,11 @@ pub use restore::Unfinished;
 use super::context::estimate;
 use super::retry::Backoff;
 use super::thread::Thread;
-use crate::policy::{Enforcer, Permit, PreviewPermit, Question};
-use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
+use crate::policy::{Enforcer, Question};
+use crate::ports::{Durability, Plan, Record};
 use crate::protocol::{
-    Always, ApprovalId, CallId, Command, Effort, ErrorCode, EventKind, Failure, Message, MessageId, Mode, ModelFacts, Outside,
-    Part, Proposal, Role, StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
+    Always, ApprovalId, Command, Effort, ErrorCode, EventKind, Message, MessageId, Mode, ModelFacts, Part, Proposal, Role,
+    StepId, TaskId, ToolCall, ToolDefinition, ToolError, ToolResult, Usage, Waiting,
 };
 use jiff::Timestamp;
 use spending::Spending;
@@ -81,132 +83,6 @@ pub struct Options {
     pub approval_timeout: Option<Duration>,
     /// The share of the window at which older messages are summed up without a question, in percent; none where never.
     pub compact_at_percent: Option<u64>,
-}
-
-/// When an input arrives; `jitter` is a random number in 0..1.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment {
-    pub now: Timestamp,
-    pub jitter: f64,
-}
-
-/// What happened.
-#[derive(Debug)]
-pub enum Input {
-    Command(Command),
-    Delta(Delta),
-    ModelFailed(ModelError),
-    Planned(Vec<(usize, Result<Plan, ToolError>)>),
-    /// What became of `Effect::Preview`, by its ticket.
-    Previewed {
-        index: usize,
-        ticket: u64,
-        outcome: Result<Plan, ToolError>,
-    },
-    ToolOutput {
-        index: usize,
-        text: String,
-    },
-    ToolFinished {
-        index: usize,
-        result: ToolResult,
-        latency_ms: u64,
-    },
-    /// The policy's files changed.
-    PolicyChanged(Box<PolicyChange>),
-    /// The person's files were changed or read.
-    Kept(Kept),
-    /// A wait asked for by `Effect::Wake` is over.
-    Woken {
-        ticket: u64,
-    },
-    /// What became of `Effect::OpenModel`, or what a server told of the model that is asked.
-    ModelOpened(Result<ModelFacts, Failure>),
-    /// What became of `Effect::PlanMentions`, in the order of its calls.
-    MentionsPlanned {
-        ticket: u64,
-        plans: Vec<Result<Plan, ToolError>>,
-    },
-    MentionsRead {
-        ticket: u64,
-        results: Vec<ToolResult>,
-    },
-}
-
-/// What to do.
-#[derive(Debug)]
-pub enum Effect {
-    Commit(Vec<Record>, Durability),
-    Emit {
-        task_id: Option<TaskId>,
-        step_id: Option<StepId>,
-        kind: EventKind,
-    },
-    Request(ModelRequest),
-    StopModel,
-    Plan(Vec<(usize, ToolCall)>),
-    /// Plans a call again with something opened for it; answered as `Plan` is.
-    PlanOpened {
-        index: usize,
-        call: ToolCall,
-        opens: Vec<Outside>,
-    },
-    Preview {
-        index: usize,
-        plan: Plan,
-        permit: PreviewPermit,
-        ticket: u64,
-    },
-    /// Nobody waits for this preview any more.
-    StopPreview {
-        ticket: u64,
-    },
-    Run {
-        index: usize,
-        plan: Plan,
-        permit: Permit,
-    },
-    KillTools,
-    /// A running command goes on in the background; without an id, the one that runs longest.
-    Background {
-        tool_call_id: Option<CallId>,
-    },
-    StopCommand {
-        id: String,
-    },
-    Remember {
-        grant: Grant,
-        until: Option<Timestamp>,
-    },
-    Forget(Grant),
-    ListGrants,
-    Wake {
-        after_ms: u64,
-        ticket: u64,
-    },
-    SaveDraft(String),
-    /// Plans the reading of files that a prompt names.
-    PlanMentions {
-        ticket: u64,
-        calls: Vec<ToolCall>,
-    },
-    ReadMentions {
-        ticket: u64,
-        runs: Vec<(Plan, Permit)>,
-    },
-    /// Ask this model from now on; answered by `Input::ModelOpened`.
-    OpenModel {
-        name: String,
-    },
-    /// Ask the one that was opened from now on.
-    UseModel {
-        name: String,
-    },
-    ListModels {
-        ask: bool,
-    },
-    ReloadPolicy,
-    End,
 }
 
 /// One session.

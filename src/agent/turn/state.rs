@@ -52,6 +52,11 @@ pub(super) const TASK_TOO: &[Change<TaskStatus>] = &[
     (WaitingForLlm, TaskRunning, "a request that failed for good waits for the person, who has the step begun anew"),
     (ProcessingResponse, TaskRunning, "the answer was cut by the output limit: the next step asks for the rest"),
     (ProcessingResponse, TaskFailed, "the provider took its answer back, or nothing came of it"),
+    (
+        ProcessingResponse,
+        WaitingForLlm,
+        "the answer says that the conversation is too long: it is made shorter and sent once more",
+    ),
     (TaskRunning, CheckingPolicy, "a session that is taken up again has calls of its last answer open"),
     (ExecutingTools, CheckingPolicy, "a call that waited for an earlier one is looked at now, or one more time after it ran"),
     (ExecutingTools, WaitingForApproval, "a command ran in its view and its effects are asked about"),
@@ -74,6 +79,9 @@ pub(super) struct States {
     /// Changes that were refused: each is a mistake of ours.
     #[cfg(test)]
     pub refused: u32,
+    /// The last of them, in words.
+    #[cfg(test)]
+    pub refusal: String,
 }
 
 impl Default for States {
@@ -85,6 +93,8 @@ impl Default for States {
             stalled: false,
             #[cfg(test)]
             refused: 0,
+            #[cfg(test)]
+            refusal: String::new(),
         }
     }
 }
@@ -117,12 +127,16 @@ impl States {
         true
     }
 
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "tests count what was refused")]
     fn refuse(&mut self, from: &str, to: &str) {
         tracing::error!(from, to, "a change of state that there is not was refused");
-        #[cfg(test)]
-        {
-            self.refused += 1;
-        }
+    }
+
+    #[cfg(test)]
+    fn refuse(&mut self, from: &str, to: &str) {
+        self.refused += 1;
+        self.refusal = format!("{from} to {to}");
     }
 }
 

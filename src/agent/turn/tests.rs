@@ -3,10 +3,10 @@
 
 use super::*;
 use crate::policy::{Bundle, Context, Layer, Sandbox, Scope};
-use crate::ports::Completion;
+use crate::ports::{Completion, Delta, ModelError, ModelRequest};
 use crate::protocol::{
-    Action, Approval, Arguments, Budget, BudgetLimit, CallId, Decision, EffectKind, Effects, FailureKind, FileEffect, GrantScope,
-    Mode, Place, PreviewOffer, Price, Remember, Resolution, SandboxTier, StopReason, Target,
+    Action, Approval, Arguments, Budget, BudgetLimit, CallId, Decision, EffectKind, Effects, Failure, FailureKind, FileEffect,
+    GrantScope, Mode, Outside, Place, PreviewOffer, Price, Remember, Resolution, SandboxTier, StopReason, Target,
 };
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -568,7 +568,7 @@ fn check(path: &Path) {
             let _ = writeln!(played, "{line}");
             let effects = sim.play(input);
             played.push_str(&sim.perform(effects));
-            assert_eq!(sim.machine.states.refused, 0, "{}: a state follows that may not, after {line}", path.display());
+            assert_eq!(sim.machine.states.refused, 0, "{}: after {line}: {}", path.display(), sim.machine.states.refusal);
         }
     }
     if std::env::var_os("UPDATE").is_some() {

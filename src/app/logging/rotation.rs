@@ -74,7 +74,10 @@ impl<Today: Fn() -> String> Write for Rotating<Today> {
 fn next(directory: &Path, day: String, more: u64, file_bytes: u64) -> io::Result<Open> {
     let name =
         |number: u64| directory.join(if number == 0 { format!("{PREFIX}{day}") } else { format!("{PREFIX}{day}.{number}") });
-    let mut number = (0..).take_while(|number| name(number + 1).exists()).count() as u64;
+    let mut number = 0;
+    while name(number + 1).exists() {
+        number += 1;
+    }
     loop {
         let mut options = OpenOptions::new();
         options.append(true).create(true);

@@ -150,7 +150,7 @@ async fn a_list_in_pages_is_read_to_its_end_with_the_key_of_its_provider() {
     let (address, asked) = serve(pages.map(|page| page.to_string()).into()).await;
     let told = models(spec(Api::Anthropic, &address)).await.unwrap();
     assert_eq!(told.iter().map(|told| told.id.as_str()).collect::<Vec<_>>(), ["one", "two"]);
-    let asked = asked.lock().unwrap();
+    let asked = asked.lock().unwrap().clone();
     assert!(asked[0].starts_with("GET /v1/models?limit=1000 ") && asked[0].contains("x-api-key: kept-key-4711"), "{}", asked[0]);
     assert!(asked[1].starts_with("GET /v1/models?limit=1000&after_id=one%26x "), "{}", asked[1]);
 
@@ -160,7 +160,7 @@ async fn a_list_in_pages_is_read_to_its_end_with_the_key_of_its_provider() {
     ];
     let (address, asked) = serve(pages.map(|page| page.to_string()).into()).await;
     assert_eq!(models(spec(Api::Gemini, &address)).await.unwrap().len(), 2, "a page that names itself is the last");
-    let asked = asked.lock().unwrap();
+    let asked = asked.lock().unwrap().clone();
     assert!(asked[1].starts_with("GET /v1beta/models?pageSize=1000&pageToken=t ") && asked[1].contains("x-goog-api-key: "));
 }
 

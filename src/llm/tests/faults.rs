@@ -344,7 +344,9 @@ async fn large_arguments_and_many_calls_arrive_whole() {
             }
             let chunk =
                 json!({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "c", "function": function}]}}]});
-            body.push_str(&format!("data: {chunk}\n\n"));
+            body += "data: ";
+            body += &chunk.to_string();
+            body += "\n\n";
         }
         body + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"
     };

@@ -118,7 +118,6 @@ fn check_chat(body: &Value, fit: impl Fn(&str) -> bool) -> Result<(), String> {
                     return Err(format!("{at}: a result of nothing"));
                 };
                 open.swap_remove(found);
-                continue;
             }
             Some("assistant") => {
                 let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();

@@ -157,7 +157,7 @@ impl Enforcer {
                     never.push(format!("`{}` is opened outside the sandbox, which is asked about each time", given(target)));
                 }
                 (Action::Upload { target }, _) => {
-                    never.push(format!("handing over `{}` is asked about each time", given(target)))
+                    never.push(format!("handing over `{}` is asked about each time", given(target)));
                 }
                 (Action::Exec { .. } | Action::Custom { .. } | Action::Fetch { .. } | Action::Invoke { .. }, _) => {
                     let what = if matches!(action, Action::Fetch { .. }) { "request" } else { action.capability() };

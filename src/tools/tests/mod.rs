@@ -303,7 +303,7 @@ fn a_schema_is_plain_and_names_no_alias() {
     let names = definitions.iter().map(|definition| definition.tool_name.as_str());
     let names: Vec<_> = names.filter(|name| *name != "CountWords").collect();
     const SESSIONS: [&str; 6] = ["CliSession", "CliWrite", "CliRead", "CliStop", "CliGetPlatform", "CliEnv"];
-    let reads = ["ReadFile", "ListDirectory", "Glob", "Grep", "Stat", "TextInspect", "HashFile", "DiskUsage"];
+    let reads = ["ReadFile", "ListDirectory", "Glob", "Grep", "Stat", "TextInspect", "HashFile", "DiskUsage", "UploadArtifact"];
     let writes = ["WriteFile", "EditFile", "ApplyPatch", "AppendFile", "TextPatch", "CreateDirectory", "Copy", "Move", "Delete"];
     let last = ["OpenPath", "RevealInOs", "HttpRequest"];
     assert_eq!(names, [&reads[..], &writes, &["RunCommand"], &SESSIONS, &last].concat());

@@ -269,12 +269,11 @@ fn busy(model: &mut Model, activity: Activity, now: u64) {
         return;
     }
     // The request for a summary is a request too, but not what a task does.
-    let activity = match model.task.summing_up {
-        Some(messages) => Activity::Compacting { messages },
-        None => {
-            model.task.goes_on = true;
-            activity
-        }
+    let activity = if let Some(messages) = model.task.summing_up {
+        Activity::Compacting { messages }
+    } else {
+        model.task.goes_on = true;
+        activity
     };
     let same = std::mem::discriminant(&model.task.activity) == std::mem::discriminant(&activity);
     let since = if same { model.task.since } else { now };

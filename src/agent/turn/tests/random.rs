@@ -119,7 +119,7 @@ impl World {
         if self.ended {
             self.machine.end_session(true);
         }
-        assert_eq!(self.machine.states.refused, 0, "a state followed that may not");
+        assert_eq!(self.machine.states.refused, 0, "a state followed that may not: {}", self.machine.states.refusal);
         if survived.is_some() || self.ended {
             self.crash(unfinished);
         }
@@ -151,7 +151,7 @@ impl World {
         let records = records.map(|json| serde_json::from_str(&json).unwrap()).collect();
         let effects = self.machine.restore(records, settled, unfinished, at);
         self.perform(effects);
-        assert_eq!(self.machine.states.refused, 0, "a state followed that may not");
+        assert_eq!(self.machine.states.refused, 0, "a state followed that may not: {}", self.machine.states.refusal);
         self.ended = false;
     }
 

@@ -68,7 +68,7 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::CommandsRunning { commands } => commands.len().to_string(),
         EventKind::StepStarted { step_count } | EventKind::StepCompleted { step_count } => step_count.to_string(),
         EventKind::StepLimitApproaching { step_count, max_steps } => format!("{step_count} of {max_steps}"),
-        EventKind::TaskStarted { prompt, .. } => prompt.clone(),
+        EventKind::TaskStarted { prompt, .. } => prompt.replace('\n', "␤"),
         EventKind::QueueChanged { waiting } => waiting.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(" │ "),
         EventKind::Steered { text } => text.replace('\n', "␤"),
         EventKind::StateChanged { session_status, task } => {

@@ -89,7 +89,7 @@ fn the_next_request_is_estimated_as_the_provider_counted_the_one_before() {
     played(&mut sim, &["prompt one"]);
     let at = sim.at();
     let before = sim.machine.next_request(at);
-    played(&mut sim, &["answer end_turn | One"]);
+    played(&mut sim, &["answer end_turn@12 | One"]);
     let after = sim.machine.next_request(at);
     assert!(after.input_tokens > 3 * before.input_tokens, "{before:?} {after:?}");
     assert_eq!(after.output_tokens, 500);

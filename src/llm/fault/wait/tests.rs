@@ -11,9 +11,12 @@ fn of(headers: &[(&str, &'static str)]) -> Asked {
 
 const S: u64 = 1000;
 
+/// Headers, and the milliseconds they ask for.
+type Case = (&'static [(&'static str, &'static str)], Option<u64>);
+
 #[test]
 fn retry_after_is_read_in_every_form() {
-    let cases: [(&[(&str, &'static str)], Option<u64>); 24] = [
+    let cases: &[Case] = &[
         (&[("retry-after", "7")], Some(7 * S)),
         (&[("retry-after", " 0.5 ")], Some(500)),
         (&[("retry-after", "0")], Some(0)),
@@ -47,7 +50,7 @@ fn retry_after_is_read_in_every_form() {
 
 #[test]
 fn the_limit_that_is_used_up_says_when_it_begins_anew() {
-    let cases: [(&[(&str, &'static str)], Option<u64>); 14] = [
+    let cases: &[Case] = &[
         (&[("x-ratelimit-reset-requests", "1s")], Some(S)),
         (&[("x-ratelimit-reset-requests", "6m0s")], Some(360 * S)),
         (&[("x-ratelimit-reset-tokens", "20ms")], Some(20)),

@@ -1,0 +1,59 @@
+//! What the host waits for beside what it is told, and when it is.
+
+use super::PolicyUpdate;
+use crate::agent::turn::{Input, Moment};
+use crate::ports::{Delta, ModelError, ModelStream, Record};
+use crate::protocol::{Failure, FailureKind, ToolUses};
+use futures_util::StreamExt;
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+
+/// What the tools did as far as a journal tells.
+pub(super) fn used(records: &[Record]) -> ToolUses {
+    let mut uses = ToolUses::default();
+    for record in records {
+        if let Record::Finished { result, latency_ms } = record {
+            uses.note(&result.tool_name, result.status, *latency_ms);
+        }
+    }
+    uses
+}
+
+pub(super) async fn next_update(updates: &mut Option<mpsc::Receiver<PolicyUpdate>>) -> Option<PolicyUpdate> {
+    match updates {
+        Some(open) => open.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The next piece of the answer; never ready while no answer streams. A stream that just ends was cut.
+pub(super) async fn next_delta(stream: &mut Option<ModelStream>) -> Input {
+    let Some(open) = stream else { return std::future::pending().await };
+    match open.next().await {
+        Some(Ok(delta)) => {
+            if matches!(delta, Delta::Completed(_)) {
+                *stream = None;
+            }
+            Input::Delta(delta)
+        }
+        Some(Err(error)) => {
+            *stream = None;
+            Input::ModelFailed(error)
+        }
+        None => {
+            *stream = None;
+            let failure = Failure::new(
+                FailureKind::CutStream,
+                "the answer was cut off before its end",
+                "check the connection, then /continue",
+            );
+            Input::ModelFailed(ModelError::from(failure))
+        }
+    }
+}
+
+pub(super) fn moment() -> Moment {
+    // A random number without a generator: ids of version 4 are random in these bytes.
+    let random = uuid::Uuid::new_v4().as_u128() as u32;
+    Moment { now: Timestamp::now(), jitter: f64::from(random) / f64::from(u32::MAX) }
+}

@@ -1,0 +1,135 @@
+//! What goes into the machine and what comes out of it.
+
+use super::{Grant, Kept, PolicyChange};
+use crate::policy::{Permit, PreviewPermit};
+use crate::ports::{Delta, Durability, ModelError, ModelRequest, Plan, Record};
+use crate::protocol::{
+    CallId, Command, EventKind, Failure, ModelFacts, Outside, StepId, TaskId, ToolCall, ToolError, ToolResult,
+};
+use jiff::Timestamp;
+
+/// When an input arrives; `jitter` is a random number in 0..1.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    pub now: Timestamp,
+    pub jitter: f64,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Input {
+    Command(Command),
+    Delta(Delta),
+    ModelFailed(ModelError),
+    Planned(Vec<(usize, Result<Plan, ToolError>)>),
+    /// What became of `Effect::Preview`, by its ticket.
+    Previewed {
+        index: usize,
+        ticket: u64,
+        outcome: Result<Plan, ToolError>,
+    },
+    ToolOutput {
+        index: usize,
+        text: String,
+    },
+    ToolFinished {
+        index: usize,
+        result: ToolResult,
+        latency_ms: u64,
+    },
+    /// The policy's files changed.
+    PolicyChanged(Box<PolicyChange>),
+    /// The person's files were changed or read.
+    Kept(Kept),
+    /// A wait asked for by `Effect::Wake` is over.
+    Woken {
+        ticket: u64,
+    },
+    /// What became of `Effect::OpenModel`, or what a server told of the model that is asked.
+    ModelOpened(Result<ModelFacts, Failure>),
+    /// What became of `Effect::PlanMentions`, in the order of its calls.
+    MentionsPlanned {
+        ticket: u64,
+        plans: Vec<Result<Plan, ToolError>>,
+    },
+    MentionsRead {
+        ticket: u64,
+        results: Vec<ToolResult>,
+    },
+}
+
+/// What to do.
+#[derive(Debug)]
+pub enum Effect {
+    Commit(Vec<Record>, Durability),
+    Emit {
+        task_id: Option<TaskId>,
+        step_id: Option<StepId>,
+        kind: EventKind,
+    },
+    Request(ModelRequest),
+    StopModel,
+    Plan(Vec<(usize, ToolCall)>),
+    /// Plans a call again with something opened for it; answered as `Plan` is.
+    PlanOpened {
+        index: usize,
+        call: ToolCall,
+        opens: Vec<Outside>,
+    },
+    Preview {
+        index: usize,
+        plan: Plan,
+        permit: PreviewPermit,
+        ticket: u64,
+    },
+    /// Nobody waits for this preview any more.
+    StopPreview {
+        ticket: u64,
+    },
+    Run {
+        index: usize,
+        plan: Plan,
+        permit: Permit,
+    },
+    KillTools,
+    /// A running command goes on in the background; without an id, the one that runs longest.
+    Background {
+        tool_call_id: Option<CallId>,
+    },
+    StopCommand {
+        id: String,
+    },
+    Remember {
+        grant: Grant,
+        until: Option<Timestamp>,
+    },
+    Forget(Grant),
+    ListGrants,
+    Wake {
+        after_ms: u64,
+        ticket: u64,
+    },
+    SaveDraft(String),
+    /// Plans the reading of files that a prompt names.
+    PlanMentions {
+        ticket: u64,
+        calls: Vec<ToolCall>,
+    },
+    ReadMentions {
+        ticket: u64,
+        runs: Vec<(Plan, Permit)>,
+    },
+    /// Ask this model from now on; answered by `Input::ModelOpened`.
+    OpenModel {
+        name: String,
+    },
+    /// Ask the one that was opened from now on.
+    UseModel {
+        name: String,
+    },
+    ListModels {
+        ask: bool,
+    },
+    ReloadPolicy,
+    End,
+}
