@@ -63,8 +63,8 @@ fn thoughtful(api: Api) -> String {
         Api::Gemini => vec![json!({"candidates": [{"finishReason": "STOP", "content": {"parts": [
             {"text": "hm", "thought": true, "thoughtSignature": "sealed"}, {"text": "so"}]}}]})],
     };
-    let written: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-    format!("{HEAD}connection: close\r\n\r\n{written}")
+    let written: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    format!("{HEAD}connection: close\r\n\r\n{}", written.concat())
 }
 
 async fn completion_of(model: &dyn Model, messages: Vec<Arc<Message>>) -> Completion {
