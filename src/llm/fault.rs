@@ -25,6 +25,11 @@ pub(super) struct Speaker {
 }
 
 impl Speaker {
+    /// Who says something, and where: what one account sealed, at one address, no other can open.
+    pub fn origin(&self) -> String {
+        format!("{} {}", self.provider, self.base_url)
+    }
+
     /// An answer with a status that is no success, or a body that holds an error.
     pub fn refused(&self, status: u16, status_line: &str, body: &[u8], asked: Asked) -> ModelError {
         let words = read_body(status_line, body);
@@ -177,7 +182,7 @@ impl Speaker {
 
 /// Whether what came instead of events says what is wrong.
 pub(super) fn is_refusal(body: &[u8]) -> bool {
-    body.trim_ascii_start().starts_with(b"{") && holds_error(body)
+    matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) && holds_error(body)
 }
 
 /// The first bytes of something unexpected, on one line.

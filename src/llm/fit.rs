@@ -1,7 +1,8 @@
 //! A thread that holds together, made of one that may not: calls without results, results without calls, ids that are odd or used
-//! twice. What has to be left out is said in words.
+//! twice, parts that only another provider can read. What has to be left out is said in words.
 
 use super::ids::Ids;
+use super::own;
 use crate::protocol::{CallId, ErrorCode, Message, MessageId, Part, Role, ToolCall, ToolError, ToolResult};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -16,16 +17,18 @@ struct Open {
 /// The calls of the latest answer, and which of them have their results.
 pub(super) struct Exchange {
     ids: Ids,
+    /// Whose own parts go back; `None` for all.
+    origin: Option<Arc<str>>,
     calls: Vec<Open>,
     /// By the id that the thread has.
     waiting: HashMap<CallId, VecDeque<usize>>,
-    /// The answer itself, for what is made up after it.
+    /// The answer itself, as it is sent.
     of: Option<Arc<Message>>,
 }
 
 impl Exchange {
-    pub fn new(ids: Ids) -> Self {
-        Self { ids, calls: Vec::new(), waiting: HashMap::new(), of: None }
+    pub fn new(ids: Ids, origin: Option<Arc<str>>) -> Self {
+        Self { ids, origin, calls: Vec::new(), waiting: HashMap::new(), of: None }
     }
 
     /// The message that stands for the next one, and the ids of its calls. Before an answer comes what is [`Self::missing`].
@@ -34,6 +37,11 @@ impl Exchange {
             Role::Assistant => self.answer(message, taken),
             Role::User | Role::Tool => (self.results(message), Vec::new()),
         }
+    }
+
+    /// The latest answer as it is sent.
+    pub fn answered(&self) -> Option<&Message> {
+        self.of.as_deref()
     }
 
     /// Results for the calls that have none, as a message.
@@ -50,7 +58,6 @@ impl Exchange {
     fn answer(&mut self, message: &Arc<Message>, taken: &mut HashSet<CallId>) -> (Arc<Message>, Vec<CallId>) {
         self.calls.clear();
         self.waiting.clear();
-        self.of = Some(Arc::clone(message));
         let mut ids = Vec::new();
         let mut changed = false;
         let mut content = Vec::new();
@@ -64,11 +71,17 @@ impl Exchange {
                     ids.push(sent.clone());
                     content.push(Part::ToolCall(ToolCall { tool_call_id: sent, ..call.clone() }));
                 }
+                Part::Reasoning { text, opaque: Some(opaque) } if self.origin.is_some() => {
+                    changed = true;
+                    let opaque = self.origin.as_deref().and_then(|origin| own::of(opaque, origin)).cloned();
+                    content.push(Part::Reasoning { text: text.clone(), opaque });
+                }
                 Part::Text { .. } | Part::Reasoning { .. } => content.push(part.clone()),
                 Part::ToolResult(_) | Part::Image(_) => changed = true,
             }
         }
         let fitted = if changed { Arc::new(Message { content, ..Message::clone(message) }) } else { Arc::clone(message) };
+        self.of = Some(Arc::clone(&fitted));
         (fitted, ids)
     }
 
@@ -91,26 +104,25 @@ impl Exchange {
         let mut changed = false;
         for part in &message.content {
             match part {
-                Part::ToolResult(result) => match self.waiting.get_mut(&result.tool_call_id) {
-                    Some(waiting) => {
-                        // A second result of a call says nothing that the first did not.
-                        let Some(at) = waiting.pop_front() else {
-                            changed = true;
-                            continue;
-                        };
-                        let call = &mut self.calls[at];
-                        call.answered = true;
-                        changed |= call.sent != result.tool_call_id || !rest.is_empty();
-                        let tool_call_id = call.sent.clone();
-                        results.push(Part::ToolResult(ToolResult { tool_call_id, ..result.clone() }));
-                    }
-                    None => {
+                Part::ToolResult(result) => {
+                    let Some(waiting) = self.waiting.get_mut(&result.tool_call_id) else {
                         changed = true;
                         let text =
                             format!("[a result of `{}` whose call is gone]\n{}", result.tool_name, result.text_for_model());
                         rest.push(Part::Text { text });
-                    }
-                },
+                        continue;
+                    };
+                    // A second result of a call says nothing that the first did not.
+                    let Some(at) = waiting.pop_front() else {
+                        changed = true;
+                        continue;
+                    };
+                    let call = &mut self.calls[at];
+                    call.answered = true;
+                    changed |= call.sent != result.tool_call_id || !rest.is_empty();
+                    let tool_call_id = call.sent.clone();
+                    results.push(Part::ToolResult(ToolResult { tool_call_id, ..result.clone() }));
+                }
                 Part::Text { .. } | Part::Image(_) => rest.push(part.clone()),
                 Part::ToolCall(_) | Part::Reasoning { .. } => changed = true,
             }

@@ -7,8 +7,8 @@ pub(super) enum Ids {
     Any,
     /// Letters, digits, `_` and `-`.
     Word,
-    /// At most 40 characters.
-    Short,
+    /// No more characters than this.
+    UpTo(usize),
     /// Nine letters or digits.
     Nine,
 }
@@ -21,7 +21,7 @@ impl Ids {
         let is_fit = match self {
             Self::Any => printable() && id.len() <= 1024,
             Self::Word => !id.is_empty() && id.len() <= 64 && id.bytes().all(word),
-            Self::Short => printable() && id.len() <= 40,
+            Self::UpTo(most) => printable() && id.len() <= most,
             Self::Nine => id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()),
         };
         if is_fit {
@@ -29,7 +29,7 @@ impl Ids {
         }
         let hash = hash(id);
         Some(match self {
-            Self::Any | Self::Word | Self::Short => format!("call_{hash:016x}"),
+            Self::Any | Self::Word | Self::UpTo(_) => format!("call_{hash:016x}"),
             Self::Nine => nine(hash),
         })
     }

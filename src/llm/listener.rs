@@ -2,6 +2,7 @@
 
 use super::deltas::Deltas;
 use super::fault::{Speaker, is_refusal};
+use super::own;
 use super::sse::{Event, Events, SseError};
 use crate::ports::{Completion, Delta, ModelError};
 use crate::protocol::{CallId, Part, ToolCall, Usage};
@@ -138,6 +139,7 @@ impl Listener {
         let mut completion = self.answer.complete();
         completion.usage = whole(completion.usage);
         completion.content = with_ids(without_repeats(completion.content));
+        own::mark(&mut completion.content, &self.speaker.origin());
         match self.progress {
             Progress::More if !self.spoken => Err(self.speaker.empty()),
             Progress::More => Err(ModelError { usage, ..self.speaker.cut() }),

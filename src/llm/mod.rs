@@ -16,6 +16,7 @@ mod key;
 mod listener;
 mod listing;
 mod local;
+mod own;
 mod quirks;
 mod remote;
 mod responses;

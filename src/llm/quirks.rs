@@ -17,6 +17,8 @@ pub(super) enum Field {
     Adaptive,
     Cache,
     SystemRole,
+    /// What a person says right behind results.
+    WordsBehindResults,
 }
 
 /// What was learned of one server and model.
@@ -28,6 +30,9 @@ pub(super) struct Quirks {
     ids: Option<Ids>,
     version: u32,
 }
+
+/// Said by the templates of local models, whatever status their server puts on it.
+pub(super) const ROLES_MUST_ALTERNATE: &str = "roles must alternate";
 
 /// Said of a field, any of these means that it is to go.
 const REFUSED: &[&str] = &[
@@ -47,10 +52,16 @@ const REFUSED: &[&str] = &[
     "must be",
     "should be",
     "cannot be used",
+    "must alternate",
 ];
 
 /// Names by which servers speak of a field, and how it is called here.
 const NAMES: &[(Field, &[&str], &str)] = &[
+    (
+        Field::WordsBehindResults,
+        &[ROLES_MUST_ALTERNATE, "unexpected role 'user' after role 'tool'"],
+        "a person's words right behind results",
+    ),
     (Field::StreamOptions, &["stream_options", "stream options", "include_usage"], "`stream_options`"),
     (Field::Adaptive, &["thinking.type", "adaptive"], "that way to ask for thinking"),
     (Field::Effort, &["reasoning_effort", "reasoning.effort", "output_config", "effort"], "the effort"),
@@ -124,7 +135,7 @@ impl Quirks {
         let ids = if text.contains("length of 9") {
             Ids::Nine
         } else if text.contains("maximum length") || text.contains("too long") {
-            Ids::Short
+            Ids::UpTo(40)
         } else if text.contains("pattern") {
             Ids::Word
         } else {
@@ -177,6 +188,11 @@ mod tests {
                 Some("with other ids"),
             ),
             ("messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", Some("with other ids")),
+            (
+                "Jinja Exception: After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results.",
+                Some("without a person's words right behind results"),
+            ),
+            ("Unexpected role 'user' after role 'tool'", Some("without a person's words right behind results")),
             ("You uploaded an unsupported image", None),
             ("prompt is too long", None),
             ("This model's maximum context length is 4096 tokens, however max_tokens", None),

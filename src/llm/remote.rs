@@ -5,7 +5,7 @@ use super::fault::{self, Speaker};
 use super::key::Key;
 use super::listener::{Answer, Listener};
 use super::listing::{List, Told};
-use super::quirks::Quirks;
+use super::quirks::{self, Quirks};
 use super::sse::{self, Events};
 use super::thread::Thread;
 use super::{Api, ProviderSpec, anthropic, chat, gemini, headers_of, responses};
@@ -66,13 +66,14 @@ impl Remote {
         }
         let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
         server.address().clone_into(&mut speaker.base_url);
+        let thread = Thread::told_to(&speaker.origin());
         let inner = Inner {
             api: spec.api,
             server,
             key,
             model: model.to_owned(),
             speaker,
-            thread: Mutex::default(),
+            thread: Mutex::new(thread),
             quirks: Mutex::default(),
             asked: AtomicBool::new(false),
             told: OnceLock::new(),
@@ -192,7 +193,7 @@ impl Inner {
             Api::OpenAiResponses => {
                 if self.lacks.learn(status, &self.speaker, &mut error) {
                     // What was written before may hold what the server does not take.
-                    *self.thread() = Thread::default();
+                    self.thread().forget();
                 }
             }
             Api::Anthropic | Api::OpenAiChat | Api::Gemini => self.learn(status, request, &quirks, &body, &mut error),
@@ -204,11 +205,13 @@ impl Inner {
     fn learn(&self, status: u16, request: &ModelRequest, quirks: &Quirks, body: &[u8], error: &mut ModelError) {
         let of_request =
             matches!(error.failure.kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);
-        if !of_request || (300..400).contains(&status) {
+        let complaint = Speaker::complaint(body);
+        let of_template = complaint.to_lowercase().contains(quirks::ROLES_MUST_ALTERNATE);
+        if !(of_request || of_template) || (300..400).contains(&status) {
             return;
         }
         let asked = request.max_output_tokens.min(quirks.most_output.unwrap_or(u64::MAX));
-        let learnt = self.quirks.lock().unwrap_or_else(PoisonError::into_inner).learn(&Speaker::complaint(body), asked);
+        let learnt = self.quirks.lock().unwrap_or_else(PoisonError::into_inner).learn(&complaint, asked);
         if let Some(otherwise) = learnt {
             error.failure.message = format!("{} (asked again {otherwise})", error.failure.message);
             error.failure.retryable = true;
@@ -228,12 +231,8 @@ impl Inner {
         match self.api {
             Api::Anthropic => anthropic::body(&self.model, request, quirks, &mut thread),
             Api::OpenAiChat => chat::body(&self.model, &self.speaker.base_url, request, quirks, &mut thread),
-            Api::Gemini => gemini::body(&self.model, request, &mut thread),
-            Api::OpenAiResponses => {
-                let Speaker { provider, base_url, .. } = &self.speaker;
-                let asked = responses::Asked { model: &self.model, provider, base_url, lacks: &self.lacks };
-                responses::body(asked, request, &mut thread)
-            }
+            Api::Gemini => gemini::body(&self.model, request, quirks, &mut thread),
+            Api::OpenAiResponses => responses::body(&self.model, &self.lacks, request, &mut thread),
         }
     }
 

@@ -7,8 +7,8 @@ use sse_stream::SseByteStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// No provider sends an event this large; a broken one may never end it.
-const MAX_EVENT_BYTES: usize = 16 << 20;
+/// The longest answer, escaped twice and told as a whole in the event that ends it, is shorter; a broken one may never end.
+const MAX_EVENT_BYTES: usize = 64 << 20;
 /// Of a body that is no event stream.
 const MAX_OTHER_BYTES: usize = 64 << 10;
 
@@ -113,7 +113,7 @@ fn first_line(head: &[u8]) -> FirstLine {
 }
 
 fn is_json(head: &[u8]) -> bool {
-    head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start().starts_with(b"{")
+    matches!(head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
 fn frames(head: Bytes, body: BoxStream<'static, Result<Bytes, HttpError>>) -> Events {

@@ -9,6 +9,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
+mod dialects;
 mod faults;
 mod fitness;
 mod wire;

@@ -73,11 +73,28 @@ pub(super) struct Thread {
     sources: Vec<Source>,
     fragments: Vec<Fragment>,
     taken: HashSet<CallId>,
+    /// Whose own parts go back to it; where nobody is named, all parts are as they are to go.
+    origin: Option<Arc<str>>,
 }
 
 impl Thread {
-    /// The fragments of the messages of `request`, in order; `write` is called for those that are new.
-    pub fn update(&mut self, request: &ModelRequest, write: impl Fn(&Message, &ModelRequest, &mut Vec<u8>)) -> &[Fragment] {
+    /// The thread that one provider is told.
+    pub fn told_to(origin: &str) -> Self {
+        Self { origin: Some(origin.into()), ..Self::default() }
+    }
+
+    /// All messages are written anew for the next request.
+    pub fn forget(&mut self) {
+        *self = Self { origin: self.origin.take(), ..Self::default() };
+    }
+
+    /// The fragments of the messages of `request`, in order; `write` is called for those that are new, each with the answer that its
+    /// results are for.
+    pub fn update(
+        &mut self,
+        request: &ModelRequest,
+        write: impl Fn(&Message, Option<&Message>, &ModelRequest, &mut Vec<u8>),
+    ) -> &[Fragment] {
         self.update_as(Form::default(), request, write)
     }
 
@@ -85,10 +102,11 @@ impl Thread {
         &mut self,
         form: Form,
         request: &ModelRequest,
-        write: impl Fn(&Message, &ModelRequest, &mut Vec<u8>),
+        write: impl Fn(&Message, Option<&Message>, &ModelRequest, &mut Vec<u8>),
     ) -> &[Fragment] {
         if self.form != form {
-            *self = Self { form, ..Self::default() };
+            self.forget();
+            self.form = form;
         }
         let messages = &request.messages;
         let same = |(source, message): &(&Source, &Arc<Message>)| source.is_of(message, request);
@@ -104,7 +122,7 @@ impl Thread {
         let kept = self.sources.last().map_or(0, |source| source.end);
         // Most of what is gone through again comes out as it was.
         let mut old = self.fragments.split_off(kept).into_iter().peekable();
-        let mut add = |fragments: &mut Vec<Fragment>, message: Arc<Message>| {
+        let mut add = |fragments: &mut Vec<Fragment>, message: Arc<Message>, answer: Option<&Message>| {
             if let Some(fragment) = old.next_if(|fragment| fragment.message == message)
                 && images::shown_of(&message, request).is_empty()
             {
@@ -112,27 +130,27 @@ impl Thread {
                 return;
             }
             let mut json = Vec::new();
-            write(&message, request, &mut json);
+            write(&message, answer, request, &mut json);
             json.shrink_to_fit();
             fragments.push(Fragment { role: message.role, message, json, split: OnceCell::new() });
         };
-        let mut exchange = Exchange::new(form.ids);
+        let mut exchange = Exchange::new(form.ids, self.origin.clone());
         for message in &messages[common..] {
             if message.role == Role::Assistant
                 && let Some(missing) = exchange.missing()
             {
-                add(&mut self.fragments, missing);
+                add(&mut self.fragments, missing, exchange.answered());
                 if let Some(before) = self.sources.last_mut() {
                     before.end = self.fragments.len();
                 }
             }
             let (fitted, ids) = exchange.take(message, &mut self.taken);
-            add(&mut self.fragments, fitted);
+            add(&mut self.fragments, fitted, exchange.answered());
             let (shown, end) = (images::shown_of(message, request), self.fragments.len());
             self.sources.push(Source { message: Arc::clone(message), shown, end, ids });
         }
         if let Some(missing) = exchange.missing() {
-            add(&mut self.fragments, missing);
+            add(&mut self.fragments, missing, exchange.answered());
         }
         &self.fragments
     }

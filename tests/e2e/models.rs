@@ -72,3 +72,15 @@ fn a_model_that_no_list_has_is_asked_for_once() {
     project.aye(&["exec", "-m", "openai-chat/gpt-5.5", "hello"]).exits(0);
     assert!(server.lists().len() <= 1, "a listed model is not asked for");
 }
+
+#[test]
+fn a_field_that_a_server_refuses_is_left_out_of_the_next_request_and_both_are_seen() {
+    let refusal = Answer::error(400, "invalid_request_error", "Unrecognized request argument supplied: stream_options");
+    let server = Server::new([refusal, Answer::text("Hello.")]);
+    let project = Project::with_chat(&server).with_quick_retries();
+    let events = project.aye(&["exec", "--json", "-m", "openai-chat/scripted", "hello"]).exits(0).events();
+    events.in_order(&["llm_retry", "task_completed"]);
+    let retry = events.only("llm_retry").to_string();
+    assert!(retry.contains("asked again without `stream_options`"), "{retry}");
+    assert_eq!([0, 1].map(|at| server.request(at).body.get("stream_options").is_some()), [true, false]);
+}

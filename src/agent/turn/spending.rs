@@ -164,7 +164,7 @@ impl Machine {
         let (input_tokens, output_tokens) = (self.next_input_tokens(), (bytes / BYTES_PER_TOKEN) as u64);
         let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
         let cost_usd = self.spend(usage);
-        self.note(Record::Wasted { usage, cost_usd });
+        self.note(Record::Wasted { usage, cost_usd, estimated: true });
         let tokens = input_tokens + output_tokens;
         self.notice(format!("aye ended in the middle of an answer, which is lost; it is counted with about {tokens} tokens"));
     }

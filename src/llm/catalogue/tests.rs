@@ -44,7 +44,7 @@ fn a_model_is_found_by_its_name_its_dated_name_and_under_the_compatible_provider
 }
 
 #[test]
-fn what_another_one_sells_takes_the_same_and_has_no_price() {
+fn what_another_one_sells_takes_the_same_and_has_no_price_but_on_this_machine() {
     for (name, window, output) in [
         ("gateway/claude-haiku-4-5", 200_000, Some(64_000)),
         ("openrouter/anthropic/claude-sonnet-4.5", 200_000, Some(64_000)),
@@ -58,7 +58,8 @@ fn what_another_one_sells_takes_the_same_and_has_no_price() {
         ("local/qwen3:8b", 40_960, None),
     ] {
         let facts = facts(name);
-        assert_eq!((facts.context_window, facts.max_output_tokens, facts.price), (window, output, None), "{name}");
+        let price = name.starts_with(LOCAL).then_some(NOTHING);
+        assert_eq!((facts.context_window, facts.max_output_tokens, facts.price), (window, output, price), "{name}");
         assert!(!Catalogue::default().lists(name), "{name}: its server may know better");
     }
     assert_eq!(facts("groq/openai/gpt-oss-120b").price.map(|price| price.output), Some(0.6), "its own price");

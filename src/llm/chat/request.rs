@@ -86,7 +86,8 @@ struct Declared<'a> {
 /// The whole body.
 pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut Thread) -> Vec<u8> {
     let host = host(base_url);
-    let fragments = thread.update_as(quirks.form(ids(host)), request, write_message);
+    let fragments =
+        thread.update_as(quirks.form(ids(host)), request, |message, _, request, out| write_message(message, request, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 1).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
     out.extend_from_slice(br#"{"model":"#);
@@ -106,58 +107,114 @@ pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, 
         write_tools(&mut out, &request.tools);
     }
     out.extend_from_slice(br#","messages":["#);
+    let mut opening = Vec::new();
     if !request.system.trim().is_empty() {
         if quirks.sends(Field::SystemRole) {
             write_json(&mut out, &Said::System { content: &request.system });
         } else {
-            write_json(&mut out, &Said::User { content: Content::Text(&request.system) });
+            write_json(&mut opening, &Said::User { content: Content::Text(&request.system) });
         }
     }
-    write_messages(&mut out, fragments, host.ends_with("mistral.ai"));
+    let strict = host.ends_with("mistral.ai") || !quirks.sends(Field::WordsBehindResults);
+    Turns { out: &mut out, said: Vec::new(), results: false, strict }.write(&opening, fragments);
     out.extend_from_slice(b"]}");
     out
 }
 
-/// Results stand right after their answer, and what a person says or is shown after all of them.
-fn write_messages(out: &mut Vec<u8>, fragments: &[Fragment], strict: bool) {
-    let mut said: Vec<&[u8]> = Vec::new();
-    let mut results = false;
-    let mut add = |out: &mut Vec<u8>, json: &[u8]| {
-        if !json.is_empty() {
-            separate(out);
-            out.extend_from_slice(json);
+/// The messages in the order that servers take: results right after their answer, then what a person says or is shown, as one
+/// message, for not every server takes two.
+struct Turns<'a> {
+    out: &'a mut Vec<u8>,
+    /// Messages of a person that were not written yet.
+    said: Vec<&'a [u8]>,
+    /// Whether results stand before them.
+    results: bool,
+    /// Whether the server wants an answer between results and a person.
+    strict: bool,
+}
+
+impl<'a> Turns<'a> {
+    fn write(mut self, opening: &'a [u8], fragments: &'a [Fragment]) {
+        self.say(opening);
+        let mut told = fragments.iter().filter(|fragment| !fragment.json.is_empty()).peekable();
+        if told.peek().is_some_and(|first| is_answer(first)) && opening.is_empty() {
+            self.say(br#"{"role":"user","content":"[the beginning of the conversation is gone]"}"#);
         }
-    };
-    let mut answered = false;
-    for fragment in fragments.iter().filter(|fragment| !fragment.json.is_empty()) {
-        answered = fragment.role == Role::Assistant;
+        let mut answered = false;
+        for fragment in told {
+            answered = is_answer(fragment);
+            if answered {
+                self.flush();
+                self.add(&fragment.json);
+                continue;
+            }
+            let (results, rest) = fragment.json.split_at(fragment.split(results_end));
+            self.results |= !results.is_empty();
+            self.add(results);
+            self.say(rest.strip_prefix(b",").unwrap_or(rest));
+        }
         if answered {
-            flush(out, &mut said, &mut results, strict, &mut add);
-            add(out, &fragment.json);
-            continue;
+            // Many servers want the person to have the last word.
+            self.say(br#"{"role":"user","content":"Go on."}"#);
         }
-        let (told, rest) = fragment.json.split_at(fragment.split(results_end));
-        results |= !told.is_empty();
-        add(out, told);
-        said.push(rest.strip_prefix(b",").unwrap_or(rest));
+        self.flush();
     }
-    flush(out, &mut said, &mut results, strict, &mut add);
-    if answered {
-        // Many servers want the person to have the last word.
-        add(out, br#"{"role":"user","content":"Go on."}"#);
+
+    fn add(&mut self, json: &[u8]) {
+        if !json.is_empty() {
+            separate(self.out);
+            self.out.extend_from_slice(json);
+        }
+    }
+
+    fn say(&mut self, json: &'a [u8]) {
+        if !json.is_empty() {
+            self.said.push(json);
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.strict && self.results && !self.said.is_empty() {
+            self.add(br#"{"role":"assistant","content":"I have the results."}"#);
+        }
+        self.results = false;
+        match &*std::mem::take(&mut self.said) {
+            [] => {}
+            [one] => self.add(one),
+            several => {
+                separate(self.out);
+                join(self.out, several);
+            }
+        }
     }
 }
 
-fn flush(out: &mut Vec<u8>, said: &mut Vec<&[u8]>, results: &mut bool, strict: bool, add: &mut impl FnMut(&mut Vec<u8>, &[u8])) {
-    said.retain(|json| !json.is_empty());
-    if strict && *results && !said.is_empty() {
-        // This one wants an answer between results and a person.
-        add(out, br#"{"role":"assistant","content":"I have the results."}"#);
+fn is_answer(fragment: &Fragment) -> bool {
+    fragment.role == Role::Assistant
+}
+
+/// Several messages of a person as one: their texts with a blank line between, or all their pieces.
+fn join(out: &mut Vec<u8>, said: &[&[u8]]) {
+    const HEAD: &[u8] = br#"{"role":"user","content":"#;
+    let contents: Vec<&[u8]> = said.iter().filter_map(|json| json.strip_prefix(HEAD)?.strip_suffix(b"}")).collect();
+    let inside = |content: &'_ [u8], first: u8| (content.first() == Some(&first)).then(|| content[1..content.len() - 1].to_vec());
+    out.extend_from_slice(HEAD);
+    if let Some(texts) = contents.iter().map(|content| inside(content, b'"')).collect::<Option<Vec<_>>>() {
+        out.push(b'"');
+        out.extend_from_slice(&texts.join(&br"\n\n"[..]));
+        out.push(b'"');
+    } else {
+        out.push(b'[');
+        for content in contents {
+            separate(out);
+            match inside(content, b'[') {
+                Some(pieces) => out.extend_from_slice(&pieces),
+                None => out.extend_from_slice(&[br#"{"type":"text","text":"#, content, b"}"].concat()),
+            }
+        }
+        out.push(b']');
     }
-    for json in said.drain(..) {
-        add(out, json);
-    }
-    *results = false;
+    out.push(b'}');
 }
 
 /// Where the results of a message end. No text inside JSON has bare quotes, so the mark is what it seems.
@@ -182,7 +239,7 @@ fn ids(host: &str) -> Ids {
     if host.ends_with("mistral.ai") {
         Ids::Nine
     } else if is_openai(host) {
-        Ids::Short
+        Ids::UpTo(40)
     } else {
         Ids::Any
     }
@@ -215,7 +272,7 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
     match message.role {
         Role::Assistant => write_answer(message, out),
         Role::User | Role::Tool => {
-            let text = message.text();
+            let text = texts(message);
             let mut pieces = Vec::new();
             for part in &message.content {
                 if let Part::ToolResult(result) = part {
@@ -250,6 +307,15 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
             }
         }
     }
+}
+
+/// The texts of a message with a blank line between.
+fn texts(message: &Message) -> String {
+    let texts = message.content.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        Part::Reasoning { .. } | Part::ToolCall(_) | Part::ToolResult(_) | Part::Image(_) => None,
+    });
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
 fn piece<'a>((media_type, data): (&str, &str)) -> Piece<'a> {

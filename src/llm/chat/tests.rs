@@ -124,7 +124,8 @@ fn images_come_after_all_results_of_an_answer() {
         ]},
     ]);
     let mut sent = body["messages"].clone();
-    sent.as_array_mut().unwrap().remove(1);
+    // What says that the beginning is gone, and the answer.
+    sent.as_array_mut().unwrap().drain(1..3);
     assert_eq!(sent, expected);
 }
 

@@ -7,7 +7,7 @@ use crate::llm::json::text_of;
 use crate::llm::listener::{Answer, Progress};
 use crate::llm::sse::Event;
 use crate::ports::{Completion, ModelError};
-use crate::protocol::{Arguments, CallId, Failure, FailureKind, Part, StopReason, ToolCall};
+use crate::protocol::{Arguments, CallId, Failure, FailureKind, Part, StopReason, ToolCall, Usage};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -227,6 +227,32 @@ impl Answer for Reader {
             return Err(self.blocked(&feedback, reason));
         }
         Ok(self.progress())
+    }
+
+    /// All chunks in one list, or one that has all.
+    fn whole(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
+        let chunks: Vec<&RawValue> = match body.trim_ascii_start().first() {
+            Some(b'[') => serde_json::from_slice(body).ok()?,
+            _ => vec![serde_json::from_slice(body).ok()?],
+        };
+        let chunk_of = |raw: &&RawValue| {
+            let chunk = serde_json::from_str::<Chunk<'_>>(raw.get());
+            chunk.is_ok_and(|chunk| chunk.candidates.is_some() || chunk.prompt_feedback.is_some())
+        };
+        if !chunks.iter().any(chunk_of) {
+            return None;
+        }
+        for chunk in chunks {
+            let data = chunk.get().to_owned();
+            if let Err(error) = self.event(&Event { name: None, data, unfinished: false }, deltas) {
+                return Some(Err(error));
+            }
+        }
+        Some(if self.finish.is_some() { Ok(()) } else { Err(self.speaker.cut()) })
+    }
+
+    fn usage_so_far(&self) -> Option<Usage> {
+        self.usage.until_now()
     }
 
     fn complete(&mut self) -> Completion {

@@ -5,6 +5,7 @@ use super::schema;
 use super::version::Version;
 use crate::llm::images;
 use crate::llm::json::{separate, write_json};
+use crate::llm::quirks::{Field, Quirks};
 use crate::llm::thread::{Fragment, Thread};
 use crate::ports::ModelRequest;
 use crate::protocol::{Arguments, Effort, Message, Part, Role, ToolCall, ToolDefinition, ToolResult, ToolStatus};
@@ -96,9 +97,9 @@ struct Thinking {
 }
 
 /// The whole body.
-pub(in crate::llm) fn body(model: &str, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
+pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut Thread) -> Vec<u8> {
     let version = Version::of(model);
-    let fragments = thread.update(request, |message, request, out| write_parts(message, request, version, out));
+    let fragments = thread.update(request, |message, _, request, out| write_parts(message, request, version, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 32).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
     out.push(b'{');
@@ -107,9 +108,12 @@ pub(in crate::llm) fn body(model: &str, request: &ModelRequest, thread: &mut Thr
         write_json(&mut out, &Piece { text: Some(&request.system), ..Piece::EMPTY });
         out.extend_from_slice(b"]}");
     }
-    write_tools(&mut out, &request.tools);
-    let max_output_tokens = request.max_output_tokens.max(1);
-    let thinking_config = request.effort.map(|effort| thinking(effort, version, max_output_tokens));
+    if quirks.sends(Field::Tools) {
+        write_tools(&mut out, &request.tools);
+    }
+    let max_output_tokens = request.max_output_tokens.min(quirks.most_output.unwrap_or(u64::MAX)).max(1);
+    let effort = request.effort.filter(|_| quirks.sends(Field::Thinking) && quirks.sends(Field::Effort));
+    let thinking_config = effort.map(|effort| thinking(effort, version, max_output_tokens));
     separate(&mut out);
     out.extend_from_slice(br#""generationConfig":"#);
     write_json(&mut out, &Generation { max_output_tokens, thinking_config });
@@ -160,26 +164,78 @@ fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinkin
     Thinking { include_thoughts, thinking_budget: Some(budget), thinking_level: None }
 }
 
-/// Neighbours of one role are one content: the results of a step must stand together, and alone.
+/// Neighbours of one speaker are one content, but the results of a step stand together and alone: a content that has anything beside
+/// them is refused, and so is a request that begins or ends with the model's words.
 fn write_contents(out: &mut Vec<u8>, fragments: &[Fragment]) {
+    const USER: &[u8] = br#"{"role":"user","parts":["#;
+    const MODEL: &[u8] = br#"{"role":"model","parts":["#;
+    let is_answer = |fragment: &Fragment| fragment.role == Role::Assistant;
     let told: Vec<&Fragment> = fragments.iter().filter(|fragment| !fragment.json.is_empty()).collect();
-    for content in told.chunk_by(|a, b| a.role == b.role) {
-        separate(out);
-        let head: &[u8] = match content[0].role {
-            Role::User | Role::Tool => br#"{"role":"user","parts":["#,
-            Role::Assistant => br#"{"role":"model","parts":["#,
-        };
-        out.extend_from_slice(head);
-        for fragment in content {
-            separate(out);
-            out.extend_from_slice(&fragment.json);
+    if told.first().is_some_and(|first| is_answer(first)) {
+        write_content(out, USER, [&br#"{"text":"[the beginning of the conversation is gone]"}"#[..]]);
+    }
+    for contents in told.chunk_by(|a, b| is_answer(a) == is_answer(b)) {
+        if is_answer(contents[0]) {
+            write_content(out, MODEL, contents.iter().map(|fragment| &*fragment.json));
+            continue;
         }
-        out.extend_from_slice(b"]}");
+        let halves = || contents.iter().map(|fragment| fragment.json.split_at(fragment.split(results_end)));
+        write_content(out, USER, halves().map(|(results, _)| results));
+        write_content(out, USER, halves().map(|(_, rest)| rest.strip_prefix(b"\n").unwrap_or(rest)));
+    }
+    if told.last().is_some_and(|last| is_answer(last)) {
+        write_content(out, USER, [&br#"{"text":"Go on."}"#[..]]);
     }
 }
 
-/// The parts of one message, with commas between.
+/// One content of these parts, if there are any.
+fn write_content<'a>(out: &mut Vec<u8>, head: &[u8], parts: impl IntoIterator<Item = &'a [u8]>) {
+    let mut parts = parts.into_iter().filter(|parts| !parts.is_empty()).peekable();
+    if parts.peek().is_none() {
+        return;
+    }
+    separate(out);
+    out.extend_from_slice(head);
+    for parts in parts {
+        separate(out);
+        out.extend_from_slice(parts);
+    }
+    out.extend_from_slice(b"]}");
+}
+
+/// Where the results of a message end: all else stands behind a line break, of which JSON written here has no other.
+fn results_end(json: &[u8]) -> usize {
+    memchr::memchr(b'\n', json).unwrap_or(json.len())
+}
+
+/// The parts of one message, with commas between. What is told beside results stands on a line of its own.
 fn write_parts(message: &Message, request: &ModelRequest, version: Version, out: &mut Vec<u8>) {
+    if message.role == Role::Assistant {
+        return write_answer(message, version, out);
+    }
+    let mut beside = Vec::new();
+    for part in &message.content {
+        match part {
+            Part::Text { text } if text.is_empty() => {}
+            Part::Text { text } => write_piece(&mut beside, &Piece { text: Some(text), ..Piece::EMPTY }),
+            Part::ToolResult(result) => write_result(out, &mut beside, result, request, version),
+            Part::Image(image) => match images::content(image, request) {
+                Some(data) => {
+                    let data = Data { mime_type: &image.media_type, data };
+                    write_piece(&mut beside, &Piece { inline_data: Some(data), ..Piece::EMPTY });
+                }
+                None => write_piece(&mut beside, &Piece { text: Some(images::note(request)), ..Piece::EMPTY }),
+            },
+            Part::Reasoning { .. } | Part::ToolCall(_) => {}
+        }
+    }
+    if !beside.is_empty() {
+        out.push(b'\n');
+        out.extend_from_slice(&beside);
+    }
+}
+
+fn write_answer(message: &Message, version: Version, out: &mut Vec<u8>) {
     // The signature of the part that comes next.
     let mut next: Option<(&str, &str)> = None;
     let mut signed = false;
@@ -208,14 +264,7 @@ fn write_parts(message: &Message, request: &ModelRequest, version: Version, out:
                 signed = true;
                 write_call(out, call, thought_signature);
             }
-            Part::ToolResult(result) => write_result(out, result, request, version),
-            Part::Image(image) => match images::content(image, request) {
-                Some(data) => {
-                    let data = Data { mime_type: &image.media_type, data };
-                    write_piece(out, &Piece { inline_data: Some(data), ..Piece::EMPTY });
-                }
-                None => write_piece(out, &Piece { text: Some(images::note(request)), ..Piece::EMPTY }),
-            },
+            Part::ToolResult(_) | Part::Image(_) => {}
         }
     }
 }
@@ -242,7 +291,7 @@ fn write_call(out: &mut Vec<u8>, call: &ToolCall, thought_signature: Option<&str
     write_piece(out, &Piece { function_call, thought_signature, ..Piece::EMPTY });
 }
 
-fn write_result(out: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest, version: Version) {
+fn write_result(out: &mut Vec<u8>, beside: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest, version: Version) {
     let (text, shown) = images::told(result, request);
     let response = match result.status {
         ToolStatus::Succeeded => Said::Output(&text),
@@ -252,13 +301,13 @@ fn write_result(out: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest, 
         let data = Data { mime_type, data };
         Piece { inline_data: Some(data), ..Piece::EMPTY }
     });
-    // In the result where the model takes it there, else right behind it.
+    // In the result where the model takes it there, else behind all of them.
     let (inside, behind): (Vec<_>, Vec<_>) = images.partition(|_| version.is_third());
     let id = told_id(result.tool_call_id.as_str());
     let response = Response { id, name: fit(&result.tool_name), response, parts: inside };
     write_piece(out, &Piece { function_response: Some(response), ..Piece::EMPTY });
     for image in &behind {
-        write_piece(out, image);
+        write_piece(beside, image);
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::llm::fault::Asked;
+use crate::llm::quirks::Quirks;
 use crate::llm::tests::{play, speaker};
 use crate::llm::thread::Thread;
 use crate::ports::{Completion, ModelError, ModelRequest};
@@ -59,11 +60,16 @@ fn request(messages: &[Arc<Message>]) -> ModelRequest {
 }
 
 fn parsed(model: &str, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&body(model, request, &mut Thread::default())).unwrap()
+    serde_json::from_slice(&body(model, request, &Quirks::default(), &mut Thread::default())).unwrap()
 }
 
 fn contents(model: &str, messages: &[Arc<Message>]) -> Value {
-    parsed(model, &request(messages))["contents"].clone()
+    let mut contents = parsed(model, &request(messages))["contents"].clone();
+    // Before an answer stands what says that its beginning is gone.
+    if contents[0]["role"] == "user" && messages.first().is_some_and(|first| first.role == Role::Assistant) {
+        contents.as_array_mut().unwrap().remove(0);
+    }
+    contents
 }
 
 fn thread() -> Vec<Arc<Message>> {
@@ -162,12 +168,14 @@ fn a_name_that_cannot_be_one_is_made_fit() {
 }
 
 #[test]
-fn an_image_stands_in_its_result_or_right_behind_it() {
+fn an_image_stands_in_its_result_or_behind_all_results() {
     let image = |uri: &str| Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
     let result = ToolResult { images: vec![image("artifact:1")], ..ToolResult::succeeded(CallId::new("c"), "ReadFile", "2x3") };
     let messages = [
-        message("1", Role::Tool, vec![Part::ToolResult(result)]),
-        message("2", Role::User, vec![text("and this"), Part::Image(image("artifact:2")), Part::Image(image("artifact:gone"))]),
+        message("0", Role::User, vec![text("look")]),
+        message("1", Role::Assistant, vec![call("c", "{}")]),
+        message("2", Role::Tool, vec![Part::ToolResult(result)]),
+        message("3", Role::User, vec![text("and this"), Part::Image(image("artifact:2")), Part::Image(image("artifact:gone"))]),
     ];
     let mut request = request(&messages);
     request.images = Some(Arc::new([("artifact:1".to_owned(), "AAAA".into()), ("artifact:2".to_owned(), "BBBB".into())].into()));
@@ -179,9 +187,11 @@ fn an_image_stands_in_its_result_or_right_behind_it() {
     let second = json!([{"text": "and this"}, data("BBBB"), {"text": gone}]);
     let of = |model: &str| parsed(model, &request)["contents"].clone();
     let old = of("gemini-2.5-flash");
-    assert_eq!(old[0]["parts"], json!([{"functionResponse": answer}, data("AAAA")]));
-    assert_eq!(of("gemini-3-flash")[0]["parts"], json!([{"functionResponse": answer_with_it}]));
-    assert_eq!(old[1]["parts"], second);
+    assert_eq!(old[2]["parts"], json!([{"functionResponse": answer}]));
+    assert_eq!(old[3]["parts"], json!([data("AAAA"), second[0], second[1], second[2]]));
+    let new = of("gemini-3-flash");
+    assert_eq!(new[2]["parts"], json!([{"functionResponse": answer_with_it}]));
+    assert_eq!(new[3]["parts"], second);
 }
 
 #[test]
@@ -216,7 +226,57 @@ fn a_request_is_the_same_whether_its_messages_were_written_before_or_not() {
     let messages = thread();
     for count in [1, 2, 4, 3, 5, 0, 5] {
         let request = request(&messages[..count]);
-        assert_eq!(body("m", &request, &mut kept), body("m", &request, &mut Thread::default()), "{count}");
+        assert_eq!(
+            body("m", &request, &Quirks::default(), &mut kept),
+            body("m", &request, &Quirks::default(), &mut Thread::default()),
+            "{count}"
+        );
+    }
+}
+
+#[test]
+fn a_request_begins_and_ends_with_the_person() {
+    let contents = parsed("m", &request(&[message("1", Role::Assistant, vec![text("so")])]))["contents"].clone();
+    let user = |text: &str| json!({"role": "user", "parts": [{"text": text}]});
+    let gone = user("[the beginning of the conversation is gone]");
+    assert_eq!(contents, json!([gone, {"role": "model", "parts": [{"text": "so"}]}, user("Go on.")]));
+}
+
+#[test]
+fn how_long_to_wait_is_read_from_the_details_of_a_refusal() {
+    let details = json!([
+        {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": "x", "quotaValue": "15"}]},
+        {"@type": "type.googleapis.com/google.rpc.Help", "links": [{"url": "https://ai.google.dev"}]},
+        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "38.5s"},
+    ]);
+    let error = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "quota", "details": details}});
+    for body in [error.clone(), json!([error])] {
+        let refused = speaker().refused(429, "status", body.to_string().as_bytes(), Asked::default());
+        assert_eq!(refused.retry_after, Some(std::time::Duration::from_millis(38_500)), "{body}");
+        let asked = Asked { wait: Some(std::time::Duration::from_secs(2)), ..Asked::default() };
+        let refused = speaker().refused(429, "status", body.to_string().as_bytes(), asked);
+        assert_eq!(refused.retry_after, Some(std::time::Duration::from_secs(2)), "a header goes before it");
+    }
+    assert_eq!(speaker().error_event(&error.to_string()).retry_after, Some(std::time::Duration::from_millis(38_500)));
+}
+
+#[test]
+fn what_a_model_refused_is_left_out() {
+    let mut asked = request(&[message("1", Role::User, vec![text("go")])]);
+    asked.effort = Some(Effort::High);
+    let cases = [
+        ("thinking_level is not supported by this model", "/generationConfig/thinkingConfig"),
+        ("Budget 0 is invalid. This model only works in thinking mode.", "/generationConfig/thinkingConfig"),
+        ("Function calling is not supported for this model", "/tools"),
+    ];
+    for (refusal, place) in cases {
+        let mut quirks = Quirks::default();
+        let sent = |quirks: &Quirks| -> Value {
+            serde_json::from_slice(&body("gemini-9-x", &asked, quirks, &mut Thread::default())).unwrap()
+        };
+        assert!(sent(&quirks).pointer(place).is_some(), "{refusal}");
+        assert!(quirks.learn(refusal, asked.max_output_tokens).is_some(), "{refusal}");
+        assert!(sent(&quirks).pointer(place).is_none(), "{refusal}");
     }
 }
 

@@ -1,7 +1,6 @@
 //! An answer of the Responses API, put together item by item.
 
 use super::item::{Item, Kind, Said, Slot};
-use super::kept::origin;
 use super::wire::{Response, Told, number, reason, usage_of};
 use crate::llm::deltas::Deltas;
 use crate::llm::fault::{Speaker, shown};
@@ -18,8 +17,6 @@ const WORDLESS: &str = r#"{"message":"the provider ended its answer with an erro
 
 pub(in crate::llm) struct Reader {
     speaker: Speaker,
-    /// Whose items these are.
-    from: String,
     items: Vec<Item>,
     said: Said,
     end: Option<End>,
@@ -36,8 +33,7 @@ enum End {
 
 impl Reader {
     pub fn new(speaker: Speaker) -> Self {
-        let from = origin(&speaker.provider, &speaker.base_url);
-        Self { speaker, from, items: Vec::new(), said: Said::default(), end: None, usage: Usage::default(), model: None }
+        Self { speaker, items: Vec::new(), said: Said::default(), end: None, usage: Usage::default(), model: None }
     }
 
     fn unreadable(&self, event: &Event) -> ModelError {
@@ -135,9 +131,7 @@ impl Reader {
             self.end = Some(self.ended(kind.trim_start_matches("response."), None)?);
             return Ok(());
         };
-        if let Some(usage) = response.usage.and_then(usage_of) {
-            self.usage = usage;
-        }
+        self.count(response.usage);
         if let Some(model) = response.model.and_then(text_of).filter(|model| !model.is_empty()) {
             self.model = Some(model.into_owned());
         }
@@ -156,12 +150,18 @@ impl Reader {
         Ok(())
     }
 
+    fn count(&mut self, usage: Option<&RawValue>) {
+        if let Some(usage) = usage.and_then(usage_of) {
+            self.usage = usage;
+        }
+    }
+
     fn ended(&self, ended: &str, error: Option<&RawValue>) -> Result<End, ModelError> {
         match ended {
             "failed" => {
                 let said = error.map(RawValue::get).filter(|error| *error != "null").unwrap_or(WORDLESS);
                 let mut error = self.speaker.error_event(said);
-                error.usage = (self.usage != Usage::default()).then_some(self.usage);
+                error.usage = self.usage_so_far();
                 Err(error)
             }
             "incomplete" => Ok(End::Incomplete(None)),
@@ -213,6 +213,11 @@ impl Answer for Reader {
         let content = number(told.content_index).unwrap_or(0);
         let summary = number(told.summary_index).unwrap_or(0);
         match kind {
+            "response.created" | "response.queued" | "response.in_progress" => {
+                if let Some(response) = told.response.and_then(|raw| serde_json::from_str::<Response<'_>>(raw.get()).ok()) {
+                    self.count(response.usage);
+                }
+            }
             "response.output_item.added" => self.begin(&told, deltas),
             "response.output_item.done" => self.finish(&told, deltas),
             "response.output_text.delta" | "response.refusal.delta" => {
@@ -239,6 +244,17 @@ impl Answer for Reader {
         Ok(Progress::More)
     }
 
+    fn whole(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
+        let body = std::str::from_utf8(body).ok()?;
+        serde_json::from_str::<Response<'_>>(body).ok()?.output.filter(|output| output.get().starts_with('['))?;
+        let data = format!(r#"{{"type":"response.done","response":{body}}}"#);
+        Some(self.event(&Event { name: None, data, unfinished: false }, deltas).map(|_| ()))
+    }
+
+    fn usage_so_far(&self) -> Option<Usage> {
+        (self.usage != Usage::default()).then_some(self.usage)
+    }
+
     fn complete(&mut self) -> Completion {
         let mut items = std::mem::take(&mut self.items);
         items.sort_by_key(|item| item.index);
@@ -254,7 +270,7 @@ impl Answer for Reader {
         };
         let cut = stopped == Some(StopReason::MaxTokens);
         let last = items.len().saturating_sub(1);
-        let parts = items.iter().enumerate().map(|(at, item)| item.parts(cut && at == last, &items, &self.from));
+        let parts = items.iter().enumerate().map(|(at, item)| item.parts(cut && at == last, &items));
         let content: Vec<_> = parts.flatten().collect();
         let calls = content.iter().any(|part| matches!(part, crate::protocol::Part::ToolCall(_)));
         let stop_reason = stopped.unwrap_or(if calls { StopReason::ToolUse } else { StopReason::EndTurn });

@@ -1,17 +1,18 @@
 //! The messages of the thread as items of the input.
 
 use super::calls::Special;
-use super::ids;
 use super::kept::{is_of_call, kept, kind_of, text_in};
+use super::names::function_name;
+use crate::llm::ids::Ids;
 use crate::llm::images;
 use crate::llm::json::{separate, write_json};
 use crate::ports::ModelRequest;
 use crate::protocol::{Arguments, Message, Part, Role, ToolCall, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::borrow::Cow;
-use std::cell::Cell;
-use std::ptr;
+
+/// The API refuses longer ids of calls.
+pub const IDS: Ids = Ids::UpTo(64);
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -59,39 +60,22 @@ enum Output<'a> {
 /// Writes the messages of one request.
 pub struct History<'a> {
     pub request: &'a ModelRequest,
-    /// Whose items go back.
-    pub from: &'a str,
+    /// Whether the server takes back what it sealed.
+    pub with_kept: bool,
     /// Whether the server takes ids of items it did not keep.
     pub with_ids: bool,
-    /// The message that was written last.
-    at: Cell<Option<usize>>,
 }
 
-impl<'a> History<'a> {
-    pub fn new(request: &'a ModelRequest, from: &'a str, with_ids: bool) -> Self {
-        Self { request, from, with_ids, at: Cell::new(None) }
-    }
-
-    /// The items of one message of the request, with commas between.
-    pub fn write(&self, message: &Message, out: &mut Vec<u8>) {
-        let at = self.place(message);
+impl History<'_> {
+    /// The items of one message of the request, with commas between; `answer` is what its results are for.
+    pub fn write(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
         match message.role {
-            Role::Assistant => self.write_answer(message, at, out),
-            Role::User | Role::Tool => self.write_told(message, at, out),
+            Role::Assistant => self.write_answer(message, out),
+            Role::User | Role::Tool => self.write_told(message, answer, out),
         }
     }
 
-    /// Where it stands. Messages are written in their order, so it is the next one nearly always.
-    fn place(&self, message: &Message) -> usize {
-        let messages = &self.request.messages;
-        let is_it = |at: &usize| messages.get(*at).is_some_and(|one| ptr::eq(&raw const **one, message));
-        let next = self.at.get().map(|at| at + 1).filter(is_it);
-        let at = next.or_else(|| messages.iter().rposition(|one| ptr::eq(&raw const **one, message))).unwrap_or(0);
-        self.at.set(Some(at));
-        at
-    }
-
-    fn write_answer(&self, message: &Message, at: usize, out: &mut Vec<u8>) {
+    fn write_answer(&self, message: &Message, out: &mut Vec<u8>) {
         let mut items: Vec<(bool, Vec<u8>)> = Vec::new();
         let mut before: Option<&Map<String, Value>> = None;
         for part in &message.content {
@@ -100,10 +84,10 @@ impl<'a> History<'a> {
             let mut thought = false;
             match part {
                 Part::Text { text } => write_words(text, item, &mut json),
-                Part::ToolCall(call) => self.write_call(call, item.filter(|item| is_item_of(item, call)), at, &mut json),
+                Part::ToolCall(call) => self.write_call(call, item.filter(|item| is_item_of(item, call)), &mut json),
                 Part::Reasoning { opaque, .. } => {
                     let Some(opaque) = opaque else { continue };
-                    let Some(item) = kept(opaque, self.from) else { continue };
+                    let Some(item) = self.kept(opaque) else { continue };
                     before = Some(item);
                     thought = kind_of(item) == "reasoning";
                     // What belongs to the part after it is written with that part, or not at all.
@@ -128,6 +112,10 @@ impl<'a> History<'a> {
         }
     }
 
+    fn kept<'o>(&self, opaque: &'o Value) -> Option<&'o Map<String, Value>> {
+        kept(opaque).filter(|_| self.with_kept)
+    }
+
     fn write_kept(&self, item: &Map<String, Value>, out: &mut Vec<u8>) {
         if self.with_ids {
             write_json(out, item);
@@ -138,12 +126,12 @@ impl<'a> History<'a> {
         }
     }
 
-    fn write_call(&self, call: &ToolCall, item: Option<&Map<String, Value>>, at: usize, out: &mut Vec<u8>) {
-        let call_id = ids::call_id(call.tool_call_id.as_str(), at, self.request);
+    fn write_call(&self, call: &ToolCall, item: Option<&Map<String, Value>>, out: &mut Vec<u8>) {
+        let call_id = call.tool_call_id.as_str();
         // What no text can answer is told as a function, and so is its answer.
         if let Some(item) = item.filter(|item| Special::named(kind_of(item)) != Some(Special::Computer)) {
             let mut item = item.clone();
-            item.insert("call_id".to_owned(), Value::from(&*call_id));
+            item.insert("call_id".to_owned(), Value::from(call_id));
             return self.write_kept(&item, out);
         }
         let arguments = match &call.arguments {
@@ -151,16 +139,16 @@ impl<'a> History<'a> {
             // Many servers read them; the result says what was wrong, and how they began.
             Arguments::Malformed(_) => "{}".to_owned(),
         };
-        let name = ids::function_name(&call.tool_name);
-        write_json(out, &Item::FunctionCall { call_id: &call_id, name: &name, arguments });
+        let name = function_name(&call.tool_name);
+        write_json(out, &Item::FunctionCall { call_id, name: &name, arguments });
     }
 
     /// Results first, each an item; what the person says and shows after them.
-    fn write_told(&self, message: &Message, at: usize, out: &mut Vec<u8>) {
+    fn write_told(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
         let mut said = Vec::new();
         for part in &message.content {
             match part {
-                Part::ToolResult(result) => self.write_result(result, at, out),
+                Part::ToolResult(result) => self.write_result(result, answer, out),
                 Part::Text { text } if !text.is_empty() => said.push(Piece::InputText { text }),
                 Part::Image(image) => said.push(match images::content(image, self.request) {
                     Some(data) => picture((&image.media_type, data)),
@@ -175,15 +163,12 @@ impl<'a> History<'a> {
         }
     }
 
-    fn write_result(&self, result: &ToolResult, at: usize, out: &mut Vec<u8>) {
+    fn write_result(&self, result: &ToolResult, answer: Option<&Message>, out: &mut Vec<u8>) {
         let (text, images) = images::told(result, self.request);
-        let answer_at = self.request.messages[..at].iter().rposition(|message| message.role == Role::Assistant);
-        let call_id = answer_at.map_or(Cow::Borrowed(result.tool_call_id.as_str()), |answer_at| {
-            ids::call_id(result.tool_call_id.as_str(), answer_at, self.request)
-        });
+        let call_id = result.tool_call_id.as_str();
         separate(out);
-        let special = answer_at.and_then(|answer_at| self.special(&self.request.messages[answer_at], result));
-        if let Some(item) = special.and_then(|special| special.answer(&call_id, &text, result.status)) {
+        let special = answer.and_then(|answer| self.special(answer, result));
+        if let Some(item) = special.and_then(|special| special.answer(call_id, &text, result.status)) {
             return write_json(out, &item);
         }
         let output = if images.is_empty() {
@@ -192,14 +177,14 @@ impl<'a> History<'a> {
             let text = (!text.is_empty()).then_some(Piece::InputText { text: &text });
             Output::Pieces(text.into_iter().chain(images.into_iter().map(picture)).collect())
         };
-        write_json(out, &Item::FunctionCallOutput { call_id: &call_id, output });
+        write_json(out, &Item::FunctionCallOutput { call_id, output });
     }
 
     /// What the call of a result was, where it was no function.
     fn special(&self, answer: &Message, result: &ToolResult) -> Option<Special> {
         answer.content.windows(2).find_map(|pair| match pair {
             [Part::Reasoning { opaque: Some(opaque), .. }, Part::ToolCall(call)] if call.tool_call_id == result.tool_call_id => {
-                let item = kept(opaque, self.from).filter(|item| is_item_of(item, call))?;
+                let item = self.kept(opaque).filter(|item| is_item_of(item, call))?;
                 Special::named(kind_of(item))
             }
             _ => None,
@@ -209,7 +194,9 @@ impl<'a> History<'a> {
 
 /// Whether this is the item that a call was read from. Of two calls with one id the later was given another.
 fn is_item_of(item: &Map<String, Value>, call: &ToolCall) -> bool {
-    let rest = call.tool_call_id.as_str().strip_prefix(text_in(item, "call_id"));
+    let own = text_in(item, "call_id");
+    let fitted = IDS.fit(own);
+    let rest = call.tool_call_id.as_str().strip_prefix(fitted.as_deref().unwrap_or(own));
     Special::named(kind_of(item)).is_some_and(|special| special.tool(item) == call.tool_name)
         && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }

@@ -181,27 +181,27 @@ impl Item {
     }
 
     /// Its parts of the answer. `cut`: the answer was limited and this is where it stopped; `beside`: all items of the answer.
-    pub fn parts(&self, cut: bool, beside: &[Self], from: &str) -> Vec<Part> {
+    pub fn parts(&self, cut: bool, beside: &[Self]) -> Vec<Part> {
         match self.kind {
-            Kind::Message => self.words(from),
+            Kind::Message => self.words(),
             Kind::Reasoning => {
                 let text = self.texts().join("\n\n");
-                vec![Part::Reasoning { text, opaque: Some(keep(self.whole(), from)) }]
+                vec![Part::Reasoning { text, opaque: Some(keep(self.whole())) }]
             }
             Kind::Function => vec![self.call(self.arguments(cut))],
-            Kind::Special(_) if self.call_id().is_empty() => vec![self.sealed(from)],
-            Kind::Special(_) if is_run_by_provider(&self.map, beside.iter().map(Self::map)) => vec![self.sealed(from)],
+            Kind::Special(_) if self.call_id().is_empty() => vec![self.sealed()],
+            Kind::Special(_) if is_run_by_provider(&self.map, beside.iter().map(Self::map)) => vec![self.sealed()],
             Kind::Special(special) => {
                 let mut map = self.whole();
                 let arguments = special.arguments(&mut map);
                 // Right before the call that it is the item of.
-                vec![Part::Reasoning { text: String::new(), opaque: Some(keep_call(map, from)) }, self.call(arguments)]
+                vec![Part::Reasoning { text: String::new(), opaque: Some(keep_call(map)) }, self.call(arguments)]
             }
-            Kind::Other => vec![self.sealed(from)],
+            Kind::Other => vec![self.sealed()],
         }
     }
 
-    fn words(&self, from: &str) -> Vec<Part> {
+    fn words(&self) -> Vec<Part> {
         let text = self.texts().concat();
         if text.is_empty() {
             return Vec::new();
@@ -211,14 +211,14 @@ impl Item {
         if let Some(phase @ Value::String(_)) = self.map.get("phase") {
             let item = json!({"type": "message", "phase": phase});
             let item = if let Value::Object(item) = item { item } else { Map::new() };
-            parts.push(Part::Reasoning { text: String::new(), opaque: Some(keep(item, from)) });
+            parts.push(Part::Reasoning { text: String::new(), opaque: Some(keep(item)) });
         }
         parts.push(Part::Text { text });
         parts
     }
 
-    fn sealed(&self, from: &str) -> Part {
-        Part::Reasoning { text: String::new(), opaque: Some(keep(self.map.clone(), from)) }
+    fn sealed(&self) -> Part {
+        Part::Reasoning { text: String::new(), opaque: Some(keep(self.map.clone())) }
     }
 
     fn call(&self, arguments: Arguments) -> Part {

@@ -1,28 +1,19 @@
-//! Items that go back as they came: kept in the thread with where they came from, for nobody else can read them.
+//! Items that go back as they came, as parts of the thread.
 
 use serde_json::{Map, Value};
 
 const ITEM: &str = "responses_item";
-const FROM: &str = "from";
 /// Set where the item is of a call that stands right after it.
 const CALL: &str = "call";
 
-/// Where items come from: what one account sealed, at one address, no other can open.
-pub fn origin(provider: &str, base_url: &str) -> String {
-    format!("{provider} {base_url}")
-}
-
 /// An item as a part of the thread holds it. Its shape is no other dialect's.
-pub fn keep(item: Map<String, Value>, from: &str) -> Value {
-    let mut kept = Map::new();
-    kept.insert(FROM.to_owned(), Value::String(from.to_owned()));
-    kept.insert(ITEM.to_owned(), Value::Object(item));
-    Value::Object(kept)
+pub fn keep(item: Map<String, Value>) -> Value {
+    Value::Object(Map::from_iter([(ITEM.to_owned(), Value::Object(item))]))
 }
 
 /// The same for the item of a call that is answered here.
-pub fn keep_call(item: Map<String, Value>, from: &str) -> Value {
-    let mut kept = keep(item, from);
+pub fn keep_call(item: Map<String, Value>) -> Value {
+    let mut kept = keep(item);
     kept[CALL] = Value::Bool(true);
     kept
 }
@@ -32,9 +23,9 @@ pub fn is_of_call(opaque: &Value) -> bool {
     opaque.get(CALL) == Some(&Value::Bool(true))
 }
 
-/// The item in a part of the thread, if it came from there.
-pub fn kept<'a>(opaque: &'a Value, from: &str) -> Option<&'a Map<String, Value>> {
-    (opaque.get(FROM)?.as_str()? == from).then(|| opaque.get(ITEM)?.as_object()).flatten()
+/// The item in a part of the thread.
+pub fn kept(opaque: &Value) -> Option<&Map<String, Value>> {
+    opaque.get(ITEM)?.as_object()
 }
 
 /// The type of an item; empty when it has none.

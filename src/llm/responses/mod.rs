@@ -3,15 +3,15 @@
 mod answer;
 mod calls;
 mod history;
-mod ids;
 mod item;
 mod kept;
+mod names;
 mod request;
 mod server;
 mod wire;
 
 pub(super) use answer::Reader;
-pub(super) use request::{Asked, body};
+pub(super) use request::body;
 pub(super) use server::Lacks;
 
 pub(super) const PATH: &str = "/responses";

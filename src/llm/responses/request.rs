@@ -1,9 +1,9 @@
 //! A request to the Responses API, joined from the messages' own items. Nothing of it is kept by the provider.
 
-use super::history::History;
+use super::history::{History, IDS};
 use super::server::{Extra, Lacks};
 use crate::llm::json::{separate, write_json};
-use crate::llm::thread::Thread;
+use crate::llm::thread::{Form, Fragment, Thread};
 use crate::ports::ModelRequest;
 use crate::protocol::{Effort, ToolDefinition};
 use serde::Serialize;
@@ -22,21 +22,11 @@ struct Tool<'a> {
     strict: bool,
 }
 
-/// Whom a request is for.
-#[derive(Clone, Copy)]
-pub(in crate::llm) struct Asked<'a> {
-    pub model: &'a str,
-    pub provider: &'a str,
-    pub base_url: &'a str,
-    pub lacks: &'a Lacks,
-}
-
 /// The whole body.
-pub(in crate::llm) fn body(asked: Asked<'_>, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
-    let Asked { model, provider, base_url, lacks } = asked;
-    let from = if lacks.has(Extra::Kept) { String::new() } else { super::kept::origin(provider, base_url) };
-    let history = History::new(request, &from, !lacks.has(Extra::ItemIds));
-    let fragments = thread.update(request, |message, _, out| history.write(message, out));
+pub(in crate::llm) fn body(model: &str, lacks: &Lacks, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
+    let history = History { request, with_kept: !lacks.has(Extra::Kept), with_ids: !lacks.has(Extra::ItemIds) };
+    let form = Form { ids: IDS, version: 0 };
+    let fragments = thread.update_as(form, request, |message, answer, _, out| history.write(message, answer, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 1).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
     out.extend_from_slice(br#"{"model":"#);
@@ -66,12 +56,29 @@ pub(in crate::llm) fn body(asked: Asked<'_>, request: &ModelRequest, thread: &mu
         write_json(&mut out, &*request.system);
     }
     out.extend_from_slice(br#","input":["#);
-    for fragment in fragments.iter().filter(|fragment| !fragment.json.is_empty()) {
-        separate(&mut out);
-        out.extend_from_slice(&fragment.json);
-    }
+    write_input(&mut out, fragments);
     out.extend_from_slice(b"]}");
     out
+}
+
+/// What a person says and shows in messages that follow each other is one message: not every server takes two.
+fn write_input(out: &mut Vec<u8>, fragments: &[Fragment]) {
+    const USER: &[u8] = br#"{"type":"message","role":"user","content":["#;
+    let mut ends_said = false;
+    for fragment in fragments.iter().filter(|fragment| !fragment.json.is_empty()) {
+        if let Some(more) = fragment.json.strip_prefix(USER).filter(|_| ends_said) {
+            // Without the ends of the list and of the message.
+            out.truncate(out.len() - 2);
+            separate(out);
+            out.extend_from_slice(more);
+        } else {
+            separate(out);
+            out.extend_from_slice(&fragment.json);
+        }
+        // No text inside JSON has bare quotes, so the mark is what it seems; the person's words are the last of a message.
+        let said_at = fragment.split(|json| memchr::memmem::find(json, USER).unwrap_or(json.len()));
+        ends_said = said_at < fragment.json.len();
+    }
 }
 
 fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition], parallel: bool) {

@@ -161,7 +161,24 @@ async fn an_answer_that_does_not_stream_is_an_answer() {
         "message": {"role": "assistant", "content": "hello", "reasoning_content": "hm"}}], "usage": {"prompt_tokens": 3, "completion_tokens": 2}});
     let messages = json!({"type": "message", "id": "x", "role": "assistant", "model": "m", "stop_reason": "end_turn",
         "content": [{"type": "text", "text": "hello"}], "usage": {"input_tokens": 3, "output_tokens": 2}});
-    for (api, body) in [(Api::OpenAiChat, chat), (Api::Anthropic, messages)] {
+    let responses = json!({"object": "response", "status": "completed", "error": null, "output": [{"type": "message", "id": "x",
+        "content": [{"type": "output_text", "text": "hello"}]}], "usage": {"input_tokens": 3, "output_tokens": 2}});
+    let usage = json!({"promptTokenCount": 3, "candidatesTokenCount": 2});
+    let chunk = |text: &str, rest: Value| {
+        let mut candidate = json!({"index": 0, "content": {"role": "model", "parts": [{"text": text}]}});
+        candidate.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        json!({"candidates": [candidate], "usageMetadata": usage})
+    };
+    let gemini = chunk("hello", json!({"finishReason": "STOP"}));
+    let chunks = json!([chunk("hel", json!({})), chunk("lo", json!({"finishReason": "STOP"}))]);
+    let bodies = [
+        (Api::OpenAiChat, chat),
+        (Api::Anthropic, messages),
+        (Api::OpenAiResponses, responses),
+        (Api::Gemini, gemini),
+        (Api::Gemini, chunks),
+    ];
+    for (api, body) in bodies {
         for text in [body.to_string(), serde_json::to_string_pretty(&body).unwrap()] {
             let (said, end) = answer(api, of_length("content-type: application/json\r\n", text.as_bytes())).await;
             let completion = end.unwrap();
@@ -171,6 +188,39 @@ async fn an_answer_that_does_not_stream_is_an_answer() {
             let failure = answer(api, cut.into_bytes()).await.1.unwrap_err().failure;
             assert_eq!(failure.kind, FailureKind::CutStream);
         }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_stream_may_be_a_refusal_or_none() {
+    let error = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "slow down"}});
+    for body in [error.clone(), json!([error])] {
+        for api in [Api::Anthropic, Api::OpenAiChat, Api::OpenAiResponses, Api::Gemini] {
+            let failure = answer(api, of_length("", body.to_string().as_bytes())).await.1.unwrap_err().failure;
+            assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::RateLimited, "slow down"), "{api:?} {body}");
+        }
+    }
+    for (api, body, kind) in [
+        (Api::Gemini, json!([{"candidates": [{"content": {"parts": [{"text": "hel"}]}}]}]), FailureKind::CutStream),
+        (Api::Gemini, json!([1]), FailureKind::Protocol),
+        (Api::Gemini, json!({"models": []}), FailureKind::Protocol),
+        (Api::OpenAiResponses, json!({"object": "list", "data": []}), FailureKind::Protocol),
+        (Api::OpenAiResponses, json!([]), FailureKind::Protocol),
+    ] {
+        let failure = answer(api, of_length("", body.to_string().as_bytes())).await.1.unwrap_err().failure;
+        assert_eq!(failure.kind, kind, "{api:?} {body}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_cut_answer_cost_is_told_by_every_dialect_that_tells_it_on_the_way() {
+    let gemini = "data: {\"candidates\":[],\"usageMetadata\":{\"promptTokenCount\":5,\"candidatesTokenCount\":1}}\n\n";
+    let responses =
+        "data: {\"type\":\"response.in_progress\",\"response\":{\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n";
+    for (api, event) in [(Api::Gemini, gemini), (Api::OpenAiResponses, responses)] {
+        let error = answer(api, format!("{HEAD}\r\n{event}").into_bytes()).await.1.unwrap_err();
+        let usage = error.usage.map(|usage| (usage.input_tokens, usage.output_tokens));
+        assert_eq!((error.failure.kind, usage), (FailureKind::CutStream, Some((5, 1))), "{api:?}");
     }
 }
 
@@ -185,7 +235,7 @@ async fn an_empty_answer_says_so() {
 
 #[tokio::test]
 async fn an_event_without_measure_ends_the_answer() {
-    let reply = format!("{HEAD}\r\n{HELLO}data: \"{}\"\n\n", "x".repeat(17 << 20));
+    let reply = format!("{HEAD}\r\n{HELLO}data: \"{}\"\n\n", "x".repeat(65 << 20));
     let (said, end) = answer(Api::Anthropic, reply.into_bytes()).await;
     assert_eq!((said.as_str(), end.unwrap_err().failure.kind), ("hello", FailureKind::Protocol));
 }
@@ -315,6 +365,17 @@ async fn large_arguments_and_many_calls_arrive_whole() {
         json!({"choices": [{"index": 0, "finish_reason": "tool_calls"}]})
     );
     assert_eq!(answer(Api::OpenAiChat, reply.into_bytes()).await.1.unwrap().content.len(), 2000);
+}
+
+#[tokio::test]
+async fn arguments_that_the_end_of_a_responses_stream_repeats_escaped_twice_arrive_whole() {
+    let arguments = json!({"content": "\"".repeat(5 << 20)}).to_string();
+    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "WriteFile", "arguments": arguments});
+    let events = items(&[call]);
+    assert!(events.len() > 40 << 20);
+    let completion = answer(Api::OpenAiResponses, format!("{HEAD}\r\n{events}").into_bytes()).await.1.unwrap();
+    let Part::ToolCall(call) = &completion.content[0] else { panic!("{:?}", completion.content.len()) };
+    assert_eq!(call.arguments, Arguments::parse(&arguments));
 }
 
 /// Whole answers on one connection, then what `last` does with it.

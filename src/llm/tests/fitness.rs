@@ -107,6 +107,9 @@ fn check_chat(body: &Value, fit: impl Fn(&str) -> bool) -> Result<(), String> {
     let mut used = BTreeSet::new();
     let mut open: Vec<String> = Vec::new();
     let messages = body["messages"].as_array().ok_or("no messages")?;
+    if messages.windows(2).any(|pair| pair[0]["role"] == "user" && pair[1]["role"] == "user") {
+        return Err("a person speaks twice".to_owned());
+    }
     for (at, message) in messages.iter().enumerate() {
         match message["role"].as_str() {
             Some("tool") => {
@@ -132,6 +135,53 @@ fn check_chat(body: &Value, fit: impl Fn(&str) -> bool) -> Result<(), String> {
     }
     let last = messages.last().is_none_or(|message| message["role"] != "assistant");
     if last && open.is_empty() { Ok(()) } else { Err("the person has not the last word".to_owned()) }
+}
+
+fn check_gemini(body: &Value) -> Result<(), String> {
+    let mut open = 0;
+    let mut before = "";
+    for (at, content) in body["contents"].as_array().ok_or("no contents")?.iter().enumerate() {
+        let parts = content["parts"].as_array().filter(|parts| !parts.is_empty()).ok_or(format!("{at}: empty"))?;
+        let count = |kind: &str| parts.iter().filter(|part| part[kind].is_object()).count();
+        let (calls, results) = (count("functionCall"), count("functionResponse"));
+        let kind = match content["role"].as_str() {
+            Some("model") => "model",
+            _ if results > 0 => "results",
+            _ => "words",
+        };
+        let fits = match kind {
+            "model" => matches!(before, "words" | "results") && open == 0 && results == 0,
+            "results" => before == "model" && results == open && parts.len() == results,
+            _ => open == 0 && before != "words" && calls == 0,
+        };
+        if !fits {
+            return Err(format!("{at}: {kind} after {before}, {open} calls are open"));
+        }
+        (open, before) = (calls, kind);
+    }
+    if open == 0 && before != "model" { Ok(()) } else { Err("the person has not the last word".to_owned()) }
+}
+
+fn check_responses(body: &Value) -> Result<(), String> {
+    let mut used = BTreeSet::new();
+    let mut open = BTreeSet::new();
+    let mut person = false;
+    for (at, item) in body["input"].as_array().ok_or("no input")?.iter().enumerate() {
+        let id = item["call_id"].as_str().unwrap_or_default();
+        let said = item["role"] == "user";
+        let fits = match item["type"].as_str() {
+            Some("function_call") => !id.is_empty() && id.len() <= 64 && used.insert(id) && open.insert(id),
+            Some("function_call_output") => open.remove(id),
+            Some("message") if said => open.is_empty() && !person,
+            Some("message") => true,
+            _ => false,
+        };
+        if !fits {
+            return Err(format!("{at}: {item} while {open:?} are open"));
+        }
+        person = said;
+    }
+    if open.is_empty() { Ok(()) } else { Err("calls without results".to_owned()) }
 }
 
 /// The body made step by step, as a session makes it, is the one that is made at once.
@@ -163,5 +213,20 @@ proptest! {
             let fit = |id: &str| printable(id) && id.len() <= most && (most != 9 || id.len() == 9);
             prop_assert_eq!(body.and_then(|body| check_chat(&body, fit).map_err(|wrong| format!("{wrong} in {body}"))), Ok(()));
         }
+    }
+
+    #[test]
+    fn every_thread_is_one_that_gemini_takes(messages in thread()) {
+        for model in ["gemini-2.5-pro", "gemini-3-pro-preview"] {
+            let body = grown(&messages, |request, kept| gemini::body(model, request, &Quirks::default(), kept));
+            prop_assert_eq!(body.and_then(|body| check_gemini(&body).map_err(|wrong| format!("{wrong} in {body}"))), Ok(()));
+        }
+    }
+
+    #[test]
+    fn every_thread_is_one_that_the_responses_api_takes(messages in thread()) {
+        let lacks = responses::Lacks::default();
+        let body = grown(&messages, |request, kept| responses::body("m", &lacks, request, kept));
+        prop_assert_eq!(body.and_then(|body| check_responses(&body).map_err(|wrong| format!("{wrong} in {body}"))), Ok(()));
     }
 }

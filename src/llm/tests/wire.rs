@@ -269,7 +269,7 @@ async fn pieces_that_are_there_together_come_as_one_delta() {
 }
 
 /// What a Responses server streams: these items, whole.
-fn items(items: &[Value]) -> String {
+pub(super) fn items(items: &[Value]) -> String {
     let done = |(index, item): (usize, &Value)| json!({"type": "response.output_item.done", "output_index": index, "item": item});
     let end = json!({"type": "response.completed", "response": {"status": "completed", "output": items,
         "usage": {"input_tokens": 3, "output_tokens": 2}}});
@@ -279,7 +279,7 @@ fn items(items: &[Value]) -> String {
 }
 
 /// Serves these replies one after the other, each on a connection of its own, and tells what was asked.
-async fn serve_all(replies: Vec<String>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
+pub(super) async fn serve_all(replies: Vec<String>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let server = tokio::spawn(async move {
@@ -294,7 +294,7 @@ async fn serve_all(replies: Vec<String>) -> (String, tokio::task::JoinHandle<Vec
     (address, server)
 }
 
-fn said(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
+pub(super) fn said(id: &str, role: Role, content: Vec<Part>) -> Arc<Message> {
     Arc::new(Message {
         message_id: MessageId::new(id),
         role,

@@ -1,0 +1,46 @@
+//! What only the one who said it can read (thinking that is signed or sealed, items that go back as they came) is kept with where it
+//! came from, and goes back there alone.
+
+use crate::protocol::Part;
+use serde_json::{Map, Value};
+
+const FROM: &str = "from";
+const OWN: &str = "own";
+
+/// Notes on all of an answer that is for its provider alone where it came from.
+pub(super) fn mark(content: &mut [Part], origin: &str) {
+    for part in content {
+        if let Part::Reasoning { opaque: Some(opaque), .. } = part {
+            let mut marked = Map::new();
+            marked.insert(FROM.to_owned(), Value::from(origin));
+            marked.insert(OWN.to_owned(), opaque.take());
+            *opaque = Value::Object(marked);
+        }
+    }
+}
+
+/// What was marked, for the one it came from.
+pub(super) fn of<'a>(opaque: &'a Value, origin: &str) -> Option<&'a Value> {
+    opaque.get(FROM)?.as_str().filter(|from| *from == origin)?;
+    opaque.get(OWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_marked_is_for_the_one_it_came_from_and_what_is_not_is_for_nobody() {
+        let sealed = json!({"reasoning_content": "hm"});
+        let mut content =
+            [Part::Reasoning { text: String::new(), opaque: Some(sealed.clone()) }, Part::Text { text: "a".into() }];
+        mark(&mut content, "p https://one.example");
+        let Part::Reasoning { opaque: Some(opaque), .. } = &content[0] else { panic!("{content:?}") };
+        assert_eq!(of(opaque, "p https://one.example"), Some(&sealed));
+        for other in ["p https://two.example", "q https://one.example", ""] {
+            assert_eq!(of(opaque, other), None, "{other}");
+        }
+        assert_eq!((of(&sealed, ""), of(&json!(7), "")), (None, None));
+    }
+}

@@ -1,0 +1,16 @@
+//! Names of functions as the API takes them.
+
+use std::borrow::Cow;
+
+/// The API refuses longer names of functions.
+const LONGEST_NAME: usize = 64;
+
+/// The name of a function: a model may make up any.
+pub fn function_name(name: &str) -> Cow<'_, str> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(fits) {
+        return Cow::Borrowed(name);
+    }
+    let fitted: String = name.chars().map(|c| if fits(c) { c } else { '_' }).take(LONGEST_NAME).collect();
+    Cow::Owned(if fitted.is_empty() { "unnamed".to_owned() } else { fitted })
+}
