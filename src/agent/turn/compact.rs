@@ -269,8 +269,7 @@ impl Machine {
         self.take_summary(text, spent, at);
     }
 
-    fn take_summary(&mut self, text: String, spent: Spent, at: Moment) {
-        let Spent { usage, cost_usd, estimated } = spent;
+    fn take_summary(&mut self, text: String, Spent { usage, cost_usd, estimated }: Spent, at: Moment) {
         let budget = self.message_budget();
         let Some(work) = &self.room.work else { return };
         let older = &self.thread.messages()[..work.cut.index.min(self.thread.messages().len())];
@@ -303,7 +302,7 @@ impl Machine {
             tokens_after: counting.real(self.model_name(), after),
         };
         let verbatim = work.cut.verbatim.clone();
-        let record = Record::Compacted {
+        self.note(Record::Compacted {
             until: until.clone(),
             message: message.clone(),
             compaction: compaction.clone(),
@@ -311,8 +310,7 @@ impl Machine {
             usage,
             cost_usd,
             estimated,
-        };
-        self.note(record);
+        });
         self.commit(Durability::Power);
         self.replace_by_summary(&until, &verbatim, message);
         self.emit(EventKind::ContextCompacted(compaction));
