@@ -90,6 +90,11 @@ const NAMES: &[(Field, &[&str], &str)] = &[
 ];
 
 impl Quirks {
+    /// Anthropic itself reads ids strictly, its own among them; who else speaks its language gets them back as they came.
+    pub fn of_anthropic() -> Self {
+        Self { ids: Some(Ids::Word), ..Self::default() }
+    }
+
     pub fn sends(&self, field: Field) -> bool {
         !self.without.contains(&field)
     }

@@ -56,7 +56,8 @@ impl Remote {
             key_variable: spec.key_variable.clone(),
             base_url: spec.base_url.clone(),
         };
-        if key.is_absent() && spec.base_url.trim_end_matches('/') == spec.api.home() {
+        let at_home = spec.base_url.trim_end_matches('/') == spec.api.home();
+        if key.is_absent() && at_home {
             let message = format!("there is no key for provider `{}`", spec.name);
             let hint = format!(
                 "keep one with `aye auth login {}`, or set `{}`, or use a server of your own, or see `aye demo`",
@@ -67,6 +68,7 @@ impl Remote {
         let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
         server.address().clone_into(&mut speaker.base_url);
         let thread = Thread::told_to(&speaker.origin());
+        let quirks = if at_home && spec.api == Api::Anthropic { Quirks::of_anthropic() } else { Quirks::default() };
         let inner = Inner {
             api: spec.api,
             server,
@@ -74,7 +76,7 @@ impl Remote {
             model: model.to_owned(),
             speaker,
             thread: Mutex::new(thread),
-            quirks: Mutex::default(),
+            quirks: Mutex::new(quirks),
             asked: AtomicBool::new(false),
             told: OnceLock::new(),
             lacks: responses::Lacks::default(),

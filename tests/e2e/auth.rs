@@ -53,7 +53,7 @@ fn a_key_that_is_kept_is_used_told_to_nobody_and_forgotten() {
     ]);
     let project = project(&server).without_questions();
     log_in(&project);
-    let said = project.aye(&["exec", "-m", MODEL, "--json", "-v", "look around"]).exits(0);
+    let said = project.aye(&["exec", "-m", MODEL, "--json", "-v", "look around"]).exits(3);
     assert_eq!(server.request(0).header("x-api-key"), Some(KEY));
     let results = server.request(1).tool_results();
     assert!(!results[0].1.contains(KEY), "{results:?}");

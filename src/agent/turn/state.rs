@@ -185,6 +185,10 @@ impl Machine {
         if let Some(task) = &mut self.task {
             task.phase = Phase::Paused;
         }
+        // An answer that said that the conversation is too long, and there is no budget to make it shorter.
+        if self.states.status == ProcessingResponse {
+            self.enter(TaskRunning);
+        }
         self.spending.paused = failure.kind == FailureKind::BudgetExceeded;
         self.note(Record::Paused { failure: failure.clone() });
         self.commit(Durability::Power);

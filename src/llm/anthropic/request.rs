@@ -68,7 +68,7 @@ enum Speaker {
 
 /// The whole body.
 pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut Thread) -> Vec<u8> {
-    let fragments = thread.update_as(quirks.form(Ids::Word), request, |message, _, request, out| blocks(message, request, out));
+    let fragments = thread.update_as(quirks.form(Ids::Any), request, |message, _, request, out| blocks(message, request, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 64).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
     out.extend_from_slice(br#"{"model":"#);

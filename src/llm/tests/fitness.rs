@@ -201,7 +201,7 @@ fn grown(messages: &[Arc<Message>], body: impl Fn(&ModelRequest, &mut Thread) ->
 proptest! {
     #[test]
     fn every_thread_is_one_that_the_messages_api_takes(messages in thread()) {
-        let body = grown(&messages, |request, kept| anthropic::body("claude-sonnet-4-5", request, &Quirks::default(), kept));
+        let body = grown(&messages, |request, kept| anthropic::body("claude-sonnet-4-5", request, &Quirks::of_anthropic(), kept));
         prop_assert_eq!(body.and_then(|body| check_messages(&body).map_err(|wrong| format!("{wrong} in {body}"))), Ok(()));
     }
 
