@@ -172,7 +172,8 @@ impl Machine {
             CompactionTrigger::TooLong => (recent.min(of_thread), self.thread.tokens() * COMPACT_LEAST_PERCENT / 100),
         };
         let nothing = || "nothing to compact: the conversation is short enough".to_owned();
-        let task = self.task.as_ref().map(|task| task.id.clone());
+        // Also of a task that ended before it was done: it may be taken up again.
+        let task = self.task.as_ref().or(self.ended.as_ref()).map(|task| task.id.clone());
         let cut = self.thread.cut(keep, task.as_ref()).filter(|cut| cut.freed >= least).ok_or_else(nothing)?;
         let question = super::super::context::estimate(&[summary::question(focus.as_deref())]);
         let budget = budget.saturating_sub(question);

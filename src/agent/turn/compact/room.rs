@@ -134,7 +134,8 @@ impl Machine {
     /// How much a summary would free now, as the model counts.
     pub(super) fn compactable(&self) -> u64 {
         let keep = (self.message_budget().min(self.thread.tokens())) * RECENT_PERCENT / 100;
-        let task = self.task.as_ref().map(|task| task.id.clone());
+        // Also of a task that ended before it was done: it may be taken up again.
+        let task = self.task.as_ref().or(self.ended.as_ref()).map(|task| task.id.clone());
         let cut = self.thread.cut(keep, task.as_ref()).filter(|cut| cut.freed >= COMPACT_LEAST_TOKENS);
         cut.map_or(0, |cut| self.room.counting.real(self.model_name(), cut.freed))
     }
